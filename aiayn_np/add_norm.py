@@ -1,0 +1,34 @@
+"""Residual connection, then layer normalisation: "Add & Norm" in Fig. 1."""
+
+from .checks import check_array, check_same_shape
+from .dropout import Dropout
+from .layer_norm import LayerNorm
+from .module import Cache, Module
+
+
+class AddNorm(Module):
+    """LayerNorm(x + Dropout(Sublayer(x)))                             Sec. 3.1 and 5.4
+
+    x, sublayer_output (..., d_model)   ->   (..., d_model)
+    backward: a sum hands its gradient to both of its terms.
+    """
+
+    def __init__(self, d_model, P_drop):
+        self.dropout = Dropout(P_drop)
+        self.layer_norm = LayerNorm(d_model)
+
+    def forward(self, x, sublayer_output, *, rng=None):
+        check_array("x", x)
+        check_array("sublayer_output", sublayer_output)
+        check_same_shape(x, sublayer_output, ("x", "sublayer_output"))
+        cache = Cache()
+        dropped, cache.dropout = self.dropout.forward(sublayer_output, rng=rng)
+        y, cache.layer_norm = self.layer_norm.forward(x + dropped)
+        return y, cache
+
+    def backward(self, grad_y, cache):
+        grad_sum = self.layer_norm.backward(grad_y, cache.layer_norm)
+        # sum = x + dropped
+        grad_sublayer_output = self.dropout.backward(grad_sum, cache.dropout)
+        grad_x = grad_sum
+        return grad_x, grad_sublayer_output

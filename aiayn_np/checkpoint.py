@@ -1,0 +1,114 @@
+"""Checkpoints: a model and, for going on with its training, its optimizer and generator.
+
+The file is an `.npz` of plain arrays: no pickle, so that loading runs no code. It is written to a
+neighbouring file first and moved into place when it is complete on disk, so that an interruption
+leaves the old checkpoint or the new one.
+"""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+VERSION = 1
+
+
+class CheckpointError(Exception):
+    """A file that is not a whole checkpoint of this model; the message says what is wrong."""
+
+
+def save_checkpoint(path, model, *, optimizer=None, rng=None, config=None):
+    """Write model, optimizer state, generator state and a JSON-able `config` to `path`."""
+    path = Path(path)
+    header = dict(version=VERSION, config=config, step=0, rng=None, arrays=[])
+    arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
+    if optimizer is not None:
+        header["step"] = optimizer.t
+        arrays |= {f"m/{i}": m for i, m in enumerate(optimizer.m)}
+        arrays |= {f"v/{i}": v for i, v in enumerate(optimizer.v)}
+    if rng is not None:
+        header["rng"] = rng.bit_generator.state
+    header["arrays"] = list(arrays)
+    text = json.dumps(header).encode()
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            np.savez(file, header=np.frombuffer(text, dtype=np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder):
+    """Make a rename in this folder durable, on systems where a folder can be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read_checkpoint(path):
+    """Return (header, arrays) of a checkpoint file.
+
+    Raises FileNotFoundError, or CheckpointError with path and reason.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        version, expected = header["version"], set(header["arrays"])
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError,
+            NotImplementedError, zipfile.BadZipFile) as error:
+        raise CheckpointError(f"{path} is not a readable checkpoint: {error}") from error
+    if version != VERSION:
+        raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")
+    if set(arrays) != expected:
+        names = ", ".join(sorted(set(arrays) ^ expected))
+        raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
+    return header, arrays
+
+
+def load_checkpoint(path, model, *, optimizer=None, rng=None):
+    """Load a checkpoint into a model and, if given, its optimizer and generator; return the config.
+
+    All or nothing: everything is checked before anything is written. Raises FileNotFoundError, or
+    CheckpointError with path and reason.
+    """
+    header, arrays = read_checkpoint(path)
+    part = {k: {} for k in ("model", "m", "v")}
+    for name, array in arrays.items():
+        kind, _, rest = name.partition("/")
+        part.setdefault(kind, {})[rest] = array
+    try:
+        moments = [moments_of(optimizer, part[k]) for k in "mv"] if optimizer else None
+        generator = None
+        if rng is not None:
+            generator = type(rng.bit_generator)()
+            generator.state = header["rng"]
+        model.load_state_dict(part["model"])
+    except (KeyError, ValueError, TypeError) as error:
+        reason = error.args[0] if error.args else error
+        raise CheckpointError(f"{path} does not fit: {reason}") from error
+    if moments:
+        optimizer.m, optimizer.v = moments
+        optimizer.t = header["step"]
+    if rng is not None:
+        rng.bit_generator.state = generator.state
+    return header["config"]
+
+
+def moments_of(optimizer, stored):
+    """The stored moments as a list in the order of the optimizer's parameters, shapes checked."""
+    shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
+    if {name: array.shape for name, array in stored.items()} != shapes:
+        raise ValueError("its optimizer state is missing or of another model")
+    return [stored[name].astype(p.value.dtype) for name, p in zip(shapes, optimizer.parameters)]

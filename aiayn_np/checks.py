@@ -1,0 +1,206 @@
+"""Every message about bad input, in one place: what must hold, then what was given.
+
+A forward or a constructor calls one of these in its first line, so that the mathematics below it
+reads undisturbed. Nothing here computes anything of the model.
+"""
+
+import functools
+import math
+import os
+
+import numpy as np
+
+FLOATS = "fdD"  # float32, float64, and complex128 for the gradient proof
+
+
+def check_sizes(**sizes):
+    """Each size is an integer of at least 1."""
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{name} must be an integer, got {name}={value!r}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {name}={value}")
+
+
+def check_number(name, value, low, high, *, open_low=False):
+    """A real number in [low, high), or in (low, high) with `open_low`."""
+    interval = f"{'(' if open_low else '['}{low}, {high})"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number in {interval}, got {name}={value!r}")
+    if not (low <= value < high) or (open_low and value == low):
+        raise ValueError(f"{name} must lie in {interval}, got {name}={value}")
+
+
+def check_rng(rng):
+    """A numpy Generator: randomness is an argument here, never a global state."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
+
+
+def check_heads(d_model, h, d_k, d_v):
+    """Return (d_k, d_v) with the paper's default d_model / h where one is None.
+
+    With d_k given and d_model not divisible by h, d_v follows d_k (the paper has them equal).
+    """
+    check_sizes(d_model=d_model, h=h)
+    divisible = d_model % h == 0
+    if d_k is None and not divisible:
+        raise ValueError(f"d_model must be divisible by h, got d_model={d_model}, h={h}")
+    d_k = d_model // h if d_k is None else d_k
+    d_v = (d_model // h if divisible else d_k) if d_v is None else d_v
+    check_sizes(d_k=d_k, d_v=d_v)
+    return d_k, d_v
+
+
+def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
+    """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"{name} must be a numpy array of floats, got {type(x).__name__}")
+    if x.dtype.char not in FLOATS:
+        raise TypeError(f"{name} must be float32 or float64, got {x.dtype}")
+    if x.ndim < min_ndim:
+        raise ValueError(f"{name} must have at least {min_ndim} axes, got shape {x.shape}")
+    if last is not None and x.shape[-1] != last[1]:
+        raise ValueError(
+            f"{name} must have {last[0]}={last[1]} on its last axis, got shape {x.shape}"
+        )
+    if parameter is not None:
+        check_same_dtype(**{name: x, "the parameters": parameter.value})
+
+
+def check_same_dtype(**arrays):
+    """No two arrays of different real dtypes: mixing them would silently change the result's."""
+    (first, a), *others = arrays.items()
+    for name, b in others:
+        if a.dtype != b.dtype and a.dtype.kind == b.dtype.kind == "f":
+            raise TypeError(
+                f"{first} and {name} must have one dtype, got {a.dtype} and {b.dtype}"
+                " (cast the array, or the model with .astype)"
+            )
+
+
+def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
+    """The gradient handed to a backward has exactly the shape and dtype of the forward's result."""
+    if not isinstance(grad, np.ndarray) or grad.dtype.char not in FLOATS:
+        got = getattr(grad, "dtype", type(grad).__name__)
+        raise TypeError(f"{name} must be a numpy array of floats, got {got}")
+    if grad.shape != y_shape:
+        raise ValueError(f"{name} must have the shape of y, {y_shape}, got {grad.shape}")
+    if grad.dtype != y_dtype and grad.dtype.kind == y_dtype.kind == "f":
+        raise TypeError(f"{name} must have the dtype of y, {y_dtype}, got {grad.dtype}")
+
+
+def check_same_shape(x, y, names):
+    """Two arrays of one shape, as in a residual sum (where broadcasting would hide a mistake)."""
+    if x.shape != y.shape:
+        raise ValueError(f"{names[0]} and {names[1]} must have one shape, got {x.shape}, {y.shape}")
+    check_same_dtype(**{names[0]: x, names[1]: y})
+
+
+def check_ids(name, ids, vocab_size, *, ndim=None):
+    """Return token ids as an integer array, each in [0, vocab_size)."""
+    try:
+        ids = np.asarray(ids)
+    except ValueError:
+        raise ValueError(f"{name} must be rows of one length: pad the shorter ones") from None
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got {ids.dtype}")
+    if ndim is not None and ids.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes (B, T), got shape {ids.shape}")
+    if ids.ndim and ids.shape[-1] == 0:
+        raise ValueError(f"{name} must have a length of at least 1, got shape {ids.shape}")
+    if ids.size and (ids.min() < 0 or ids.max() >= vocab_size):
+        at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= vocab_size))[0])
+        raise IndexError(
+            f"{name} must lie in [0, vocab_size), got id {ids[at]} at position {at}"
+            f" with vocab_size={vocab_size}"
+        )
+    return ids
+
+
+def check_positions(T, start, max_len):
+    """Rows start .. start+T of a positional encoding exist."""
+    check_sizes(T=T)
+    if isinstance(start, bool) or not isinstance(start, (int, np.integer)) or start < 0:
+        raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
+    if start + T > max_len:
+        at = f" from start={start}" if start else ""
+        raise ValueError(f"length must be at most max_len={max_len}, got length {T}{at}")
+
+
+def check_attention_inputs(Q, K, V, allowed, names=("Q", "K", "V")):
+    """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) and a mask that fits their scores."""
+    for name, x in zip(names, (Q, K, V)):
+        check_array(name, x, min_ndim=2)
+    check_same_dtype(**dict(zip(names, (Q, K, V))))
+    if Q.shape[-1] != K.shape[-1]:
+        raise ValueError(f"Q and K must have one d_k, got shapes {Q.shape} and {K.shape}")
+    check_lengths(Q, K, V, names)
+    scores = (*Q.shape[:-1], K.shape[-2])
+    check_memory(scores, Q.dtype)
+    check_mask(allowed, scores)
+
+
+def check_lengths(Q, K, V, names):
+    """One batch for all three, one length for keys and values, no length of zero."""
+    if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
+        shapes = f"{Q.shape}, {K.shape} and {V.shape}"
+        raise ValueError(f"{', '.join(names)} must have the same leading axes, got {shapes}")
+    if K.shape[-2] != V.shape[-2]:
+        raise ValueError(
+            f"{names[1]} and {names[2]} must have one length, got {K.shape} and {V.shape}"
+        )
+    if Q.shape[-2] == 0 or K.shape[-2] == 0:
+        raise ValueError(f"lengths must be at least 1, got {Q.shape} and {K.shape}")
+
+
+def check_mask(allowed, scores_shape):
+    """A boolean mask that NumPy cannot broadcast to the wrong axes of the scores."""
+    if allowed is None:
+        return
+    if not isinstance(allowed, np.ndarray) or allowed.dtype != bool:
+        got = getattr(allowed, "dtype", type(allowed).__name__)
+        raise TypeError(f"allowed must be a boolean array, True = may attend, got {got}")
+    T_q_T_k = scores_shape[-2:]
+    if allowed.ndim == 2 and allowed.shape == T_q_T_k:
+        return
+    if allowed.ndim != len(scores_shape) or any(
+        a not in (1, s) for a, s in zip(allowed.shape, scores_shape)
+    ):
+        raise ValueError(
+            f"allowed must have shape {T_q_T_k} = (T_q, T_k), or as many axes as the scores"
+            f" {scores_shape}, each 1 or equal, e.g. {(1,) * (len(scores_shape) - 1)}"
+            f" + (T_k,); got {allowed.shape}"
+        )
+
+
+@functools.cache
+def memory_bytes():
+    """Physical memory of this machine, or infinity where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+def check_memory(shape, dtype):
+    """An array of this shape fits into the machine: refused before it is allocated."""
+    needed = math.prod(shape) * dtype.itemsize
+    if needed > memory_bytes():
+        raise MemoryError(
+            f"scores of shape {shape} need {needed:,} bytes, this machine has {memory_bytes():,}"
+        )
+
+
+def check_targets(logits, targets, pad):
+    """Return targets as ids, one for each position of the logits, not all of them padding."""
+    check_array("logits", logits, min_ndim=2)
+    targets = check_ids("targets", targets, logits.shape[-1])
+    if targets.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"targets must have the shape of logits without its last axis, {logits.shape[:-1]},"
+            f" got {targets.shape}"
+        )
+    if targets.size and (targets == pad).all():
+        raise ValueError(f"targets must hold at least one id that is not pad={pad}")
+    return targets

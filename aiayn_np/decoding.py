@@ -1,0 +1,62 @@
+"""Decoding: from a trained model to output sequences, one token at a time."""
+
+import numpy as np
+
+from .checks import check_ids, check_sizes
+from .masking import not_padding
+
+
+def greedy_decode(model, src, *, bos, eos, max_len=None):
+    """Decode a batch of sources by taking the most probable token at every step.
+
+    The model was trained on all positions at once, each seeing only what stands before it; here
+    the same function is asked for one more token at a time, and sees its own output.
+
+    Parameters
+    ----------
+    model : Transformer
+    src : ids (B, T_src), short ones filled with ``model.pad``
+    bos, eos : the ids that begin and end a sequence
+    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, or what the model has
+        positions for)
+
+    Returns
+    -------
+    ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
+
+    Raises
+    ------
+    ValueError for a length that the model has no positions for; TypeError, IndexError for bad ids
+    """
+    src = check_ids("src", src, model.vocab_size, ndim=2)
+    check_ids("bos and eos", [bos, eos], model.vocab_size)
+    max_len = min(src.shape[1] + 50, model.max_len) if max_len is None else max_len
+    check_sizes(max_len=max_len)
+    if max_len > model.max_len:
+        raise ValueError(f"max_len must be at most {model.max_len}, got max_len={max_len}")
+    memory, _ = model.encode(src)
+    memory_allowed = not_padding(src, model.pad)
+    tgt = np.full((len(src), 1), bos)                                  # (B, 1), grows to the right
+    ended = np.zeros(len(src), dtype=bool)
+    for _ in range(max_len):
+        logits, _ = model.decode(tgt, memory, memory_allowed=memory_allowed)
+        token = np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))   # (B,)
+        tgt = np.concatenate([tgt, token[:, None]], axis=1)
+        ended |= token == eos
+        if ended.all():
+            break
+    return tgt[:, 1:]
+
+
+def exact_match(model, batch, *, bos, eos, chunk=250):
+    """Share of a batch (src, tgt_in, tgt_out) whose greedy output equals tgt_out, eos and all."""
+    src, _, tgt_out = batch
+    check_sizes(chunk=chunk)
+    right = 0
+    for i in range(0, len(src), chunk):
+        want = tgt_out[i : i + chunk]
+        got = greedy_decode(model, src[i : i + chunk], bos=bos, eos=eos, max_len=want.shape[1])
+        short = want.shape[1] - got.shape[1]
+        got = np.pad(got, ((0, 0), (0, short)), constant_values=model.pad)
+        right += int((got == want).all(axis=1).sum())
+    return right / max(len(src), 1)

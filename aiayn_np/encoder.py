@@ -1,0 +1,61 @@
+"""The encoder: left half of Fig. 1."""
+
+from .add_norm import AddNorm
+from .feed_forward import PositionwiseFeedForward
+from .module import Cache, Module
+from .multi_head import MultiHeadAttention
+
+
+class EncoderLayer(Module):
+    """Self-attention, Add & Norm, feed-forward, Add & Norm            Sec. 3.1, Fig. 1 left
+
+    x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
+    attention: a layer, or a factory called as attention(h, d_k, d_v, rng); None is the paper's.
+    """
+
+    def __init__(
+        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
+    ):
+        heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
+        self.self_attention = MultiHeadAttention(d_model, h, **heads)
+        self.add_norm_1 = AddNorm(d_model, P_drop)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+        self.add_norm_2 = AddNorm(d_model, P_drop)
+
+    def forward(self, x, *, allowed=None, rng=None):
+        c = Cache()
+        attended, c.self_attention = self.self_attention.forward(x, x, x, allowed=allowed, rng=rng)
+        x, c.add_norm_1 = self.add_norm_1.forward(x, attended, rng=rng)
+        fed, c.feed_forward = self.feed_forward.forward(x)
+        x, c.add_norm_2 = self.add_norm_2.forward(x, fed, rng=rng)
+        return x, c
+
+    def backward(self, grad_y, cache):
+        grad_x, grad_fed = self.add_norm_2.backward(grad_y, cache.add_norm_2)
+        grad_x = grad_x + self.feed_forward.backward(grad_fed, cache.feed_forward)
+        grad_x, grad_attended = self.add_norm_1.backward(grad_x, cache.add_norm_1)
+        # attended = self_attention(x, x, x): x is used three times, and once in the residual
+        grad_Q, grad_K, grad_V = self.self_attention.backward(grad_attended, cache.self_attention)
+        return grad_x + grad_Q + grad_K + grad_V
+
+
+class Encoder(Module):
+    """The stack of N encoder layers                                   Sec. 3.1, Fig. 1 left
+
+    x (..., T, d_model)   ->   memory (..., T, d_model), which the decoder attends to
+    """
+
+    def __init__(self, layers):
+        self.layers = list(layers)
+
+    def forward(self, x, *, allowed=None, rng=None):
+        cache = Cache(layers=[])
+        for layer in self.layers:
+            x, layer_cache = layer.forward(x, allowed=allowed, rng=rng)
+            cache.layers.append(layer_cache)
+        return x, cache
+
+    def backward(self, grad_x, cache):
+        for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+            grad_x = layer.backward(grad_x, layer_cache)
+        return grad_x

@@ -1,0 +1,47 @@
+"""Position-wise feed-forward network: Sec. 3.3."""
+
+import numpy as np
+
+from .checks import check_array, check_gradient
+from .linear import Linear
+from .module import Cache, Module
+
+
+class ReLU(Module):
+    """y = max(0, x)                                                   Sec. 3.3
+
+    backward: dy/dx is 1 where x > 0 and 0 elsewhere (at x = 0 too, as is usual).
+    """
+
+    def forward(self, x):
+        check_array("x", x, min_ndim=0)
+        return np.maximum(x, 0), Cache(x=x)
+
+    def backward(self, grad_y, cache):
+        check_gradient(grad_y, cache.x.shape, cache.x.dtype)
+        # y = max(0, x)
+        return grad_y * (cache.x > 0)
+
+
+class PositionwiseFeedForward(Module):
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                          Sec. 3.3, Eq. (2)
+
+    x (..., d_model)   ->   (..., d_model), through d_ff; the same map at every position
+    """
+
+    def __init__(self, d_model, d_ff, *, rng):
+        self.linear_1 = Linear(d_model, d_ff, rng=rng)
+        self.relu = ReLU()
+        self.linear_2 = Linear(d_ff, d_model, rng=rng)
+
+    def forward(self, x):
+        cache = Cache()
+        y, cache.linear_1 = self.linear_1.forward(x)                   # (..., d_ff)
+        y, cache.relu = self.relu.forward(y)
+        y, cache.linear_2 = self.linear_2.forward(y)                   # (..., d_model)
+        return y, cache
+
+    def backward(self, grad_y, cache):
+        grad_y = self.linear_2.backward(grad_y, cache.linear_2)        # (..., d_ff)
+        grad_y = self.relu.backward(grad_y, cache.relu)
+        return self.linear_1.backward(grad_y, cache.linear_1)          # (..., d_model)

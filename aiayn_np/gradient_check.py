@@ -1,0 +1,220 @@
+"""The gradient proof, as a tool for any layer: ours or a student's.
+
+For a function F of inputs and parameters x, a backward computes J^T u for any u. Draw u and v at
+random, with both signs. If backward is right, then <u, J v> = <J^T u, v>: on the left only the
+forward is needed, on the right only the backward. J v comes from one forward at a complex point,
+
+    F(x + i h v) = F(x) + i h J v + O(h^2),    so    J v = Im F(x + i h v) / h.
+
+Nothing is subtracted, so nothing cancels, h can be 1e-20, and the two sides agree to 1e-12 or
+better, where a central difference reaches about 1e-9 at the best of steps. The central difference
+is computed too: a forward that is not analytic (np.var, np.abs) misleads a complex step.
+"""
+
+import copy
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+COMPLEX_STEP = 1e-20
+CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # a step that crosses the kink of a ReLU says nothing: try three
+COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
+CENTRAL_TOLERANCE = 1e-5
+ENTRIES = 500  # examined to find the worst one of a wrong tensor
+
+
+@dataclass
+class Row:
+    """The check of one tensor: <backward(u), v> against <u, J v> from complex step and central."""
+
+    tensor: str
+    analytic: float = np.nan
+    complex_step: float = np.nan
+    central: float = np.nan
+    error: float = np.nan
+    verdict: str = "ok"
+
+    @property
+    def ok(self):
+        return self.verdict.startswith("ok")
+
+
+class GradientReport:
+    """A table of Rows; true when everything agrees."""
+
+    def __init__(self, title, rows):
+        self.title, self.rows = title, rows
+
+    def __bool__(self):
+        return all(row.ok for row in self.rows)
+
+    @property
+    def worst(self):
+        """The row to look at first: a wrong one if there is any, and the largest error of those."""
+        return max(self.rows, key=lambda row: (not row.ok, np.nan_to_num(row.error, nan=np.inf)))
+
+    def __repr__(self):
+        wide = max(len(row.tensor) for row in self.rows)
+        lines = [f"{'tensor':<{wide}}  {'analytic':>15}  {'numeric':>15}  {'error':>7}"
+                 f"  {'central':>13}  verdict"]
+        for r in self.rows:
+            lines.append(f"{r.tensor:<{wide}}  {r.analytic:>15.8e}  {r.complex_step:>15.8e}"
+                         f"  {r.error:>7.0e}  {r.central:>13.6e}  {r.verdict}")
+        wrong = sum(not row.ok for row in self.rows)
+        total = f"{len(self.rows) - wrong} of {len(self.rows)} agree"
+        worst = f"worst {'wrong' if wrong else 'error'}: {self.worst.tensor}, {self.worst.error:.0e}"
+        return "\n".join([f"Gradients of {self.title}", *lines, f"{total}; {worst}"])
+
+
+def check_gradients(layer, *inputs, seed=0, **options):
+    """Prove a layer's backward against its own forward, tensor by tensor.
+
+    Parameters
+    ----------
+    layer : any object with ``forward(*inputs, **options) -> y, cache`` and
+        ``backward(grad_y, cache)``; its Parameters are found by ``named_parameters``
+    inputs : arrays; float ones are checked, integer ids are only passed on
+    seed : of the random directions
+    options : passed to forward; an ``rng`` is copied for every call, so that dropout repeats
+
+    Returns
+    -------
+    GradientReport, true when every gradient of every input and parameter agrees, all of them
+    together too; ``print`` shows the table. `error` is that of the complex step, relative to the
+    value or to 0.01 |u| |v|, whichever is larger, and must stay below 1e-12.
+
+    The layer itself is left as it was: a float64 copy is checked.
+    """
+    return GradientReport(type(layer).__name__, Proof(layer, inputs, options, seed).rows())
+
+
+class Proof:
+    """A float64 copy of the layer with everything that can be moved, by name, in `tensors`."""
+
+    def __init__(self, layer, inputs, options, seed):
+        self.layer, self.options = copy.deepcopy(layer), options
+        self.rng = np.random.default_rng(seed)
+        named = getattr(self.layer, "named_parameters", dict().items)
+        self.parameters = dict(named())
+        self.inputs = [np.array(x) for x in inputs]
+        self.moving = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
+        self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.moving}
+        self.tensors |= {name: p.value.astype(float) for name, p in self.parameters.items()}
+        self.y, self.cache = self.run({})
+        self.u = self.rng.standard_normal(np.shape(self.y))
+
+    def run(self, shift, dtype=float):
+        """(y, cache) of the forward with tensors[name] + shift[name] for the names in `shift`."""
+        values = {n: x.astype(dtype) + shift.get(n, 0) for n, x in self.tensors.items()}
+        arrays = [values.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
+        for name, parameter in self.parameters.items():
+            parameter.value = values[name]
+        options = dict(self.options)
+        if options.get("rng") is not None:
+            options["rng"] = copy.deepcopy(options["rng"])
+        return self.layer.forward(*arrays, **options)
+
+    def rows(self):
+        gradients, problems = self.gradients()
+        if problems:
+            return problems
+        rows = []
+        directions = {n: self.rng.standard_normal(x.shape) for n, x in self.tensors.items()}
+        for name, v in directions.items():
+            rows.append(self.row(name, gradients, {name: v}))
+            if not rows[-1].ok:
+                rows[-1].verdict += self.worst_entry(name, gradients[name])
+        if len(rows) > 1:
+            rows.append(self.row("all together", gradients, directions))
+        return rows
+
+    def gradients(self):
+        """({tensor: gradient}, rows of what makes a comparison impossible)."""
+        returned = self.backward()
+        names = [f"input {i}" for i in self.moving]
+        if len(returned) == len(self.inputs) != len(names):
+            returned = [returned[i] for i in self.moving]              # a None for each ids input
+        if len(returned) != len(names):
+            row = Row("backward", verdict=f"WRONG: {len(returned)} gradients returned for"
+                                          f" {len(names)} inputs")
+            return {}, [row]
+        found = dict(zip(names, returned))
+        found |= {n: p.grad.copy() for n, p in self.parameters.items()}
+        problems = [
+            Row(n, verdict=f"WRONG: gradient has shape {np.shape(g)}, must be {self.tensors[n].shape}")
+            for n, g in found.items() if np.shape(g) != self.tensors[n].shape
+        ]
+        self.backward(clear=False)
+        problems += [
+            Row(n, verdict="WRONG: backward must add to grad, a second call did not double it")
+            for n, p in self.parameters.items()
+            if not problems and not np.allclose(p.grad, 2 * found[n], rtol=1e-12, atol=0)
+        ]
+        return found, problems
+
+    def backward(self, clear=True):
+        """What backward(u) returns, as a list."""
+        for name, parameter in self.parameters.items():
+            parameter.value = self.tensors[name]
+            if clear:
+                parameter.grad = np.zeros_like(parameter.value)
+        u = self.u if np.ndim(self.y) else float(self.u)
+        returned = self.layer.backward(u, self.cache)
+        if returned is None:
+            return []
+        return list(returned) if isinstance(returned, (tuple, list)) else [returned]
+
+    def row(self, name, gradients, directions):
+        """Compare <gradient, v> with <u, J v> along one direction."""
+        analytic = sum(float(np.sum(gradients[n] * v)) for n, v in directions.items())
+        length = np.sqrt(sum(np.sum(v * v) for v in directions.values()))
+        floor = 0.01 * np.linalg.norm(self.u) * length + np.finfo(float).tiny
+        by_complex = self.complex_step(directions)
+        central = [self.central(directions, h) for h in CENTRAL_STEPS]
+
+        def error(a, b):
+            return abs(a - b) / max(abs(a), abs(b), floor)
+
+        believed = by_complex if np.isfinite(by_complex) else analytic
+        nearest = min(central, key=lambda c: error(c, believed))
+        exact = error(analytic, by_complex) <= COMPLEX_TOLERANCE
+        if error(nearest, by_complex) <= CENTRAL_TOLERANCE:            # both numerics agree
+            verdict = "ok" if exact else "WRONG"
+        elif error(analytic, central[0]) <= CENTRAL_TOLERANCE:
+            verdict = "ok, to 1e-5 only: this forward misleads the complex step"
+        else:
+            verdict = "WRONG"
+        return Row(name, analytic, by_complex, nearest, error(analytic, by_complex), verdict)
+
+    def complex_step(self, directions):
+        """<u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
+        shift = {n: 1j * COMPLEX_STEP * v for n, v in directions.items()}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", np.exceptions.ComplexWarning)
+                y, _ = self.run(shift, complex)
+        except (TypeError, ValueError, np.exceptions.ComplexWarning):
+            return np.nan
+        return float(np.sum(self.u * np.imag(y)) / COMPLEX_STEP)
+
+    def central(self, directions, h):
+        """<u, (F(x + h v) - F(x - h v)) / 2h>."""
+        up, _ = self.run({n: h * v for n, v in directions.items()})
+        down, _ = self.run({n: -h * v for n, v in directions.items()})
+        return float(np.sum(self.u * (np.asarray(up) - down)) / (2 * h))
+
+    def worst_entry(self, name, gradient):
+        """Name the entry of a wrong gradient that is farthest from its central difference."""
+        x = self.tensors[name]
+        some = self.rng.permutation(x.size)[:ENTRIES]
+        numeric = []
+        for k in some:
+            v = np.zeros(x.shape)
+            v.flat[k] = 1
+            numeric.append(self.central({name: v}, CENTRAL_STEPS[0]))
+        k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
+        at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
+        which = "" if len(some) == x.size else f" of {len(some)} examined"
+        got = f"is {gradient.flat[some[k]]:.6g}, must be {numeric[k]:.6g}"
+        return f": worst entry{which} {list(at)} {got}"

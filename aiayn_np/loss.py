@@ -1,0 +1,58 @@
+"""The training loss: softmax and label-smoothed cross-entropy (Sec. 5.4)."""
+
+import numpy as np
+
+from .checks import check_gradient, check_number, check_targets
+from .module import Cache, Module
+
+
+class LabelSmoothedCrossEntropy(Module):
+    """loss = mean over real targets of  -sum_v q_v log p_v            Sec. 5.4; Szegedy et al.
+
+    p = softmax(logits),   q = (1 - eps_ls) 1[v = target] + eps_ls / V over all V classes
+    logits (..., V)   targets (...) ids; those equal to `pad` do not count   ->   loss ()
+
+    backward: log p_v = z_v - log sum_u exp(z_u) and q sums to 1, so d loss / d z_v = p_v - q_v at
+    each real target, divided by their number.
+    """
+
+    def __init__(self, eps_ls=0.1, pad=0):
+        check_number("eps_ls", eps_ls, 0, 1)
+        self.eps_ls, self.pad = float(eps_ls), pad
+
+    def forward(self, logits, *, targets):
+        targets = check_targets(logits, targets, self.pad)
+        shifted = logits - logits.max(axis=-1, keepdims=True)          # (..., V), no overflow
+        log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        log_p_target = np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
+        losses = -(1 - self.eps_ls) * log_p_target - self.eps_ls * log_p.mean(axis=-1)
+        real = targets != self.pad                                     # (...)
+        count = max(int(real.sum()), 1)                                # an empty batch has loss 0
+        loss = np.where(real, losses, 0.0).sum() / count
+        return loss, Cache(log_p=log_p, targets=targets, real=real, count=count)
+
+    def backward(self, grad_loss, cache):
+        check_gradient(np.asarray(grad_loss, dtype=cache.log_p.dtype), (), cache.log_p.dtype)
+        # losses = -sum_v q_v log p_v
+        grad_logits = np.exp(cache.log_p) - self.eps_ls / cache.log_p.shape[-1]     # (..., V)
+        rows = grad_logits.reshape(-1, grad_logits.shape[-1])          # a view
+        rows[np.arange(len(rows)), cache.targets.reshape(-1)] -= 1 - self.eps_ls
+        # loss = sum(losses where real) / count
+        grad_logits *= float(grad_loss) / cache.count
+        return np.where(cache.real[..., None], grad_logits, 0.0)       # (..., V)
+
+
+class ModelLoss(Module):
+    """A model and its loss as one function of the parameters, as the gradient proof wants it."""
+
+    def __init__(self, model, loss):
+        self.model, self.loss = model, loss
+
+    def forward(self, src, tgt, *, targets, rng=None):
+        cache = Cache()
+        logits, cache.model = self.model.forward(src, tgt, rng=rng)
+        loss, cache.loss = self.loss.forward(logits, targets=targets)
+        return loss, cache
+
+    def backward(self, grad_loss, cache):
+        return self.model.backward(self.loss.backward(grad_loss, cache.loss), cache.model)

@@ -1,0 +1,48 @@
+"""Masks: who may attend to whom. The "Mask (opt.)" box of Fig. 2 (left)."""
+
+import math
+
+import numpy as np
+
+from .checks import check_array, check_gradient, check_mask, check_sizes
+from .module import Cache, Module
+
+
+def causal(T):
+    """Mask (T, T) that lets position i look at positions j <= i only (Sec. 3.2.3, third point)."""
+    check_sizes(T=T)
+    return np.tri(T, dtype=bool)
+
+
+def not_padding(ids, pad=0):
+    """Mask (B, 1, 1, T) of the real tokens in `ids` (B, T).
+
+    It masks key *columns*, for every head and query. The rows of padded queries stay: nobody
+    reads their outputs, because as keys they are masked, and the loss leaves them out.
+    """
+    ids = np.asarray(ids)
+    if ids.ndim != 2:
+        raise ValueError(f"ids must have 2 axes (B, T), got shape {ids.shape}")
+    return (ids != pad)[:, None, None, :]
+
+
+class Mask(Module):
+    """scores where allowed, -inf elsewhere                            Sec. 3.2.3, Fig. 2 left
+
+    scores (..., T_q, T_k)   allowed: bool, True where query i may look at key j, or None
+    """
+
+    def forward(self, scores, *, allowed=None):
+        check_array("scores", scores, min_ndim=2)
+        check_mask(allowed, scores.shape)
+        cache = Cache(allowed=allowed, shape=scores.shape, dtype=scores.dtype)
+        if allowed is None:
+            return scores, cache
+        return np.where(allowed, scores, -math.inf), cache             # (..., T_q, T_k)
+
+    def backward(self, grad_y, cache):
+        check_gradient(grad_y, cache.shape, cache.dtype)
+        if cache.allowed is None:
+            return grad_y
+        # y = scores where allowed, a constant elsewhere
+        return np.where(cache.allowed, grad_y, 0.0)                    # (..., T_q, T_k)

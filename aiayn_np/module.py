@@ -1,0 +1,139 @@
+"""The protocol that every layer follows: Parameter, Cache and Module, and nothing about attention.
+
+    y, cache = layer.forward(*arrays, **options)     arrays before the *: what we differentiate by
+    grad     = layer.backward(grad_y, cache)         one gradient per array, same order, shape, dtype
+
+A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
+forward is in the cache that this forward returned, so one layer may run forward many times before
+any of its backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+
+class Parameter:
+    """A learned array: `value`, and `grad` of the same shape, to which every backward adds."""
+
+    def __init__(self, value):
+        self.value = value
+        self.grad = np.zeros_like(value)
+
+    def zero_grad(self):
+        """Set `grad` to zeros, in place unless `value` now has another shape or dtype."""
+        if np.shape(self.grad) == self.value.shape and self.grad.dtype == self.value.dtype:
+            self.grad[...] = 0
+        else:
+            self.grad = np.zeros_like(self.value)
+
+    def __repr__(self):
+        return f"Parameter{self.value.shape} {self.value.dtype}"
+
+
+class Cache(SimpleNamespace):
+    """What one forward computed. Its attributes repeat the names of the module's; `print` lists them.
+
+    >>> print(Cache(x=np.zeros((2, 3)), softmax=Cache(weights=np.ones(3))))
+    x                (2, 3)  float64
+    softmax.weights  (3,)    float64
+    2 arrays, 72 bytes
+    """
+
+    def __repr__(self):
+        return table(dict(leaves(self, np.ndarray)), "arrays")
+
+
+class Module:
+    """Base of every layer. Subclasses write `forward` and `backward`; the rest is found by walking."""
+
+    def __call__(self, *arrays, **options):
+        return self.forward(*arrays, **options)[0]
+
+    def forward(self, *arrays, **options):
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def backward(self, grad_y, cache):
+        raise NotImplementedError(f"{type(self).__name__} has no backward")
+
+    def named_parameters(self):
+        """Yield (dotted name, Parameter); a shared Parameter comes once, under its first name."""
+        seen = set()
+        for name, parameter in leaves(self, Parameter):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                yield name, parameter
+
+    def parameters(self):
+        """Yield every Parameter once."""
+        for _, parameter in self.named_parameters():
+            yield parameter
+
+    def zero_grad(self):
+        """Clear the gradient of every parameter."""
+        for parameter in self.parameters():
+            parameter.zero_grad()
+
+    def astype(self, dtype):
+        """Cast every parameter (float32 for speed, float64 for proofs) and return this model."""
+        if np.dtype(dtype).char not in "fdD":
+            raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+        for parameter in self.parameters():
+            parameter.value = parameter.value.astype(dtype)
+            parameter.grad = np.zeros_like(parameter.value)
+        return self
+
+    def state_dict(self):
+        """Return {dotted name: copy of the value}."""
+        return {name: parameter.value.copy() for name, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state):
+        """Write the values of `state` into the parameters, in place and in their dtype; all or none.
+
+        Raises KeyError when names are missing or unknown, ValueError for a wrong shape and
+        TypeError for what is not a real array.
+        """
+        parameters = dict(self.named_parameters())
+        if missing := [name for name in parameters if name not in state]:
+            raise KeyError(f"state must hold every parameter, missing {', '.join(missing)}")
+        if unknown := [name for name in state if name not in parameters]:
+            raise KeyError(f"state must hold nothing else, got unknown {', '.join(unknown)}")
+        for name, parameter in parameters.items():
+            value = state[name]
+            if not isinstance(value, np.ndarray) or value.dtype.char not in "fd":
+                got = getattr(value, "dtype", type(value).__name__)
+                raise TypeError(f"{name} must be a float32 or float64 array, got {got}")
+            if value.shape != parameter.value.shape:
+                raise ValueError(
+                    f"{name} must have shape {parameter.value.shape}, got {value.shape}"
+                )
+        for name, parameter in parameters.items():
+            parameter.value[...] = state[name]
+
+    def __repr__(self):
+        values = {name: parameter.value for name, parameter in self.named_parameters()}
+        total = sum(value.size for value in values.values())
+        return f"{type(self).__name__} with {total:,} parameters\n{table(values, 'arrays')}"
+
+
+def leaves(node, kind, path=""):
+    """Yield (dotted path, object) for every object of type `kind` at or below a Module or Cache."""
+    if isinstance(node, kind):
+        yield path, node
+        return
+    children = ()
+    if isinstance(node, (Module, Cache)):
+        children = vars(node).items()
+    elif isinstance(node, (list, tuple)):
+        children = enumerate(node)
+    for name, child in children:
+        yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
+
+
+def table(arrays, noun):
+    """Format {dotted name: array} as aligned lines of name, shape and dtype, and a total."""
+    wide = max((len(name) for name in arrays), default=0)
+    deep = max((len(str(array.shape)) for array in arrays.values()), default=0)
+    lines = [f"{n:<{wide}}  {a.shape!s:<{deep}}  {a.dtype}" for n, a in arrays.items()]
+    size = sum({id(array): array.nbytes for array in arrays.values()}.values())
+    return "\n".join([*lines, f"{len(arrays)} {noun}, {size:,} bytes"])

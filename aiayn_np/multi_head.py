@@ -1,0 +1,84 @@
+"""Multi-head attention: Sec. 3.2.2 and Fig. 2 (right)."""
+
+from .attention import ScaledDotProductAttention
+from .checks import check_array, check_heads, check_lengths, check_rng
+from .linear import Linear
+from .module import Cache, Module
+
+
+def split_heads(x, h):
+    """(..., T, h * d) -> (..., h, T, d). Only the order of the axes changes; no number does."""
+    return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)
+
+
+def merge_heads(x):
+    """(..., h, T, d) -> (..., T, h * d), the inverse of split_heads: "Concat" in Fig. 2."""
+    x = x.swapaxes(-2, -3)
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+def make_attention(attention, h, d_k, d_v, rng):
+    """The paper's attention for None; a layer as it is; else a factory, called for this place."""
+    if attention is None:
+        return ScaledDotProductAttention()
+    return attention if isinstance(attention, Module) else attention(h, d_k, d_v, rng)
+
+
+class MultiHeadAttention(Module):
+    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O            Sec. 3.2.2, Fig. 2 right
+       head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+
+    x_Q (..., T_q, d_model)   x_K, x_V (..., T_k, d_model)   ->   (..., T_q, d_model)
+    allowed: bool (T_q, T_k), or as many axes as the scores (..., h, T_q, T_k), each 1 or equal.
+    W_1^Q ... W_h^Q stand side by side in one matrix linear_Q.W, likewise K and V: one product,
+    then a split into heads, is the same as h products. The paper has no biases here.
+    d_k, d_v: d_model / h by default.   attention: a layer with ScaledDotProductAttention's
+    interface.
+    """
+
+    def __init__(self, d_model, h, *, d_k=None, d_v=None, bias=False, attention=None, rng):
+        d_k, d_v = check_heads(d_model, h, d_k, d_v)
+        check_rng(rng)
+        self.d_model, self.h, self.d_k, self.d_v = d_model, h, d_k, d_v
+        self.linear_Q = Linear(d_model, h * d_k, bias=bias, rng=rng)
+        self.linear_K = Linear(d_model, h * d_k, bias=bias, rng=rng)
+        self.linear_V = Linear(d_model, h * d_v, bias=bias, rng=rng)
+        self.attention = make_attention(attention, h, d_k, d_v, rng)
+        self.linear_O = Linear(h * d_v, d_model, bias=bias, rng=rng)
+
+    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
+        for name, x in (("x_Q", x_Q), ("x_K", x_K), ("x_V", x_V)):
+            check_array(name, x, last=("d_model", self.d_model), min_ndim=2)
+        check_lengths(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"))
+        Q, cache_Q = self.project_Q(x_Q)                               # (..., h, T_q, d_k)
+        K, V, cache_KV = self.project_KV(x_K, x_V)                     # (..., h, T_k, d_k or d_v)
+        y, cache = self.attend(Q, K, V, allowed=allowed, rng=rng)      # (..., T_q, d_model)
+        return y, Cache(**vars(cache_Q), **vars(cache_KV), **vars(cache))
+
+    def project_Q(self, x_Q):
+        """Queries of all heads, (..., h, T_q, d_k), and the cache of linear_Q."""
+        Q, cache = self.linear_Q.forward(x_Q)
+        return split_heads(Q, self.h), Cache(linear_Q=cache)
+
+    def project_KV(self, x_K, x_V):
+        """Keys and values of all heads, which decoding keeps, and the caches of their maps."""
+        K, cache_K = self.linear_K.forward(x_K)
+        V, cache_V = self.linear_V.forward(x_V)
+        cache = Cache(linear_K=cache_K, linear_V=cache_V)
+        return split_heads(K, self.h), split_heads(V, self.h), cache
+
+    def attend(self, Q, K, V, *, allowed=None, rng=None):
+        """Attention over projected heads, the heads concatenated, and linear_O."""
+        heads, cache = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)
+        y, cache_O = self.linear_O.forward(merge_heads(heads))
+        return y, Cache(attention=cache, linear_O=cache_O)
+
+    def backward(self, grad_y, cache):
+        grad_heads = self.linear_O.backward(grad_y, cache.linear_O)
+        grad_heads = split_heads(grad_heads, self.h)                   # undoes merge_heads
+        grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)
+        # V = split_heads(linear_V(x_V)), likewise K and Q
+        grad_x_V = self.linear_V.backward(merge_heads(grad_V), cache.linear_V)
+        grad_x_K = self.linear_K.backward(merge_heads(grad_K), cache.linear_K)
+        grad_x_Q = self.linear_Q.backward(merge_heads(grad_Q), cache.linear_Q)
+        return grad_x_Q, grad_x_K, grad_x_V

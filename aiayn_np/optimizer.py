@@ -1,0 +1,52 @@
+"""Adam and the warm-up schedule: Sec. 5.3."""
+
+import numpy as np
+
+from .checks import check_number, check_sizes
+from .module import Parameter
+
+
+def warmup_rate(step, d_model, warmup_steps):
+    """Learning rate of Eq. (3) at `step` = 1, 2, ...
+
+    d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5): it rises linearly for `warmup_steps`
+    steps and then falls with the inverse square root. Raises ValueError below 1.
+    """
+    check_sizes(step=step, d_model=d_model, warmup_steps=warmup_steps)
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))
+
+
+class Adam:
+    """Adam with the paper's constants                                 Sec. 5.3; Kingma and Ba
+
+    m = beta_1 m + (1 - beta_1) grad          mean of the gradient
+    v = beta_2 v + (1 - beta_2) grad^2        mean of its square
+    value -= rate * m_hat / (sqrt(v_hat) + eps),    m_hat = m / (1 - beta_1^t), v_hat likewise:
+    both means start at zero, and the division undoes what that costs in the first steps.
+    """
+
+    def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
+        self.parameters = list(parameters)
+        if not all(isinstance(p, Parameter) for p in self.parameters):
+            raise TypeError("parameters must be Parameter objects: model.parameters()")
+        check_number("beta_1", beta_1, 0, 1)
+        check_number("beta_2", beta_2, 0, 1)
+        check_number("eps", eps, 0, 1, open_low=True)
+        self.beta_1, self.beta_2, self.eps = float(beta_1), float(beta_2), float(eps)
+        self.t = 0
+        self.m = [np.zeros_like(p.value) for p in self.parameters]
+        self.v = [np.zeros_like(p.value) for p in self.parameters]
+
+    def step(self, rate):
+        """Move every parameter by its gradient, in place. `rate` must lie in [0, inf)."""
+        check_number("rate", rate, 0, float("inf"))
+        self.t += 1
+        for i, p in enumerate(self.parameters):
+            if self.m[i].dtype != p.value.dtype:                       # the model was cast
+                self.m[i], self.v[i] = (a[i].astype(p.value.dtype) for a in (self.m, self.v))
+            m, v, grad = self.m[i], self.v[i], p.grad
+            m += (1 - self.beta_1) * (grad - m)
+            v += (1 - self.beta_2) * (grad * grad - v)
+            m_hat = m / (1 - self.beta_1**self.t)
+            v_hat = v / (1 - self.beta_2**self.t)
+            p.value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)

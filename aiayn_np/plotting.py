@@ -1,0 +1,144 @@
+"""Pictures: attention maps, positional encodings, training curves.
+
+Every function returns a matplotlib Figure and prints nothing. Attention weights are always drawn
+on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is not "looked, weight 0".
+matplotlib is imported when something is drawn.
+"""
+
+import numpy as np
+
+CMAP = "cividis"
+
+
+def new_figure(width, height):
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def plot_attention(weights, query_tokens, key_tokens, *, allowed=None, titles=None, title=None):
+    """Draw the heads of one attention side by side.
+
+    Parameters
+    ----------
+    weights : (h, T_q, T_k), or (T_q, T_k) for one head
+    query_tokens, key_tokens : T_q and T_k labels, for the rows and the columns
+    allowed : bool, broadcast to the shape of weights; cells that are False are hatched
+    titles : a title for each head; title : one above them all
+
+    Raises ValueError when labels and weights differ in number.
+    """
+    weights = np.asarray(weights)
+    weights = weights[None] if weights.ndim == 2 else weights
+    titles = titles or [f"head {i + 1}" for i in range(len(weights))]
+    grid = [(weights, allowed, titles)]
+    return draw_grid(grid, query_tokens, key_tokens, title)
+
+
+def plot_attention_grid(maps, query_tokens, key_tokens, *, masks=None, title=None):
+    """Draw several attentions of one kind, a row for each layer, a column for each head.
+
+    Parameters
+    ----------
+    maps : dict of name -> (h, T_q, T_k), such as one sequence of `attention_maps`
+    masks : dict with the same names -> bool, such as one sequence of `attention_masks`
+    """
+    if not maps:
+        raise ValueError("maps must hold at least one attention map, got none")
+    grid = []
+    for row, (name, weights) in enumerate(maps.items()):
+        titles = [f"layer {row + 1}, head {i + 1}" for i in range(len(weights))]
+        grid.append((np.asarray(weights), masks[name] if masks else None, titles))
+    return draw_grid(grid, query_tokens, key_tokens, title)
+
+
+def draw_grid(grid, query_tokens, key_tokens, title):
+    columns = max(len(weights) for weights, _, _ in grid)
+    size = 0.9 + 0.21 * max(len(key_tokens), len(query_tokens))
+    fig = new_figure(max(columns * size + 0.9, 4), len(grid) * size + (0.8 if title else 0.3))
+    axes = fig.subplots(len(grid), columns, squeeze=False, sharex=True, sharey=True)
+    for r, (weights, allowed, titles) in enumerate(grid):
+        if weights.ndim != 3 or weights.shape[1:] != (len(query_tokens), len(key_tokens)):
+            raise ValueError(
+                f"weights must have shape (h, {len(query_tokens)}, {len(key_tokens)}) for these"
+                f" tokens, got {weights.shape}"
+            )
+        mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
+        for c, ax in enumerate(axes[r]):
+            image = draw_map(ax, weights[c], mask[c], titles[c])
+    label_axes(axes, query_tokens, key_tokens)
+    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), aspect=30, pad=0.01)
+    bar.set_label("attention weight")
+    if any(allowed is not None and not np.all(allowed) for _, allowed, _ in grid):
+        title = f"{title or ''}\n" * bool(title) + "hatched: masked, may not be looked at"
+    if title:
+        fig.suptitle(title, fontsize="medium")
+    return fig
+
+
+def draw_map(ax, weights, allowed, title):
+    """One heat-map; cells that are not allowed are left white and hatched."""
+    shown = np.ma.masked_where(~allowed, weights)
+    image = ax.imshow(shown, cmap=CMAP, vmin=0, vmax=1, aspect="equal", interpolation="nearest")
+    edges_q, edges_k = (np.arange(n + 1) - 0.5 for n in weights.shape)
+    hatched = np.ma.masked_where(allowed, np.ones(weights.shape))
+    ax.pcolor(edges_k, edges_q, hatched, hatch="////", facecolor="white", edgecolor="0.6",
+              linewidth=0)
+    ax.set_title(title, fontsize="small")
+    return image
+
+
+def label_axes(axes, query_tokens, key_tokens):
+    """Tokens on both axes, in the outer row and column only."""
+    upright = all(len(str(token)) <= 2 for token in key_tokens)
+    for ax in axes[-1]:
+        ax.set_xticks(range(len(key_tokens)), key_tokens, rotation=0 if upright else 90,
+                      fontsize="small")
+        ax.set_xlabel("key", fontsize="small")
+    for ax in axes[:, 0]:
+        ax.set_yticks(range(len(query_tokens)), query_tokens, fontsize="small")
+        ax.set_ylabel("query", fontsize="small")
+
+
+def plot_positional_encoding(table, *, title=None):
+    """Draw a table of positional encodings, (T, d_model), from -1 to 1."""
+    table = np.asarray(table)
+    if table.ndim != 2:
+        raise ValueError(f"table must have shape (T, d_model), got {table.shape}")
+    fig = new_figure(7, 4)
+    ax = fig.subplots()
+    limit = max(1, np.abs(table).max())
+    image = ax.imshow(table, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto",
+                      interpolation="nearest")
+    ax.set_xlabel("dimension of the encoding")
+    ax.set_ylabel("position")
+    ax.set_title(title or "Positional encoding: each row is added to the token at that position")
+    fig.colorbar(image, ax=ax).set_label("value added")
+    return fig
+
+
+def plot_loss(history, *, title=None):
+    """Draw training: loss and token accuracy of each step, validation where it was measured.
+
+    history : Progress records, or anything with their attributes.
+    """
+    history = list(history)
+    if not history:
+        raise ValueError("history must hold at least one record, got none")
+    steps = [p.step for p in history]
+    fig = new_figure(7, 4.5)
+    top, bottom = fig.subplots(2, 1, sharex=True)
+    top.plot(steps, [p.loss for p in history], color="C0", linewidth=1)
+    top.set_yscale("log")
+    top.set_ylabel("loss (nats per token,\nwithout smoothing)")
+    bottom.plot(steps, [p.accuracy for p in history], color="C0", linewidth=1,
+                label="tokens right, training batch")
+    validated = [p for p in history if p.validation is not None]
+    bottom.plot([p.step for p in validated], [p.validation for p in validated], "o-", color="C1",
+                markersize=4, label="whole sequences right, validation")
+    bottom.set_ylabel("share")
+    bottom.set_xlabel("step")
+    bottom.set_ylim(-0.03, 1.03)
+    bottom.legend(loc="lower right", fontsize="small")
+    top.set_title(title or "Training")
+    return fig

@@ -1,0 +1,119 @@
+"""A run: the folder of one training, with its checkpoint, its numbers and its pictures."""
+
+import csv
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from .checkpoint import CheckpointError, load_checkpoint, read_checkpoint, save_checkpoint
+from .decoding import greedy_decode
+from .maps import attention_maps, attention_masks
+from .optimizer import Adam
+from .plotting import plot_attention_grid, plot_loss
+from .tasks import TASKS
+from .training import Progress
+from .transformer import Transformer
+
+KINDS = {  # file name -> the attentions it shows, and what they are called
+    "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
+    "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),
+    "cross": ("decoder", "cross_attention", "Encoder-decoder attention"),
+}
+
+
+class Run:
+    """Model, task, optimizer and generator of a training, made from its `config` alone.
+
+    config : dict with "task" (name), "task_options", "model" (options of Transformer), "dtype",
+        "seed", "train" (options of `train`)
+    """
+
+    def __init__(self, folder, config):
+        self.folder, self.config = Path(folder), config
+        self.task = TASKS[config["task"]](**config["task_options"])
+        self.rng = np.random.default_rng(config["seed"])
+        model = Transformer(self.task.vocab_size, **config["model"], rng=self.rng)
+        self.model = model.astype(config["dtype"])
+        self.optimizer = Adam(self.model.parameters())
+        self.history: list[Progress] = []
+
+    @property
+    def checkpoint(self):
+        return self.folder / "model.npz"
+
+    @classmethod
+    def load(cls, folder):
+        """The run in a folder, ready to decode or to go on. FileNotFoundError, CheckpointError."""
+        path = Path(folder) / "model.npz"
+        config = read_checkpoint(path)[0]["config"]
+        try:
+            run = cls(folder, config)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} has no usable config: {error}") from error
+        load_checkpoint(path, run.model, optimizer=run.optimizer, rng=run.rng)
+        run.history = [p for p in read_history(run.folder) if p.step <= run.optimizer.t]
+        return run
+
+    def save(self):
+        """Write the checkpoint and history.csv."""
+        state = dict(optimizer=self.optimizer, rng=self.rng, config=self.config)
+        save_checkpoint(self.checkpoint, self.model, **state)
+        with open(self.folder / "history.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, [f.name for f in fields(Progress)])
+            writer.writeheader()
+            writer.writerows(asdict(p) for p in self.history)
+
+    def save_metrics(self, **metrics):
+        (self.folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
+
+    def decode(self, src):
+        """Greedy output ids for source ids."""
+        return greedy_decode(self.model, src, bos=self.task.bos, eos=self.task.eos)
+
+    def attention(self, src):
+        """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""
+        out = self.decode(src)
+        tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
+        _, cache = self.model.forward(src, tgt)
+        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
+        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
+        return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
+
+    def draw_attention(self, src, folder, prefix=""):
+        """Save a picture of every layer and head for each kind of attention; return the paths."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
+        paths = []
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            queries = src_tokens if stack == "encoder" else tgt_tokens
+            keys = src_tokens if kind != "decoder_self" else tgt_tokens
+            title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+            fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+            paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
+            fig.savefig(paths[-1], dpi=120)
+        return paths
+
+    def draw_loss(self):
+        """Save the training curve; return its path."""
+        path = self.folder / "loss.png"
+        fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
+        fig.savefig(path, dpi=120)
+        return path
+
+
+def read_history(folder):
+    """The Progress records of history.csv, none where there is no such file."""
+    try:
+        with open(Path(folder) / "history.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return [
+            Progress(int(row["step"]), *(float(row[k]) for k in ("loss", "accuracy", "rate", "seconds")),
+                     float(row["validation"]) if row["validation"] else None)
+            for row in rows
+        ]
+    except FileNotFoundError:
+        return []
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder}/history.csv is not readable: {error}") from error

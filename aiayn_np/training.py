@@ -1,0 +1,96 @@
+"""Training: forward, loss, backward, rate, step, and again (Sec. 5)."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import check_rng, check_sizes
+from .decoding import exact_match
+from .loss import LabelSmoothedCrossEntropy
+from .module import leaves
+from .optimizer import Adam, warmup_rate
+
+
+@dataclass
+class Progress:
+    """One step: loss without smoothing, share of tokens right, rate, seconds since the start.
+
+    `validation` is the share of validation sequences decoded exactly, None between validations.
+    """
+
+    step: int
+    loss: float
+    accuracy: float
+    rate: float
+    seconds: float
+    validation: float | None = None
+
+
+def train(
+    model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=400, rate_scale=1.0,
+    eps_ls=0.1, validate_every=50, validation_size=1000,
+):
+    """Train on batches of a task, yielding Progress after each step.
+
+    It ends after `steps`, or as soon as every validation sequence is decoded exactly. With the
+    `optimizer` of an earlier run it goes on after that run's last step. `rng` draws the batches
+    and the dropout masks.
+
+    Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
+    """
+    check_sizes(steps=steps, batch_size=batch_size, validate_every=validate_every)
+    check_sizes(validation_size=validation_size, warmup_steps=warmup_steps)
+    check_rng(rng)
+    criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
+    optimizer = Adam(model.parameters()) if optimizer is None else optimizer
+    validation = task.validation(validation_size)
+    started = time.perf_counter()
+    for step in range(optimizer.t + 1, steps + 1):
+        src, tgt_in, tgt_out = task.batch(batch_size, rng)
+        model.zero_grad()
+        logits, cache = model.forward(src, tgt_in, rng=rng)
+        loss, loss_cache = criterion.forward(logits, targets=tgt_out)
+        model.backward(criterion.backward(1.0, loss_cache), cache)
+        check_finite(step, loss, model, cache)
+        rate = rate_scale * warmup_rate(step, model.d_model, warmup_steps)
+        optimizer.step(rate)
+
+        progress = Progress(step, *token_scores(loss_cache), rate, time.perf_counter() - started)
+        if step % validate_every == 0 or step == steps:
+            progress.validation = validate(model, task, validation)
+        yield progress
+        if progress.validation == 1:
+            return
+
+
+def token_scores(loss_cache):
+    """Cross-entropy without smoothing and share of right tokens, from what the loss computed."""
+    real, targets, log_p = loss_cache.real, loss_cache.targets[..., None], loss_cache.log_p
+    log_p_target = np.take_along_axis(log_p, targets, axis=-1)[..., 0]
+    right = log_p.argmax(axis=-1) == loss_cache.targets
+    return float(-log_p_target[real].mean()), float(right[real].mean())
+
+
+def validate(model, task, batch):
+    """Share of a batch decoded exactly, by one forward pass unless it is perfect.
+
+    Greedy decoding is exact if and only if the best token after every *true* prefix is the right
+    one, which one teacher-forced pass tells; a perfect score is confirmed by decoding.
+    """
+    src, tgt_in, tgt_out = batch
+    best = model(src, tgt_in).argmax(axis=-1)
+    share = float(((best == tgt_out) | (tgt_out == task.pad)).all(axis=1).mean())
+    return share if share < 1 else exact_match(model, batch, bos=task.bos, eos=task.eos)
+
+
+def check_finite(step, loss, model, cache):
+    """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
+    squares = [float(np.vdot(p.grad, p.grad)) for p in model.parameters()]
+    if np.isfinite(loss) and np.isfinite(sum(squares)):
+        return
+    tensors = {name: p.value for name, p in model.named_parameters()}
+    tensors |= {f"cache.{name}": array for name, array in leaves(cache, np.ndarray)}
+    tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}
+    bad = next((n for n, x in tensors.items() if not np.isfinite(x).all()), "loss")
+    raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {bad}")
