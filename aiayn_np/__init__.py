@@ -36,3 +36,6 @@ from .decoding import exact_match, greedy_decode
 from .training import Progress, train
 from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from .maps import attention_maps, attention_masks
+from .memory import keep_freed_memory
+
+keep_freed_memory()

@@ -1,0 +1,30 @@
+"""Seeds: every test draws from its own generator, and a failing test prints how to repeat it."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seed", type=int, default=0, help="base seed of all random tests")
+
+
+@pytest.fixture
+def seed(request):
+    """An integer that depends on --seed and on the test's name only."""
+    base = request.config.getoption("--seed")
+    return zlib.crc32(f"{base} {request.node.nodeid}".encode())
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed and "seed" in getattr(item, "fixturenames", ()):
+        base = item.config.getoption("--seed")
+        report.sections.append(("seed", f"repeat with: pytest '{item.nodeid}' --seed {base}"))
