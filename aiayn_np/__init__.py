@@ -2,7 +2,7 @@
 
 Read it beside the paper, in this order:
 
-    module                                   the protocol: forward returns a cache, backward reads it
+    module                                   the protocol: forward gives a cache, backward reads it
     softmax, masking, dropout, attention     Sec. 3.2.1, Fig. 2 left: Eq. (1)
     linear, multi_head                       Sec. 3.2.2, Fig. 2 right
     feed_forward                             Sec. 3.3: Eq. (2)

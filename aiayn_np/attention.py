@@ -10,7 +10,7 @@ from .softmax import Softmax
 
 
 class ScaledDotProductAttention(Module):
-    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V               Sec. 3.2.1, Eq. (1), Fig. 2 left
+    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V            Sec. 3.2.1, Eq. (1), Fig. 2 left
 
     Q (..., T_q, d_k)   K (..., T_k, d_k)   V (..., T_k, d_v)   ->   (..., T_q, d_v)
     allowed: bool, True where query i may look at key j.
@@ -29,14 +29,14 @@ class ScaledDotProductAttention(Module):
     def forward(self, Q, K, V, *, allowed=None, rng=None):
         check_attention_inputs(Q, K, V, allowed)
         cache = Cache(Q=Q, K=K, V=V)
-        scores = Q @ K.mT                                                  # MatMul   (..., T_q, T_k)
+        scores = Q @ K.mT                                                  # MatMul  (..., T_q, T_k)
         scores = scores / math.sqrt(Q.shape[-1])                           # Scale
         scores, cache.mask = self.mask.forward(scores, allowed=allowed)    # Mask (opt.)
         weights, cache.softmax = self.softmax.forward(scores)              # SoftMax  rows sum to 1
         cache.weights = weights                                            # the attention map
         kept, cache.dropout = self.dropout.forward(weights, rng=rng)       # (off by default)
         cache.kept = kept
-        return kept @ V, cache                                             # MatMul   (..., T_q, d_v)
+        return kept @ V, cache                                             # MatMul  (..., T_q, d_v)
 
     def backward(self, grad_out, cache):
         check_gradient(grad_out, (*cache.Q.shape[:-1], cache.V.shape[-1]), cache.Q.dtype)

@@ -84,16 +84,14 @@ def load_checkpoint(path, model, *, optimizer=None, rng=None):
     CheckpointError with path and reason.
     """
     header, arrays = read_checkpoint(path)
-    part = {k: {} for k in ("model", "m", "v")}
+    part: dict[str, dict] = {"model": {}, "m": {}, "v": {}}
     for name, array in arrays.items():
         kind, _, rest = name.partition("/")
         part.setdefault(kind, {})[rest] = array
     try:
         moments = [moments_of(optimizer, part[k]) for k in "mv"] if optimizer else None
-        generator = None
         if rng is not None:
-            generator = type(rng.bit_generator)()
-            generator.state = header["rng"]
+            type(rng.bit_generator)().state = header["rng"]  # tried on another generator first
         model.load_state_dict(part["model"])
     except (KeyError, ValueError, TypeError) as error:
         reason = error.args[0] if error.args else error
@@ -102,7 +100,7 @@ def load_checkpoint(path, model, *, optimizer=None, rng=None):
         optimizer.m, optimizer.v = moments
         optimizer.t = header["step"]
     if rng is not None:
-        rng.bit_generator.state = generator.state
+        rng.bit_generator.state = header["rng"]
     return header["config"]
 
 

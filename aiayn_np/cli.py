@@ -57,9 +57,9 @@ def parser():
     )
     commands = main.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name, command, help):
+    def add(name, command, what):
         sub = commands.add_parser(
-            name, help=help, description=help, epilog=EXAMPLES,
+            name, help=what, description=what, epilog=EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.set_defaults(command=command)
@@ -67,11 +67,11 @@ def parser():
 
     p = add("train", train_command, "train a model on a task until its validation set is perfect")
     p.add_argument("task", choices=["copy", "reverse", "sort"])
-    p.add_argument("--out", type=Path, help="folder of the run (default: runs/TASK, or runs/TASK-2, "
-                   "... where that is taken)")
+    p.add_argument("--out", type=Path, help="folder of the run (default: runs/TASK, or runs/TASK-2"
+                   " where that is taken, and so on)")
     p.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    for flag, kind, default, help in TRAIN_OPTIONS:
-        p.add_argument(flag, type=kind, help=f"{help} (default: {default})")
+    for flag, kind, default, what in TRAIN_OPTIONS:
+        p.add_argument(flag, type=kind, help=f"{what} (default: {default})")
     p.add_argument("--float64", action="store_true", help="double precision (default: float32)")
 
     p = add("decode", decode_command, "print what a trained model makes of sequences")
@@ -146,7 +146,7 @@ def train_command(args):
 
 
 def new_run(args):
-    """A fresh run with its folder made, so that a folder that cannot be written is known at once."""
+    """A fresh run, its folder made: one that cannot be written is known before training."""
     from .run import Run
 
     o = {flag: default for flag, _, default, _ in TRAIN_OPTIONS}
@@ -176,7 +176,7 @@ def resumed_run(args):
         raise UsageError("--resume needs --out, the folder of the run to go on with")
     for flag, *_ in TRAIN_OPTIONS:
         if flag != "--steps" and getattr(args, flag[2:].replace("-", "_")) is not None:
-            raise UsageError(f"{flag} is fixed by the run in {args.out} and cannot go with --resume")
+            raise UsageError(f"{flag} is fixed by the run in {args.out}: not with --resume")
     run = Run.load(args.out)
     if run.task.name != args.task:
         raise UsageError(f"{args.out} is a run of the task {run.task.name}, not {args.task}")
@@ -241,8 +241,8 @@ def print_result(run, share, test, seconds):
     solved = run.history and run.history[-1].validation == 1
     print(f"{run.task.name}: {'solved' if solved else 'not solved'} after {run.optimizer.t} steps, "
           f"{share:.2%} of {len(test[0])} test sequences exact, {seconds:.1f} s\n")
-    text = run.task.text
-    rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, run.decode(src), tgt_out)]
+    text, out = run.task.text, run.decode(src, max_len=tgt_out.shape[1])
+    rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, out, tgt_out)]
     wide = max(len("source"), *(len(cell) for row in rows for cell in row))
     print(f"{'source':<{wide}}   {'output':<{wide}}")
     for source, output, want in rows:

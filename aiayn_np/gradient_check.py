@@ -63,7 +63,8 @@ class GradientReport:
                          f"  {r.error:>7.0e}  {r.central:>13.6e}  {r.verdict}")
         wrong = sum(not row.ok for row in self.rows)
         total = f"{len(self.rows) - wrong} of {len(self.rows)} agree"
-        worst = f"worst {'wrong' if wrong else 'error'}: {self.worst.tensor}, {self.worst.error:.0e}"
+        what = "worst wrong" if wrong else "worst error"
+        worst = f"{what}: {self.worst.tensor}, {self.worst.error:.0e}"
         return "\n".join([f"Gradients of {self.title}", *lines, f"{total}; {worst}"])
 
 
@@ -95,8 +96,8 @@ class Proof:
     def __init__(self, layer, inputs, options, seed):
         self.layer, self.options = copy.deepcopy(layer), options
         self.rng = np.random.default_rng(seed)
-        named = getattr(self.layer, "named_parameters", dict().items)
-        self.parameters = dict(named())
+        has_parameters = hasattr(self.layer, "named_parameters")
+        self.parameters = dict(self.layer.named_parameters()) if has_parameters else {}
         self.inputs = [np.array(x) for x in inputs]
         self.moving = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
         self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.moving}
@@ -142,7 +143,7 @@ class Proof:
         found = dict(zip(names, returned))
         found |= {n: p.grad.copy() for n, p in self.parameters.items()}
         problems = [
-            Row(n, verdict=f"WRONG: gradient has shape {np.shape(g)}, must be {self.tensors[n].shape}")
+            Row(n, verdict=f"WRONG: shape {np.shape(g)}, must be {self.tensors[n].shape}")
             for n, g in found.items() if np.shape(g) != self.tensors[n].shape
         ]
         self.backward(clear=False)

@@ -2,19 +2,7 @@
 
 import numpy as np
 
-from .module import Cache
-
-
-def attention_caches(node, path=""):
-    """Yield (dotted name, cache) of every attention below `node` that kept its weights."""
-    if isinstance(node, Cache):
-        if isinstance(getattr(node, "weights", None), np.ndarray):
-            yield path, node
-        children = vars(node).items()
-    else:
-        children = enumerate(node) if isinstance(node, list) else ()
-    for name, child in children:
-        yield from attention_caches(child, f"{path}.{name}" if path else str(name))
+from .module import leaves
 
 
 def attention_maps(cache):
@@ -23,14 +11,15 @@ def attention_maps(cache):
     The name is the path of the array, e.g. ``decoder.layers.1.cross_attention.attention.weights``.
     An attention that does not keep its map has none.
     """
-    return {f"{path}.weights".lstrip("."): c.weights for path, c in attention_caches(cache)}
+    arrays = leaves(cache, np.ndarray)
+    return {name: array for name, array in arrays if name.split(".")[-1] == "weights"}
 
 
 def attention_masks(cache):
     """Under the same names, which cells were allowed: bool (B, h, T_q, T_k)."""
+    arrays = dict(leaves(cache, np.ndarray))
     masks = {}
-    for path, c in attention_caches(cache):
-        allowed = getattr(getattr(c, "mask", None), "allowed", None)
-        allowed = np.array(True) if allowed is None else allowed
-        masks[f"{path}.weights".lstrip(".")] = np.broadcast_to(allowed, c.weights.shape)
+    for name, weights in attention_maps(cache).items():
+        allowed = arrays.get(name.removesuffix("weights") + "mask.allowed", np.array(True))
+        masks[name] = np.broadcast_to(allowed, weights.shape)
     return masks

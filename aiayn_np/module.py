@@ -1,7 +1,7 @@
 """The protocol that every layer follows: Parameter, Cache and Module, and nothing about attention.
 
-    y, cache = layer.forward(*arrays, **options)     arrays before the *: what we differentiate by
-    grad     = layer.backward(grad_y, cache)         one gradient per array, same order, shape, dtype
+    y, cache = layer.forward(*arrays, **options)   arrays: what we differentiate by
+    grad     = layer.backward(grad_y, cache)       one gradient per array, same order, shape, dtype
 
 A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
 forward is in the cache that this forward returned, so one layer may run forward many times before
@@ -32,7 +32,7 @@ class Parameter:
 
 
 class Cache(SimpleNamespace):
-    """What one forward computed. Its attributes repeat the names of the module's; `print` lists them.
+    """What one forward computed. Its attributes repeat the module's names; `print` lists them.
 
     >>> print(Cache(x=np.zeros((2, 3)), softmax=Cache(weights=np.ones(3))))
     x                (2, 3)  float64
@@ -45,7 +45,7 @@ class Cache(SimpleNamespace):
 
 
 class Module:
-    """Base of every layer. Subclasses write `forward` and `backward`; the rest is found by walking."""
+    """Base of every layer. Subclasses write `forward` and `backward`."""
 
     def __call__(self, *arrays, **options):
         return self.forward(*arrays, **options)[0]
@@ -88,7 +88,7 @@ class Module:
         return {name: parameter.value.copy() for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state):
-        """Write the values of `state` into the parameters, in place and in their dtype; all or none.
+        """Write `state` into the parameters, in place and in their dtype; all or nothing.
 
         Raises KeyError when names are missing or unknown, ValueError for a wrong shape and
         TypeError for what is not a real array.
@@ -121,12 +121,9 @@ def leaves(node, kind, path=""):
     if isinstance(node, kind):
         yield path, node
         return
-    children = ()
-    if isinstance(node, (Module, Cache)):
-        children = vars(node).items()
-    elif isinstance(node, (list, tuple)):
-        children = enumerate(node)
-    for name, child in children:
+    is_list = isinstance(node, (list, tuple))
+    children = vars(node) if isinstance(node, (Module, Cache)) else {}
+    for name, child in enumerate(node) if is_list else children.items():
         yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
 
 

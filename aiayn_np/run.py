@@ -68,9 +68,10 @@ class Run:
     def save_metrics(self, **metrics):
         (self.folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
 
-    def decode(self, src):
+    def decode(self, src, max_len=None):
         """Greedy output ids for source ids."""
-        return greedy_decode(self.model, src, bos=self.task.bos, eos=self.task.eos)
+        ends = dict(bos=self.task.bos, eos=self.task.eos)
+        return greedy_decode(self.model, src, **ends, max_len=max_len)
 
     def attention(self, src):
         """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""
@@ -109,8 +110,7 @@ def read_history(folder):
         with open(Path(folder) / "history.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         return [
-            Progress(int(row["step"]), *(float(row[k]) for k in ("loss", "accuracy", "rate", "seconds")),
-                     float(row["validation"]) if row["validation"] else None)
+            Progress(int(row.pop("step")), **{k: float(v) for k, v in row.items() if v})
             for row in rows
         ]
     except FileNotFoundError:

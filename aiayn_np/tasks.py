@@ -52,7 +52,7 @@ class Task:
     def batch(self, n, rng):
         """Draw n training examples."""
         check_rng(rng)
-        rows = []
+        rows: list[np.ndarray] = []
         while len(rows) < n:
             rows += [s for s in self._draw(n - len(rows), rng) if is_training(s)]
         return self._examples(rows)
@@ -94,7 +94,7 @@ class Task:
         return [row[:length] for row, length in zip(ids, lengths)]
 
     def _held_out(self, n, split):
-        rng = np.random.default_rng(split)  # a fixed stream, so that the first n are always the same
+        rng = np.random.default_rng(split)  # a fixed stream: the same n each time
         found: dict[bytes, np.ndarray] = {}
         for _ in range(100):  # a task with few sequences has fewer than n
             for s in self._draw(2 * n, rng):
