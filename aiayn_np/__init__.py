@@ -36,6 +36,8 @@ from .decoding import exact_match, greedy_decode
 from .training import Progress, train
 from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from .maps import attention_maps, attention_masks
+from .gradient_check import GradientReport, check_gradients
+from .plotting import plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding
 from .memory import keep_freed_memory
 
 keep_freed_memory()

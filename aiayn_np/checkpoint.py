@@ -60,7 +60,7 @@ def read_checkpoint(path):
     Raises FileNotFoundError, or CheckpointError with path and reason.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version, expected = header["version"], set(header["arrays"])

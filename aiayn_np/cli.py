@@ -113,13 +113,14 @@ def train_command(args):
     run = resumed_run(args) if args.resume else new_run(args)
     task, options = run.task, run.config["train"]
     test = task.test(2000)
+    steps = train(run.model, task, rng=run.rng, optimizer=run.optimizer, **options)
     note(f"training on {run.task.name}, {sum(p.value.size for p in run.model.parameters()):,}"
          f" parameters, into {run.folder}")
     interrupted = False
     try:
         with reporter(options["steps"], run.optimizer.t) as report:
             earlier = run.history[-1].seconds if run.history else 0.0
-            for progress in train(run.model, task, rng=run.rng, optimizer=run.optimizer, **options):
+            for progress in steps:
                 progress.seconds += earlier
                 run.history.append(progress)
                 report(progress)
@@ -282,7 +283,7 @@ def attend_command(args):
     src = source_of(run, args.sequence)
     folder = args.out or args.run / "attend"
     make_writable(folder)
-    prefix = "_".join(args.sequence.split())[:60] + "_"
+    prefix = "_".join([run.task.name, *args.sequence.split()])[:60] + "_"
     for path in run.draw_attention(src, folder, prefix):
         print(path)
     return 0

@@ -124,8 +124,9 @@ class Proof:
         directions = {n: self.rng.standard_normal(x.shape) for n, x in self.tensors.items()}
         for name, v in directions.items():
             rows.append(self.row(name, gradients, {name: v}))
-            if not rows[-1].ok:
-                rows[-1].verdict += self.worst_entry(name, gradients[name])
+        if wrong := [row for row in rows if not row.ok]:
+            worst = max(wrong, key=lambda row: row.error)
+            worst.verdict += self.worst_entry(worst.tensor, gradients[worst.tensor])
         if len(rows) > 1:
             rows.append(self.row("all together", gradients, directions))
         return rows

@@ -54,7 +54,7 @@ def plot_attention_grid(maps, query_tokens, key_tokens, *, masks=None, title=Non
 
 def draw_grid(grid, query_tokens, key_tokens, title):
     columns = max(len(weights) for weights, _, _ in grid)
-    size = 0.9 + 0.21 * max(len(key_tokens), len(query_tokens))
+    size = min(0.9 + 0.21 * max(len(key_tokens), len(query_tokens)), 8)
     fig = new_figure(max(columns * size + 0.9, 4), len(grid) * size + (0.8 if title else 0.3))
     axes = fig.subplots(len(grid), columns, squeeze=False, sharex=True, sharey=True)
     for r, (weights, allowed, titles) in enumerate(grid):
@@ -77,23 +77,20 @@ def draw_grid(grid, query_tokens, key_tokens, title):
 
 
 def draw_map(ax, weights, allowed, title):
-    """One heat-map; cells that are not allowed are left white and hatched."""
+    """One heat-map; where looking is not allowed it is clear, and the hatched ground shows."""
     shown = np.ma.masked_where(~allowed, weights)
+    ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
     image = ax.imshow(shown, cmap=CMAP, vmin=0, vmax=1, aspect="equal", interpolation="nearest")
-    edges_q, edges_k = (np.arange(n + 1) - 0.5 for n in weights.shape)
-    hatched = np.ma.masked_where(allowed, np.ones(weights.shape))
-    ax.pcolor(edges_k, edges_q, hatched, hatch="////", facecolor="white", edgecolor="0.6",
-              linewidth=0)
     ax.set_title(title, fontsize="small")
     return image
 
 
 def label_axes(axes, query_tokens, key_tokens):
     """Tokens on both axes, in the outer row and column only."""
-    upright = all(len(str(token)) <= 2 for token in key_tokens)
     for ax in axes[-1]:
-        ax.set_xticks(range(len(key_tokens)), key_tokens, rotation=0 if upright else 90,
-                      fontsize="small")
+        ax.set_xticks(range(len(key_tokens)), key_tokens, fontsize="small")
+        for label in ax.get_xticklabels():
+            label.set_rotation(90 if len(label.get_text()) > 2 else 0)
         ax.set_xlabel("key", fontsize="small")
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(query_tokens)), query_tokens, fontsize="small")
@@ -129,7 +126,7 @@ def plot_loss(history, *, title=None):
     fig = new_figure(7, 4.5)
     top, bottom = fig.subplots(2, 1, sharex=True)
     top.plot(steps, [p.loss for p in history], color="C0", linewidth=1)
-    top.set_yscale("log")
+    top.set_ylim(bottom=0)
     top.set_ylabel("loss (nats per token,\nwithout smoothing)")
     bottom.plot(steps, [p.accuracy for p in history], color="C0", linewidth=1,
                 label="tokens right, training batch")
@@ -139,6 +136,6 @@ def plot_loss(history, *, title=None):
     bottom.set_ylabel("share")
     bottom.set_xlabel("step")
     bottom.set_ylim(-0.03, 1.03)
-    bottom.legend(loc="lower right", fontsize="small")
+    bottom.legend(loc="best", fontsize="small")
     top.set_title(title or "Training")
     return fig

@@ -31,6 +31,8 @@ class Run:
     """
 
     def __init__(self, folder, config):
+        if config["seed"] < 0:
+            raise ValueError(f"seed must be at least 0, got {config['seed']}")
         self.folder, self.config = Path(folder), config
         self.task = TASKS[config["task"]](**config["task_options"])
         self.rng = np.random.default_rng(config["seed"])

@@ -94,14 +94,15 @@ class Task:
         return [row[:length] for row, length in zip(ids, lengths)]
 
     def _held_out(self, n, split):
-        rng = np.random.default_rng(split)  # a fixed stream: the same n each time
+        rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
         found: dict[bytes, np.ndarray] = {}
-        for _ in range(100):  # a task with few sequences has fewer than n
-            for s in self._draw(2 * n, rng):
+        blocks_without = 0
+        while len(found) < n and blocks_without < 10:  # a task with few sequences has fewer than n
+            before = len(found)
+            for s in self._draw(1000, rng):
                 if len(s) >= SHORTEST_HELD_OUT and bucket(s) == split and len(found) < n:
                     found.setdefault(s.tobytes(), s)
-            if len(found) >= n:
-                break
+            blocks_without = 0 if len(found) > before else blocks_without + 1
         if n and not found:
             raise ValueError(
                 f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"

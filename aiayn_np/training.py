@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import check_rng, check_sizes
+from .checks import check_number, check_rng, check_sizes
 from .decoding import exact_match
 from .loss import LabelSmoothedCrossEntropy
 from .module import leaves
@@ -31,38 +31,44 @@ def train(
     model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=400, rate_scale=1.0,
     eps_ls=0.1, validate_every=50, validation_size=4000,
 ):
-    """Train on batches of a task, yielding Progress after each step.
+    """Train on batches of a task: a generator that takes a step and yields its Progress.
 
     It ends after `steps`, or as soon as every validation sequence is decoded exactly. With the
     `optimizer` of an earlier run it goes on after that run's last step. `rng` draws the batches
     and the dropout masks.
 
-    Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
+    Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
+    is taken, when loss or a gradient is not finite.
     """
     check_sizes(steps=steps, batch_size=batch_size, validate_every=validate_every)
     check_sizes(validation_size=validation_size, warmup_steps=warmup_steps)
+    check_number("rate_scale", rate_scale, 0, float("inf"))
     check_rng(rng)
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     optimizer = Adam(model.parameters()) if optimizer is None else optimizer
     validation = task.validation(validation_size)
-    started = time.perf_counter()
-    for step in range(optimizer.t + 1, steps + 1):
-        src, tgt_in, tgt_out = task.batch(batch_size, rng)
-        model.zero_grad()
-        logits, cache = model.forward(src, tgt_in, rng=rng)
-        loss, loss_cache = criterion.forward(logits, targets=tgt_out)
-        model.backward(criterion.backward(1.0, loss_cache), cache)
-        check_finite(step, loss, model, cache)
-        rate = rate_scale * warmup_rate(step, model.d_model, warmup_steps)
-        optimizer.step(rate)
 
-        nats, accuracy = token_scores(loss_cache)
-        progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)
-        if step % validate_every == 0 or step == steps:
-            progress.validation = validate(model, task, validation)
-        yield progress
-        if progress.validation == 1:
-            return
+    def steps_one_by_one():
+        started = time.perf_counter()
+        for step in range(optimizer.t + 1, steps + 1):
+            src, tgt_in, tgt_out = task.batch(batch_size, rng)
+            model.zero_grad()
+            logits, cache = model.forward(src, tgt_in, rng=rng)
+            loss, loss_cache = criterion.forward(logits, targets=tgt_out)
+            model.backward(criterion.backward(1.0, loss_cache), cache)
+            check_finite(step, loss, model, cache)
+            rate = rate_scale * warmup_rate(step, model.d_model, warmup_steps)
+            optimizer.step(rate)
+
+            nats, accuracy = token_scores(loss_cache)
+            progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)
+            if step % validate_every == 0 or step == steps:
+                progress.validation = validate(model, task, validation)
+            yield progress
+            if progress.validation == 1:
+                return
+
+    return steps_one_by_one()
 
 
 def token_scores(loss_cache):

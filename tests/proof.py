@@ -1,0 +1,168 @@
+"""The gradient proof of these tests: <u, Im F(x + ihv) / h> = <backward(u), v>, with h = 1e-20.
+
+It is written apart from aiayn_np.gradient_check, so that the two check each other.
+"""
+
+import copy
+import warnings
+
+import numpy as np
+
+STEP = 1e-20
+RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the value, or of |u| |v|
+SAME_VALUE = 1e-14  # Re F(x + 0j) against F(x), relative to the largest entry
+PLANTED = 1e-6
+
+
+class Case:
+    """A layer with inputs and options; `tensors` are the inputs and parameters that can move."""
+
+    def __init__(self, layer, inputs, options):
+        self.layer, self.inputs, self.options = layer, list(inputs), options
+        self.moving = [i for i, x in enumerate(inputs) if np.asarray(x).dtype.kind == "f"]
+        self.parameters = dict(layer.named_parameters())
+
+    @property
+    def tensors(self):
+        inputs = {f"input {i}": self.inputs[i] for i in self.moving}
+        return inputs | {name: p.value for name, p in self.parameters.items()}
+
+    def forward(self, shift=None, dtype=float):
+        """(y, cache) at tensors + shift; the same generator state, hence dropout, at every call."""
+        original = self.tensors
+        shift = shift or {}
+        moved = {n: x.astype(dtype) + shift.get(n, 0) for n, x in original.items()}
+        arrays = [moved.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
+        try:
+            for name, parameter in self.parameters.items():
+                parameter.value = moved[name]
+            return self.layer.forward(*arrays, **copy.deepcopy(self.options))
+        finally:
+            for name, parameter in self.parameters.items():
+                parameter.value = original[name]
+
+    def gradients(self, u, cache):
+        """{tensor: gradient} of <u, F> from one backward, parameters cleared before."""
+        self.layer.zero_grad()
+        returned = as_list(self.layer.backward(u, cache))
+        assert len(returned) == len(self.moving), f"{len(returned)} gradients returned"
+        found = dict(zip((f"input {i}" for i in self.moving), returned))
+        return found | {name: p.grad.copy() for name, p in self.parameters.items()}
+
+    def directions(self, names, rng):
+        """A random signed direction for each tensor; where it is -inf, nothing can move."""
+        tensors = self.tensors
+        return {n: rng.standard_normal(tensors[n].shape) * np.isfinite(tensors[n]) for n in names}
+
+    def complex_step(self, u, v):
+        """(<u, J v>, Re F) from one forward at x + ihv."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            y, _ = self.forward({name: 1j * STEP * d for name, d in v.items()}, complex)
+        return np.sum(u * np.imag(y)) / STEP, np.real(y)
+
+    def central(self, u, v, step=1e-6):
+        """<u, J v> from (F(x + sv) - F(x - sv)) / 2s, wherever F is finite."""
+        up, _ = self.forward({name: step * d for name, d in v.items()})
+        down, _ = self.forward({name: -step * d for name, d in v.items()})
+        finite = np.isfinite(up)
+        return np.sum(u * (np.where(finite, up, 0) - np.where(finite, down, 0))) / (2 * step)
+
+    def __repr__(self):
+        shapes = [np.shape(x) for x in self.inputs]
+        options = {name: getattr(o, "shape", o) for name, o in self.options.items()}
+        return f"inputs {shapes}, options {options}, {self.layer!r}"
+
+
+def as_list(returned):
+    """What a backward returned, as a list: None is nothing, a single array is one."""
+    if returned is None:
+        return []
+    return list(returned) if isinstance(returned, tuple) else [returned]
+
+
+def inner(gradients, v):
+    return sum(float(np.sum(gradients[name] * d)) for name, d in v.items())
+
+
+def length(v):
+    return np.sqrt(sum(np.sum(d * d) for d in v.values()))
+
+
+def planted_error(gradient):
+    """The gradient wrong by 1e-6 relative; one that is zero (up to rounding), wrong by 1e-6."""
+    is_zero = np.abs(gradient).max() < 1e-10
+    return gradient + PLANTED if is_zero else gradient * (1 + PLANTED)
+
+
+def prove(layer, inputs, options, rng, *, together=1, each=False, plant=None):
+    """Assert that backward is the transpose of forward's derivative.
+
+    `together` random directions move all tensors at once; `each` adds one per tensor. With `plant`,
+    the gradient of that tensor is made wrong by 1e-6 first, and this must fail.
+    """
+    case = Case(layer, inputs, options)
+    y, cache = case.forward()
+    u = rng.standard_normal(np.shape(y))
+    gradients = case.gradients(u, cache)
+    for name, x in case.tensors.items():
+        assert gradients[name].shape == x.shape, name
+    if plant is not None:
+        gradients[plant] = planted_error(gradients[plant])
+    for names in [list(case.tensors)] * together + [[name] for name in case.tensors if each]:
+        v = case.directions(names, rng)
+        numeric, real_part = case.complex_step(u, v)
+        analytic = inner(gradients, v)
+        bound = max(RELATIVE * abs(numeric), ABSOLUTE * np.linalg.norm(u) * length(v))
+        if not abs(analytic - numeric) <= bound:
+            detail = "" if plant else f"{errors(case, u, gradients, names, rng)}; {case}"
+            raise AssertionError(
+                f"{' '.join(names)}: analytic {analytic!r}, complex step {numeric!r},"
+                f" error {abs(analytic - numeric):.1e} > {bound:.1e}; {detail}"
+            )
+        assert_same_value(real_part, y)
+
+
+def errors(case, u, gradients, names, rng):
+    """{tensor: relative error along a direction of its own}, for the message of a failure."""
+    found = {}
+    for name in names:
+        v = case.directions([name], rng)
+        numeric, _ = case.complex_step(u, v)
+        found[name] = f"{abs(inner(gradients, v) - numeric) / (abs(numeric) + 1e-300):.1e}"
+    return found
+
+
+def assert_same_value(real_part, y):
+    """The complex forward computes the same function as the real one."""
+    different = np.asarray(real_part != y)
+    if different.any():
+        error = np.abs(np.asarray(real_part)[different] - np.asarray(y)[different]).max()
+        highest = np.abs(np.asarray(y)[np.isfinite(y)]).max()
+        assert error <= SAME_VALUE * highest, f"Re F(x + 0j) differs from F(x) by {error:.1e}"
+
+
+def prove_central(layer, inputs, options, rng, *, tolerance=1e-6):
+    """The same proof with a central difference, which needs no complex arithmetic."""
+    case = Case(layer, inputs, options)
+    y, cache = case.forward()
+    u = rng.standard_normal(np.shape(y))
+    gradients = case.gradients(u, cache)
+    v = case.directions(list(case.tensors), rng)
+    analytic, numeric = inner(gradients, v), case.central(u, v)
+    bound = tolerance * max(abs(numeric), 0.01 * np.linalg.norm(u) * length(v))
+    assert abs(analytic - numeric) <= bound, f"analytic {analytic!r}, central {numeric!r}; {case!r}"
+
+
+def arrays_in(node):
+    """Every array and NumPy scalar at or below a cache (or list, tuple, dict)."""
+    if isinstance(node, (np.ndarray, np.generic)):
+        yield node
+    elif isinstance(node, dict):
+        for child in node.values():
+            yield from arrays_in(child)
+    elif isinstance(node, (list, tuple)):
+        for child in node:
+            yield from arrays_in(child)
+    elif hasattr(node, "__dict__"):
+        yield from arrays_in(vars(node))

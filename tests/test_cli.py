@@ -1,0 +1,249 @@
+"""The command line and the run folder, used as a user does."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aiayn_np import attention_maps
+from aiayn_np.checkpoint import read_checkpoint
+from aiayn_np.cli import main
+from aiayn_np.run import Run
+
+TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
+        "--N", "1", "--batch-size", "8", "--P-drop", "0.1"]
+PICTURES = ["attention_cross.png", "attention_decoder_self.png", "attention_encoder_self.png"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished run of 6 steps."""
+    folder = tmp_path_factory.mktemp("runs") / "a"
+    assert main(["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", str(folder)]) == 0
+    return folder
+
+
+def files(folder):
+    """Name -> bytes of every file in a folder."""
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+
+def test_train_writes_its_folder(folder):
+    assert sorted(files(folder)) == sorted(
+        [*PICTURES, "history.csv", "loss.png", "metrics.json", "model.npz"]
+    )
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert set(metrics) == {"task", "exact_match", "held_out", "steps", "seconds", "parameters",
+                            "seed"}
+    assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 6, 5)
+    assert metrics["parameters"] == sum(p.value.size for p in Run.load(folder).model.parameters())
+    with open(folder / "history.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == list("123456")
+    assert rows[-1]["validation"] != ""
+    for name in [*PICTURES, "loss.png"]:
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_train_prints_results_on_stdout_and_progress_on_stderr(tmp_path, capsys):
+    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
+    out, err = capsys.readouterr()
+    assert "copy: not solved after 2 steps" in out
+    assert out.count("wrong") + out.count("right") == 6
+    assert "step     2" in err
+    assert "validation" not in out
+
+
+def test_resuming_gives_the_same_run_as_never_stopping(folder, tmp_path):
+    out = str(tmp_path / "r")
+    assert main(["train", "reverse", *TINY, "--steps", "4", "--seed", "5", "--out", out]) == 0
+    assert main(["train", "reverse", "--resume", "--steps", "6", "--out", out]) == 0
+    a, b = (read_checkpoint(Path(f) / "model.npz") for f in (folder, out))
+    assert a[0] == b[0]
+    for name in a[1]:
+        np.testing.assert_array_equal(a[1][name], b[1][name])
+    steps = [p.step for p in Run.load(out).history]
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+def test_interruption_leaves_a_run_that_can_go_on(folder, tmp_path, monkeypatch, capsys):
+    from aiayn_np import training
+
+    check = training.check_finite
+
+    def interrupt(step, *rest):
+        check(step, *rest)
+        if step == 4:
+            raise KeyboardInterrupt
+
+    out = str(tmp_path / "r")
+    monkeypatch.setattr(training, "check_finite", interrupt)
+    assert main(["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", out]) == 1
+    assert f"train reverse --out {out} --resume" in capsys.readouterr().err
+    monkeypatch.undo()
+    # What is saved is the state after step 3; the random numbers of step 4 are drawn already.
+    assert main(["train", "reverse", "--resume", "--out", out]) == 0
+    assert [p.step for p in Run.load(out).history] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(folder, tmp_path, capsys):
+    out = tmp_path / "r"
+    assert main(["train", "reverse", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    run = Run.load(out)
+    run.model.src_embedding.E.value[:] = np.nan
+    run.save()
+    before = files(out)["model.npz"]
+    assert main(["train", "reverse", "--resume", "--steps", "4", "--out", str(out)]) == 1
+    assert "step 3: loss nan, first tensor that is not finite: src_embedding.E" in (
+        capsys.readouterr().err
+    )
+    assert files(out)["model.npz"] == before
+
+
+def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
+    assert main(["decode", str(folder), "3 1", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    run = Run.load(folder)
+    assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
+
+    monkeypatch.setattr("sys.stdin", iter(["3 1\n", "\n", "0\n"]))
+    assert main(["decode", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_attend_draws_the_maps_of_the_models_own_output(folder, tmp_path, capsys):
+    assert main(["attend", str(folder), "3 1 2", "--out", str(tmp_path)]) == 0
+    paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted(p.name for p in paths) == [f"reverse_3_1_2_{name}" for name in PICTURES]
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in paths)
+
+    run = Run.load(folder)
+    src = run.task.source("3 1 2")
+    src_tokens, tgt_tokens, maps, masks = run.attention(src)
+    out = run.decode(src)
+    _, cache = run.model.forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
+    assert src_tokens == ["3", "1", "2", "<eos>"]
+    assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
+    for name, weights in attention_maps(cache).items():
+        np.testing.assert_array_equal(maps[name], weights[0])
+        assert masks[name].shape == maps[name].shape
+
+
+def test_check_proves_a_whole_model(capsys):
+    assert main(["check", "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "62 of 62 agree" in out
+    assert "model.decoder.layers.1.cross_attention.linear_K.W" in out
+
+
+def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
+    from aiayn_np import Softmax
+
+    right = Softmax.backward
+    monkeypatch.setattr(Softmax, "backward", lambda self, g, c: right(self, g, c) * (1 + 1e-6))
+    assert main(["check"]) == 1
+    assert "WRONG: worst entry" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["decode", "{run}", "3 9"], "every symbol must be one of 0 to 3, got '9'"),
+        (["decode", "{run}", " "], "at least one symbol"),
+        (["decode", "{run}", "1 " * 60], "at most 55 symbols for this run, got 60"),
+        (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
+        (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
+        (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),
+        (["attend", "{run}", "1", "--out", "{tmp}/file/x"], "Not a directory"),
+        (["train", "copy", "--out", "{tmp}/file/x"], "Not a directory"),
+        (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
+        (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
+        (["train", "reverse", "--resume"], "--resume needs --out"),
+        (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
+        (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
+        (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
+        (["train", "copy", "--out", "{tmp}/n", "--P-drop", "1"], "P_drop must lie in [0, 1)"),
+        (["train", "copy", "--out", "{tmp}/n", "--steps", "0"], "steps must be at least 1"),
+        (["train", "copy", "--out", "{tmp}/n", "--max-length", "2"], "to hold out"),
+        (["train", "copy", "--out", "{tmp}/n", "--seed", "-1"], "seed must be at least 0, got -1"),
+    ],
+)
+def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
+    folder, tmp_path, capsys, argv, message
+):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "model.npz").write_bytes(b"PK")
+    before = files(folder)
+    places = {"run": folder, "tmp": tmp_path, "broken": tmp_path / "broken"}
+    assert main([a.format(**places) for a in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("aiayn-np: error: ")
+    assert files(folder) == before
+    assert not (tmp_path / "n" / "model.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [([], "COMMAND"), (["train", "sing"], "invalid choice: 'sing'"), (["fly"], "invalid choice"),
+     (["train", "copy", "--steps", "x"], "invalid int value: 'x'")],
+)
+def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["decode"], ["attend"], ["check"]])
+def test_help_has_examples(capsys, command):
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "aiayn-np train copy" in capsys.readouterr().out
+
+
+def test_a_new_run_does_not_land_on_an_old_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["train", "copy", *TINY, "--steps", "1"]) == 0
+    assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
+
+
+def test_a_history_that_is_not_readable_is_refused(folder, tmp_path, capsys):
+    out = tmp_path / "r"
+    out.mkdir()
+    (out / "model.npz").write_bytes((folder / "model.npz").read_bytes())
+    (out / "history.csv").write_text("step,loss\nx,1\n")
+    assert main(["decode", str(out), "1"]) == 2
+    assert "history.csv is not readable" in capsys.readouterr().err
+
+
+def test_python_m_and_import_are_quick_and_light():
+    """Importing draws in neither matplotlib nor tqdm, and takes <= 0.3 s beyond NumPy."""
+    code = "import sys, aiayn_np, aiayn_np.plotting, aiayn_np.cli; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"matplotlib", "tqdm", "scipy"} & set(run.stdout.split())
+
+    code = "import time, numpy; t = time.perf_counter(); import aiayn_np; print(time.perf_counter() - t)"
+    seconds = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(seconds) < 0.3
+    started = time.perf_counter()
+    run = subprocess.run([sys.executable, "-m", "aiayn_np", "--help"], capture_output=True,
+                         text=True, check=True)
+    assert "examples:" in run.stdout
+    assert time.perf_counter() - started < 5

@@ -1,0 +1,124 @@
+"""Dropout: the mean stays, one draw serves forward and backward, no rng means no dropout."""
+
+import re
+
+import numpy as np
+import pytest
+
+from aiayn_np import Dropout
+
+
+def test_kept_entries_are_divided_by_the_probability_to_keep(rng):
+    """With P_drop = 0.3 an entry becomes 0 or x / 0.7; 1 / 0.3 would be another number."""
+    x = rng.normal(size=(2, 30, 50))
+    y = Dropout(0.3)(x, rng=rng)
+    kept = y != 0
+    np.testing.assert_allclose(y[kept], x[kept] / 0.7, rtol=1e-15)
+
+
+def test_the_share_of_dropped_entries_is_P_drop(rng):
+    """60 000 draws: a deviation of 0.01 is more than five standard deviations."""
+    y = Dropout(0.3)(np.full((2, 30_000), 5.0), rng=rng)
+    assert abs((y == 0).mean() - 0.3) < 0.01
+
+
+def test_the_mean_stays(rng):
+    """One entry is 0 or 1 / 0.7, standard deviation 0.65: the mean of 60 000 within 0.015."""
+    y = Dropout(0.3)(np.ones((2, 30_000)), rng=rng)
+    assert abs(y.mean() - 1) < 0.015
+
+
+def test_each_entry_is_drawn_on_its_own(rng):
+    """Not one draw for a row, a column or a sequence."""
+    dropped = Dropout(0.3)(np.ones((2, 40, 50)), rng=rng) == 0
+    for axis in range(3):
+        share = dropped.mean(axis=axis)
+        assert 0 < share.mean() < 1
+        assert not np.isin(share, [0, 1]).all()
+
+
+def test_backward_uses_the_mask_of_its_own_forward(rng):
+    dropout, x, g = Dropout(0.3), rng.normal(size=(2, 3, 50)), rng.normal(size=(2, 3, 50))
+    y_1, cache_1 = dropout.forward(x, rng=rng)
+    y_2, cache_2 = dropout.forward(x, rng=rng)
+    dropout.forward(x)
+    assert ((y_1 == 0) != (y_2 == 0)).any()
+    for y, cache in ((y_1, cache_1), (y_2, cache_2)):
+        expected = np.where(y == 0, 0, g / 0.7)
+        np.testing.assert_allclose(dropout.backward(g, cache), expected, rtol=1e-15)
+
+
+def test_the_same_generator_state_draws_the_same_mask_in_every_dtype(seed):
+    x = np.ones((2, 3, 50))
+    first = Dropout(0.3)(x, rng=np.random.default_rng(seed))
+    again = Dropout(0.3)(x, rng=np.random.default_rng(seed))
+    single = Dropout(0.3)(x.astype(np.float32), rng=np.random.default_rng(seed))
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first == 0, single == 0)
+
+
+def test_without_rng_it_is_the_identity(rng):
+    x, g = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
+    y, cache = Dropout(0.3).forward(x)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(Dropout(0.3).backward(g, cache), g)
+
+
+def test_P_drop_0_is_the_identity_and_draws_nothing(rng):
+    x, g = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
+    state = rng.bit_generator.state
+    y, cache = Dropout(0).forward(x, rng=rng)
+    assert rng.bit_generator.state == state
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(Dropout(0).backward(g, cache), g)
+
+
+def test_a_forward_leaves_nothing_in_the_layer(rng):
+    dropout = Dropout(0.3)
+    dropout.forward(rng.normal(size=(2, 3)), rng=rng)
+    assert vars(dropout) == {"P_drop": 0.3}
+
+
+def test_float32_stays(rng):
+    x = rng.normal(size=(2, 3, 5)).astype(np.float32)
+    y, cache = Dropout(0.3).forward(x, rng=rng)
+    assert y.dtype == np.float32
+    assert Dropout(0.3).backward(x, cache).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("P_drop", "error"),
+    [(1, ValueError), (1.0, ValueError), (-0.1, ValueError), (float("nan"), ValueError),
+     ("0.1", TypeError), (None, TypeError), (True, TypeError)],
+)
+def test_refused_P_drop(P_drop, error):
+    with pytest.raises(error, match=r"P_drop must .* \[0, 1\), got P_drop="):
+        Dropout(P_drop)
+
+
+@pytest.mark.parametrize("rng", [0, np.random, np.random.RandomState(0)])
+@pytest.mark.parametrize("P_drop", [0, 0.3])
+def test_refused_rng(P_drop, rng):
+    message = f"rng must be a numpy.random.Generator, got {type(rng).__name__}"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        Dropout(P_drop).forward(np.ones((2, 3)), rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [([1.0], "x must be a numpy array of floats, got list"),
+     (np.ones(3, dtype=int), "x must be float32 or float64, got int64")],
+)
+def test_refused_x_draws_nothing(rng, x, message):
+    state = rng.bit_generator.state
+    with pytest.raises(TypeError, match=message):
+        Dropout(0.3).forward(x, rng=rng)
+    assert rng.bit_generator.state == state
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1)])
+def test_a_gradient_of_another_shape_is_refused(rng, shape):
+    for options in ({}, {"rng": rng}):
+        _, cache = Dropout(0.3).forward(np.ones((2, 3)), **options)
+        with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 3), got {shape}")):
+            Dropout(0.3).backward(np.ones(shape), cache)

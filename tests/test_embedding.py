@@ -1,0 +1,199 @@
+"""Embedding and the output projection, which share one matrix."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_embedding, naive_matmul
+
+from aiayn_np import Embedding, OutputProjection, Parameter
+
+
+def worked():
+    """d_model = 4, so that every row is doubled."""
+    layer = Embedding(3, 4, rng=np.random.default_rng(0))
+    layer.E.value[...] = [[1, 2, 3, 4], [5, 6, 7, 8], [-1, 0, 1, 0]]
+    return layer
+
+
+def test_worked_forward():
+    y = worked()(np.array([[2, 0], [1, 2], [0, 0]]))
+    assert_array_equal(y[0], [[-2, 0, 2, 0], [2, 4, 6, 8]])
+    assert_array_equal(y[1], [[10, 12, 14, 16], [-2, 0, 2, 0]])
+    assert_array_equal(y[2], [[2, 4, 6, 8], [2, 4, 6, 8]])
+
+
+def test_worked_backward_adds_up_repeated_ids():
+    """Id 2 occurs three times, id 0 once, id 1 never; every gradient is doubled."""
+    layer = worked()
+    _, cache = layer.forward(np.array([[2, 0], [2, 2]]))
+    g = np.array([[[1.0, 0, -1, 2], [3, 1, 0, 5]], [[10, 20, 30, 40], [-4, 0, 1, 1]]])
+    assert layer.backward(g, cache) is None
+    assert_array_equal(layer.E.grad, [[6, 2, 0, 10], [0, 0, 0, 0], [14, 40, 60, 86]])
+    layer.backward(-2 * g, cache)
+    assert_array_equal(layer.E.grad[2], [-14, -40, -60, -86])
+
+
+@pytest.mark.parametrize("shape", [(), (6,), (2, 3), (2, 3, 4)])
+def test_equals_the_loop(rng, shape):
+    layer, ids = Embedding(7, 5, rng=rng), rng.integers(0, 7, shape)
+    assert_allclose(layer(ids), naive_embedding(layer.E.value, ids), rtol=1e-15)
+
+
+def test_gradient_equals_the_loop(rng):
+    layer, ids = Embedding(7, 5, rng=rng), rng.integers(0, 7, (2, 9))
+    g = rng.normal(size=(2, 9, 5))
+    expected = np.zeros((7, 5))
+    for b, t in np.ndindex(2, 9):
+        expected[ids[b, t]] += 5**0.5 * g[b, t]
+    _, cache = layer.forward(ids)
+    layer.backward(g, cache)
+    assert_allclose(layer.E.grad, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_lists_and_every_integer_dtype_are_taken(rng):
+    layer, ids = Embedding(7, 5, rng=rng), [[1, 6, 0], [2, 2, 5]]
+    y = layer(ids)
+    for dtype in (np.int8, np.uint8, np.int32, np.uint64):
+        assert_array_equal(layer(np.array(ids, dtype=dtype)), y)
+
+
+def test_E_is_normal_with_variance_1_over_d_model(rng):
+    """So that an embedding, times sqrt(d_model), has entries of variance 1."""
+    layer = Embedding(400, 50, rng=rng)
+    assert layer.E.value.var() == pytest.approx(1 / 50, rel=0.05)
+    assert abs(layer.E.value.mean()) < 0.005
+    assert layer(np.arange(400)).var() == pytest.approx(1, rel=0.05)
+
+
+def test_float32_stays(rng):
+    layer = Embedding(7, 5, rng=rng).astype(np.float32)
+    y, cache = layer.forward([[1, 2, 2], [3, 4, 6]])
+    assert y.dtype == np.float32
+    layer.backward(y, cache)
+    assert layer.E.grad.dtype == np.float32
+
+
+def test_a_batch_of_zero_gives_an_empty_result_and_no_gradient(rng):
+    layer = Embedding(7, 5, rng=rng)
+    y, cache = layer.forward(np.zeros((0, 3), dtype=int))
+    assert y.shape == (0, 3, 5)
+    layer.backward(y, cache)
+    assert not layer.E.grad.any()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "message"),
+    [
+        ((0, 4), ValueError, "vocab_size must be at least 1, got vocab_size=0"),
+        ((7, 0), ValueError, "d_model must be at least 1, got d_model=0"),
+        ((7.0, 4), TypeError, "vocab_size must be an integer, got vocab_size=7.0"),
+    ],
+)
+def test_refused_sizes(rng, sizes, error, message):
+    with pytest.raises(error, match=message):
+        Embedding(*sizes, rng=rng)
+
+
+def test_refused_rng():
+    with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, got NoneType"):
+        Embedding(7, 4, rng=None)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([[0, 1, 2], [1, 3, 0]], IndexError,
+         "ids must lie in [0, vocab_size), got id 3 at position (1, 1) with vocab_size=3"),
+        ([[0, 1, -1], [1, 2, 0]], IndexError,
+         "ids must lie in [0, vocab_size), got id -1 at position (0, 2) with vocab_size=3"),
+        (-1, IndexError, "got id -1 at position () with vocab_size=3"),
+        ([[0.0, 1.0]], TypeError, "ids must be integers, got float64"),
+        ([[True, False]], TypeError, "ids must be integers, got bool"),
+        (["a", "b"], TypeError, "ids must be integers, got <U1"),
+        ([[1, 2], [0]], ValueError, "ids must be rows of one length: pad the shorter ones"),
+        (np.zeros((2, 0), dtype=int), ValueError,
+         "ids must have a length of at least 1, got shape (2, 0)"),
+    ],
+)
+def test_refused_ids(ids, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        worked().forward(ids)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (1, 2, 4), (2, 2, 1)])
+def test_a_refused_gradient_adds_nothing(shape):
+    layer = worked()
+    _, cache = layer.forward([[0, 1], [2, 2]])
+    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 2, 4), got {shape}")):
+        layer.backward(np.ones(shape), cache)
+    assert not layer.E.grad.any()
+
+
+def test_projection_worked_example():
+    """logits = x E^T without any factor; grad_x = g E and grad_E = g^T x."""
+    projection = OutputProjection(Parameter(np.array([[1.0, 2], [3, 4], [-1, 0]])))
+    y, cache = projection.forward(np.array([[1.0, -1], [0, 2]]))
+    assert_array_equal(y, [[-1, -1, -1], [4, 8, 0]])
+    grad_x = projection.backward(np.array([[1.0, 0, 2], [0, -1, 1]]), cache)
+    assert_array_equal(grad_x, [[1 - 2, 2], [-3 - 1, -4]])
+    assert_array_equal(projection.E.grad, [[1, -1], [0, -2], [2, -2 + 2]])
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+def test_projection_equals_the_loop(rng, shape):
+    E, x = Parameter(rng.normal(size=(7, 5))), rng.normal(size=shape)
+    y = OutputProjection(E)(x)
+    assert y.shape == (*shape[:-1], 7)
+    assert_allclose(y, naive_matmul(x, E.value.T), rtol=1e-12, atol=1e-14)
+
+
+def test_projection_shares_the_parameter_and_both_gradients_add_up(rng):
+    embedding, ids = Embedding(7, 5, rng=rng), rng.integers(0, 7, (2, 3))
+    projection = OutputProjection(embedding.E)
+    assert projection.E is embedding.E
+    x, g, g_logits = (rng.normal(size=(2, 3, n)) for n in (5, 5, 7))
+    _, cache_e = embedding.forward(ids)
+    _, cache_p = projection.forward(x)
+    embedding.backward(g, cache_e)
+    alone = embedding.E.grad.copy()
+    projection.backward(g_logits, cache_p)
+    expected = alone + np.einsum("btv,btd->vd", g_logits, x)
+    assert_allclose(embedding.E.grad, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_projection_float32_stays(rng):
+    projection = OutputProjection(Parameter(rng.normal(size=(7, 5)).astype(np.float32)))
+    y, cache = projection.forward(rng.normal(size=(2, 3, 5)).astype(np.float32))
+    assert y.dtype == np.float32
+    assert projection.backward(y, cache).dtype == np.float32
+    assert projection.E.grad.dtype == np.float32
+
+
+@pytest.mark.parametrize("E", [np.ones((7, 5)), Parameter(np.ones(5)), None])
+def test_projection_refuses_what_is_not_an_embedding_matrix(E):
+    with pytest.raises(TypeError, match=r"E must be a Parameter \(vocab_size, d_model\), got"):
+        OutputProjection(E)
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (np.ones((2, 7)), ValueError, "x must have d_model=5 on its last axis, got shape (2, 7)"),
+        (np.ones((2, 5), dtype=int), TypeError, "x must be float32 or float64, got int64"),
+        (np.ones((2, 5), dtype=np.float32), TypeError,
+         "x and the parameters must have one dtype, got float32 and float64"),
+    ],
+)
+def test_projection_refuses_x(x, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        OutputProjection(Parameter(np.ones((7, 5)))).forward(x)
+
+
+def test_projection_adds_nothing_for_a_refused_gradient():
+    projection = OutputProjection(Parameter(np.ones((7, 5))))
+    _, cache = projection.forward(np.ones((2, 5)))
+    with pytest.raises(ValueError, match=re.escape("the shape of y, (2, 7), got (7,)")):
+        projection.backward(np.ones(7), cache)
+    assert not projection.E.grad.any()

@@ -1,0 +1,141 @@
+"""ReLU and the position-wise feed-forward network: a worked example and the loop."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_feed_forward
+
+from aiayn_np import PositionwiseFeedForward, ReLU
+
+
+def make(rng, d_model=4, d_ff=7):
+    """A layer whose biases are not zero."""
+    layer = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+    for p in layer.parameters():
+        p.value += rng.normal(size=p.value.shape)
+    return layer
+
+
+def worked():
+    layer = PositionwiseFeedForward(2, 3, rng=np.random.default_rng(0))
+    layer.linear_1.W.value[...] = [[1, -1, 2], [0, 1, 1]]
+    layer.linear_1.b.value[...] = [0, 1, -5]
+    layer.linear_2.W.value[...] = [[1, 2], [3, 4], [5, 6]]
+    layer.linear_2.b.value[...] = [10, -10]
+    return layer
+
+
+X = np.array([[1.0, 2], [3, -1]])
+
+
+def test_relu_forward_and_backward():
+    """The derivative at exactly 0 is 0."""
+    x = np.array([[-2.0, 0, 3], [0.5, -1e-9, 1e-9]])
+    y, cache = ReLU().forward(x)
+    assert_array_equal(y, [[0, 0, 3], [0.5, 0, 1e-9]])
+    grad = ReLU().backward(np.array([[5.0, 6, -7], [8, 9, -1]]), cache)
+    assert_array_equal(grad, [[0, 0, -7], [8, 0, -1]])
+
+
+def test_relu_does_not_hide_what_is_not_a_number():
+    assert np.isnan(ReLU()(np.array([-1.0, np.nan]))).tolist() == [False, True]
+
+
+def test_worked_forward():
+    """The hidden sums are [1, 2, -1] and [3, -3, 0]."""
+    assert_array_equal(worked()(X), [[1 + 6 + 10, 2 + 8 - 10], [3 + 10, 6 - 10]])
+
+
+def test_worked_backward():
+    """g W_2^T = [[-1, -1, -1], [4, 10, 16]], of which ReLU leaves [[-1, -1, 0], [4, 0, 0]]."""
+    layer = worked()
+    _, cache = layer.forward(X)
+    grad_x = layer.backward(np.array([[1.0, -1], [2, 1]]), cache)
+    assert_array_equal(grad_x, [[-1 + 1, -1], [4, 0]])
+    assert_array_equal(layer.linear_1.b.grad, [3, -1, 0])
+    assert_array_equal(layer.linear_1.W.grad, [[-1 + 12, -1, 0], [-2 - 4, -2, 0]])
+    assert_array_equal(layer.linear_2.b.grad, [3, 0])
+    assert_array_equal(layer.linear_2.W.grad, [[1 + 6, -1 + 3], [2, -2], [0, 0]])
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (2, 3, 5, 4)])
+def test_equals_the_loop(rng, shape):
+    layer, x = make(rng), rng.normal(size=shape)
+    assert_allclose(layer(x), naive_feed_forward(layer, x), rtol=1e-12, atol=1e-13)
+
+
+def test_every_position_is_treated_alike_and_alone(rng):
+    layer, x = make(rng), rng.normal(size=(2, 3, 4))
+    y = layer(x)
+    for b, t in np.ndindex(2, 3):
+        assert_allclose(y[b, t], layer(x[b, t]), rtol=1e-13, atol=1e-14)
+
+
+def test_names_and_shapes_of_the_parameters(rng):
+    layer = PositionwiseFeedForward(4, 7, rng=rng)
+    shapes = {name: p.value.shape for name, p in layer.named_parameters()}
+    assert shapes == {"linear_1.W": (4, 7), "linear_1.b": (7,),
+                      "linear_2.W": (7, 4), "linear_2.b": (4,)}
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-3, 0])
+def test_extreme_inputs_equal_the_loop(rng, scale):
+    layer, x = make(rng, d_ff=1), scale * rng.normal(size=(2, 1, 4))
+    y, cache = layer.forward(x)
+    assert_allclose(y, naive_feed_forward(layer, x), rtol=1e-12, atol=1e-13)
+    assert np.isfinite(layer.backward(y, cache)).all()
+
+
+def test_float32_stays(rng):
+    layer = make(rng).astype(np.float32)
+    y, cache = layer.forward(rng.normal(size=(2, 3, 4)).astype(np.float32))
+    assert y.dtype == np.float32
+    assert layer.backward(y, cache).dtype == np.float32
+    assert {p.grad.dtype for p in layer.parameters()} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(("sizes", "error"), [
+    ((0, 7), ValueError), ((4, 0), ValueError), ((4.0, 7), TypeError), ((4, None), TypeError),
+])
+def test_refused_sizes(rng, sizes, error):
+    with pytest.raises(error, match=r"must be (at least 1|an integer), got \w+="):
+        PositionwiseFeedForward(*sizes, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (np.ones((2, 3)), ValueError, "=4 on its last axis, got shape (2, 3)"),
+        (np.ones((2, 4), dtype=int), TypeError, "x must be float32 or float64, got int64"),
+        (np.ones((2, 4), dtype=np.float32), TypeError, "must have one dtype, got float32 and"),
+    ],
+)
+def test_refused_x(rng, x, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        make(rng).forward(x)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 1), (2, 7)])
+def test_a_refused_gradient_adds_nothing(rng, shape):
+    layer = make(rng)
+    _, cache = layer.forward(np.ones((2, 4)))
+    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 4), got {shape}")):
+        layer.backward(np.ones(shape), cache)
+    assert not any(p.grad.any() for p in layer.parameters())
+
+
+@pytest.mark.parametrize(("x", "message"), [
+    ([1.0], "x must be a numpy array of floats, got list"),
+    (np.ones(3, dtype=bool), "x must be float32 or float64, got bool"),
+])
+def test_relu_refuses(x, message):
+    with pytest.raises(TypeError, match=message):
+        ReLU().forward(x)
+
+
+def test_relu_refuses_a_gradient_of_another_shape():
+    _, cache = ReLU().forward(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=re.escape("the shape of y, (2, 3), got (3,)")):
+        ReLU().backward(np.ones(3), cache)

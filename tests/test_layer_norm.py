@@ -1,0 +1,187 @@
+"""Layer normalisation: worked examples, the loop, variance and eps in their places."""
+
+import re
+from math import sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_layer_norm
+
+from aiayn_np import LayerNorm
+
+
+def make(rng, d_model=4, **options):
+    """A layer with gamma and beta of both signs."""
+    layer = LayerNorm(d_model, **options)
+    layer.gamma.value[...] = rng.normal(size=d_model)
+    layer.beta.value[...] = rng.normal(size=d_model)
+    return layer
+
+
+def worked():
+    """eps = 1/4 makes sqrt(variance + eps) = 3/2 for a variance of 2."""
+    layer = LayerNorm(3, eps=0.25)
+    layer.gamma.value[...] = [3, 6, -3]
+    layer.beta.value[...] = [1, 0, 2]
+    return layer
+
+
+X = np.array([[1.0, 1, 4], [5, 2, 2]])  # means 2 and 3; [-1, -1, 2] and [2, -1, -1] from them
+
+
+def test_worked_forward():
+    """n = [-2/3, -2/3, 4/3] and [4/3, -2/3, -2/3]."""
+    assert_allclose(worked()(X), [[-2 + 1, -4, -4 + 2], [4 + 1, -4, 2 + 2]], rtol=1e-14)
+
+
+def test_worked_backward():
+    """g gamma = [3, 12, -3] and [0, -6, -6], with the means 4 and -4.
+
+    Times n: [-2, -8, -4] and [0, 4, 4], with the means -14/3 and 8/3, so
+    1.5 grad_x = [3, 12, -3] - 4 + 14/3 n  and  [0, -6, -6] + 4 - 8/3 n.
+    """
+    layer = worked()
+    _, cache = layer.forward(X)
+    grad_x = layer.backward(np.array([[1.0, 2, 1], [0, -1, 2]]), cache)
+    first = [-1 - 28 / 9, 8 - 28 / 9, -7 + 56 / 9]
+    second = [4 - 32 / 9, -2 + 16 / 9, -2 + 16 / 9]
+    assert_allclose(grad_x, np.array([first, second]) / 1.5, rtol=1e-13)
+    assert_array_equal(layer.beta.grad, [1, 1, 3])
+    assert_allclose(layer.gamma.grad, [-2 / 3, -4 / 3 + 2 / 3, 4 / 3 - 4 / 3], atol=1e-15)
+
+
+def test_eps_stands_inside_the_root():
+    """The variance is 2e-6 and eps 1e-6: the root of the sum is sqrt(3e-6).
+
+    With eps outside, or none, the first result would be near -1 / sqrt(2).
+    """
+    y = LayerNorm(3)(np.array([[-1e-3, -1e-3, 2e-3], [3e-3, -6e-3, 3e-3]]))
+    first = np.array([-1, -1, 2]) / sqrt(3)
+    second = np.array([3, -6, 3]) / sqrt(19)  # variance 18e-6
+    assert_allclose(y, [first, second], rtol=1e-12)
+
+
+def test_eps_stands_inside_the_root_of_backward_too():
+    """For g orthogonal to ones and to x the gradient is g / sqrt(variance + eps) alone."""
+    layer = LayerNorm(3)
+    _, cache = layer.forward(np.array([[-1e-3, -1e-3, 2e-3], [3e-3, -6e-3, 3e-3]]))
+    grad = layer.backward(np.array([[1.0, -1, 0], [2, 0, -2]]), cache)
+    first, second = 1e3 / sqrt(3), 2e3 / sqrt(19)
+    assert_allclose(grad, [[first, -first, 0], [second, 0, -second]], rtol=1e-12, atol=1e-9)
+
+
+def test_the_variance_is_biased(rng):
+    """Divided by d_model: the mean square of n is 1, not (d_model - 1) / d_model."""
+    y = LayerNorm(4)(1e3 * rng.normal(size=(2, 3, 4)))
+    assert_allclose((y * y).mean(axis=-1), np.ones((2, 3)), rtol=1e-9)
+    assert_allclose(y.mean(axis=-1), np.zeros((2, 3)), atol=1e-14)
+
+
+def test_defaults():
+    layer = LayerNorm(3)
+    assert layer.eps == 1e-6
+    assert layer.gamma.value.tolist() == [1, 1, 1]
+    assert layer.beta.value.tolist() == [0, 0, 0]
+    assert [name for name, _ in layer.named_parameters()] == ["gamma", "beta"]
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (2, 3, 5, 4)])
+@pytest.mark.parametrize("eps", [1e-6, 0.3])
+def test_equals_the_loop(rng, shape, eps):
+    layer, x = make(rng, eps=eps), rng.normal(2, 3, size=shape)
+    expected = naive_layer_norm(x, layer.gamma.value, layer.beta.value, eps)
+    assert_allclose(layer(x), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
+def test_gradient_equals_the_full_jacobian(rng, shape):
+    """dn_j/dx_k = (1[j = k] - 1/d - n_j n_k / d) / s, summed over j by hand."""
+    layer, x, g = make(rng), rng.normal(size=shape), rng.normal(size=shape)
+    _, cache = layer.forward(x)
+    grad = layer.backward(g, cache)
+    for at in np.ndindex(shape[:-1]):
+        s = sqrt(x[at].var() + 1e-6)
+        n = (x[at] - x[at].mean()) / s
+        jacobian = (np.eye(4) - 1 / 4 - np.outer(n, n) / 4) / s
+        assert_allclose(grad[at], (g[at] * layer.gamma.value) @ jacobian, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("x", [
+    np.full((2, 3, 4), 5.0), np.full((2, 1, 4), 1e4), np.zeros((2, 3, 4)),
+    1e4 * np.array([[1.0, -1, 1, 1], [1, 1, 1, -1]]), 1e-3 * np.array([[1.0, 2, 3, 5]] * 2),
+], ids=["constant", "constant and large", "zero", "large", "small"])
+def test_extreme_inputs_equal_the_loop(rng, x):
+    layer = make(rng)
+    y, cache = layer.forward(x)
+    expected = naive_layer_norm(x, layer.gamma.value, layer.beta.value, 1e-6)
+    assert_allclose(y, expected, rtol=1e-10, atol=1e-12)
+    assert np.isfinite(layer.backward(rng.normal(size=x.shape), cache)).all()
+
+
+def test_a_large_mean_costs_no_digits(rng):
+    """E[x^2] - E[x]^2 would lose 12 of 16 digits here; the mean of squared deviations does not."""
+    layer, x = make(rng), 1e6 + rng.normal(size=(2, 3, 4))
+    expected = naive_layer_norm(x, layer.gamma.value, layer.beta.value, 1e-6)
+    assert_allclose(layer(x), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_a_constant_row_becomes_beta(rng):
+    layer = make(rng)
+    assert_array_equal(layer(np.full((2, 3, 4), 5.0)), np.broadcast_to(layer.beta.value, (2, 3, 4)))
+
+
+def test_a_single_feature_becomes_beta(rng):
+    layer = make(rng, d_model=1)
+    y, cache = layer.forward(rng.normal(size=(2, 3, 1)))
+    assert_array_equal(y, np.broadcast_to(layer.beta.value, (2, 3, 1)))
+    assert not layer.backward(rng.normal(size=(2, 3, 1)), cache).any()
+
+
+def test_float32_stays(rng):
+    layer = make(rng).astype(np.float32)
+    y, cache = layer.forward(rng.normal(size=(2, 3, 4)).astype(np.float32))
+    assert y.dtype == np.float32
+    assert layer.backward(y, cache).dtype == np.float32
+    assert layer.gamma.grad.dtype == layer.beta.grad.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(d_model=0), ValueError, "d_model must be at least 1, got d_model=0"),
+        (dict(d_model=4.0), TypeError, "d_model must be an integer, got d_model=4.0"),
+        (dict(d_model=4, eps=-1e-6), ValueError, "eps must lie in"),
+        (dict(d_model=4, eps=1), ValueError, "1), got eps=1"),
+        (dict(d_model=4, eps="small"), TypeError, "eps must be a number in"),
+    ],
+)
+def test_refused_arguments(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        LayerNorm(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (np.ones((2, 1)), ValueError, "x must have d_model=4 on its last axis, got shape (2, 1)"),
+        (np.ones((4, 3)), ValueError, "x must have d_model=4 on its last axis, got shape (4, 3)"),
+        (np.ones((2, 4), dtype=int), TypeError, "x must be float32 or float64, got int64"),
+        (np.ones((2, 4), dtype=np.float32), TypeError,
+         "x and the parameters must have one dtype, got float32 and float64"),
+        ([1.0] * 4, TypeError, "x must be a numpy array of floats, got list"),
+    ],
+)
+def test_refused_x(x, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        LayerNorm(4).forward(x)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 1)])
+def test_a_refused_gradient_adds_nothing(rng, shape):
+    layer = make(rng)
+    _, cache = layer.forward(rng.normal(size=(2, 4)))
+    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 4), got {shape}")):
+        layer.backward(np.ones(shape), cache)
+    assert not layer.gamma.grad.any()
+    assert not layer.beta.grad.any()

@@ -1,0 +1,175 @@
+"""Label-smoothed cross-entropy: a worked example, the explicit q, padding, extremes."""
+
+import re
+from math import log
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from reference import naive_cross_entropy
+
+from aiayn_np import LabelSmoothedCrossEntropy
+
+# Three positions: p = [1/6, 2/6, 3/6], p = [3/5, 1/5, 1/5], and one of padding (target 0).
+LOGITS = np.array([[0, log(2), log(3)], [log(3), 0, 0], [5, -7, 1]])
+TARGETS = np.array([2, 1, 0])
+
+
+def random_case(rng, B=2, T=5, V=7):
+    """Logits and targets, of which some are padding (0) but not all."""
+    targets = rng.integers(0, V, (B, T))
+    targets[0, :2], targets[1, 0] = [0, 3], 0
+    return rng.normal(0, 2, size=(B, T, V)), targets
+
+
+def test_worked_loss():
+    """eps_ls = 0.3 puts 0.1 on every class and 0.7 more on the target.
+
+    Position 0: 0.1 ln 6 + 0.1 ln 3 + 0.8 ln 2 = 0.9 ln 2 + 0.2 ln 3
+    Position 1: 0.1 ln(5/3) + (0.8 + 0.1) ln 5 = ln 5 - 0.1 ln 3
+    The mean of the two, without the padding.
+    """
+    loss, _ = LabelSmoothedCrossEntropy(0.3).forward(LOGITS, targets=TARGETS)
+    assert loss == pytest.approx((0.9 * log(2) + 0.1 * log(3) + log(5)) / 2, rel=1e-14)
+
+
+def test_worked_gradient():
+    """(p - q) / 2, with q = [0.1, 0.1, 0.8] and [0.1, 0.8, 0.1], and zeros at the padding."""
+    layer = LabelSmoothedCrossEntropy(0.3)
+    _, cache = layer.forward(LOGITS, targets=TARGETS)
+    expected = [[(1 / 6 - 0.1) / 2, (2 / 6 - 0.1) / 2, (3 / 6 - 0.8) / 2], [0.25, -0.3, 0.05],
+                [0, 0, 0]]
+    assert_allclose(layer.backward(1.0, cache), expected, rtol=1e-14, atol=1e-16)
+
+
+def test_without_smoothing_it_is_the_plain_cross_entropy():
+    """-ln(1/2) and -ln(1/5)."""
+    layer = LabelSmoothedCrossEntropy(0)
+    loss, cache = layer.forward(LOGITS, targets=TARGETS)
+    assert loss == pytest.approx((log(2) + log(5)) / 2, rel=1e-14)
+    expected = [[1 / 12, 1 / 6, -1 / 4], [0.3, -0.4, 0.1], [0, 0, 0]]
+    assert_allclose(layer.backward(1.0, cache), expected, rtol=1e-14, atol=1e-16)
+
+
+@pytest.mark.parametrize("eps_ls", [0, 0.1, 0.6])
+@pytest.mark.parametrize("pad", [0, 4])
+def test_equals_the_loop(rng, eps_ls, pad):
+    logits, targets = random_case(rng)
+    targets[1, 2:4] = [pad, 5]
+    loss, cache = LabelSmoothedCrossEntropy(eps_ls, pad).forward(logits, targets=targets)
+    assert loss == pytest.approx(naive_cross_entropy(logits, targets, eps_ls, pad), rel=1e-13)
+    grad = LabelSmoothedCrossEntropy(eps_ls, pad).backward(1.0, cache)
+    assert (grad[targets == pad] == 0).all()
+    assert (grad[targets != pad] != 0).all()
+
+
+def test_gradient_equals_p_minus_q_over_the_number_of_real_targets(rng):
+    logits, targets = random_case(rng)
+    _, cache = LabelSmoothedCrossEntropy(0.1).forward(logits, targets=targets)
+    count = (targets != 0).sum()
+    expected = np.zeros_like(logits)
+    for at in np.ndindex(targets.shape):
+        if targets[at] != 0:
+            p = np.exp(logits[at]) / np.exp(logits[at]).sum()
+            for v in range(7):
+                q = 0.1 / 7 + 0.9 * (v == targets[at])
+                expected[at][v] = (p[v] - q) / count
+    grad = LabelSmoothedCrossEntropy(0.1).backward(1.0, cache)
+    assert_allclose(grad, expected, rtol=1e-11, atol=1e-15)
+
+
+def test_backward_scales_with_the_gradient_it_is_given(rng):
+    layer, (logits, targets) = LabelSmoothedCrossEntropy(0.1), random_case(rng)
+    _, cache = layer.forward(logits, targets=targets)
+    once = layer.backward(1.0, cache)
+    assert_allclose(layer.backward(-2.5, cache), -2.5 * once, rtol=1e-14)
+    assert_allclose(layer.backward(np.array(-2.5), cache), -2.5 * once, rtol=1e-14)
+    assert not layer.backward(0, cache).any()
+    assert (layer.backward(1.0, cache) == once).all()
+
+
+def test_logits_at_padding_do_not_matter(rng):
+    layer, (logits, targets) = LabelSmoothedCrossEntropy(0.1), random_case(rng)
+    loss = layer(logits, targets=targets)
+    logits[targets == 0] = 1e3 * rng.normal(size=7)
+    assert layer(logits, targets=targets) == loss
+
+
+def test_the_best_logits_are_those_of_q():
+    """At p = q the gradient is zero and the loss is the entropy of q."""
+    layer, q = LabelSmoothedCrossEntropy(0.3), np.array([[0.1, 0.1, 0.8], [0.1, 0.8, 0.1]])
+    loss, cache = layer.forward(5 + np.log(q), targets=[2, 1])
+    assert loss == pytest.approx(-(0.2 * log(0.1) + 0.8 * log(0.8)), rel=1e-14)
+    assert_allclose(layer.backward(1.0, cache), np.zeros((2, 3)), atol=1e-15)
+
+
+def test_an_empty_batch_has_loss_0(rng):
+    layer = LabelSmoothedCrossEntropy(0.1)
+    loss, cache = layer.forward(np.zeros((0, 5, 7)), targets=np.zeros((0, 5), dtype=int))
+    assert loss == 0
+    assert layer.backward(1.0, cache).shape == (0, 5, 7)
+
+
+@pytest.mark.parametrize("V", [2, 5])
+@pytest.mark.parametrize("scale", [1e4, 1e-9, 0])
+def test_extreme_logits_equal_the_loop(rng, V, scale):
+    logits, targets = scale * rng.normal(size=(2, 3, V)), rng.integers(0, V, (2, 3))
+    targets[0, 0] = 1
+    layer = LabelSmoothedCrossEntropy(0.1)
+    loss, cache = layer.forward(logits, targets=targets)
+    assert loss == pytest.approx(naive_cross_entropy(logits, targets, 0.1, 0), rel=1e-12)
+    assert np.isfinite(layer.backward(1.0, cache)).all()
+
+
+def test_float32_stays(rng):
+    logits, targets = random_case(rng)
+    layer = LabelSmoothedCrossEntropy(0.1)
+    loss, cache = layer.forward(logits.astype(np.float32), targets=targets)
+    assert loss.dtype == np.float32
+    assert layer.backward(1.0, cache).dtype == np.float32
+    assert loss == pytest.approx(naive_cross_entropy(logits, targets, 0.1, 0), rel=1e-6)
+
+
+def test_defaults():
+    layer = LabelSmoothedCrossEntropy()
+    assert (layer.eps_ls, layer.pad) == (0.1, 0)
+
+
+@pytest.mark.parametrize(("eps_ls", "error"), [
+    (1, ValueError), (-0.1, ValueError), (float("nan"), ValueError), ("0.1", TypeError),
+])
+def test_refused_eps_ls(eps_ls, error):
+    with pytest.raises(error, match=r"eps_ls must .* \[0, 1\), got eps_ls="):
+        LabelSmoothedCrossEntropy(eps_ls)
+
+
+@pytest.mark.parametrize(
+    ("logits", "targets", "error", "message"),
+    [
+        (np.ones((2, 5, 7)), np.ones((2, 4), int), ValueError,
+         "targets must have the shape of logits without its last axis, (2, 5), got (2, 4)"),
+        (np.ones((2, 5, 7)), np.ones(5, int), ValueError, "(2, 5), got (5,)"),
+        (np.ones((2, 5, 7)), np.ones((2, 1), int), ValueError, "(2, 5), got (2, 1)"),
+        (np.ones((2, 3)), np.zeros(2, int), ValueError,
+         "targets must hold at least one id that is not pad=0"),
+        (np.ones((2, 3)), [1, 3], IndexError,
+         "targets must lie in [0, vocab_size), got id 3 at position (1,) with vocab_size=3"),
+        (np.ones((2, 3)), [-1, 2], IndexError, "got id -1 at position (0,) with vocab_size=3"),
+        (np.ones((2, 3)), [1.0, 2.0], TypeError, "targets must be integers, got float64"),
+        (np.ones((2, 2, 3)), [[1, 2], [1]], ValueError,
+         "targets must be rows of one length: pad the shorter ones"),
+        (np.ones((2, 3), int), [1, 2], TypeError, "logits must be float32 or float64, got int64"),
+        (np.ones(3), 1, ValueError, "logits must have at least 2 axes, got shape (3,)"),
+    ],
+)
+def test_refused_inputs(logits, targets, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        LabelSmoothedCrossEntropy(0.1).forward(logits, targets=targets)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (3, 3)])
+def test_a_gradient_that_is_not_one_number_is_refused(shape):
+    layer = LabelSmoothedCrossEntropy(0.1)
+    _, cache = layer.forward(LOGITS, targets=TARGETS)
+    with pytest.raises(ValueError, match=re.escape(f"must have the shape of y, (), got {shape}")):
+        layer.backward(np.ones(shape), cache)

@@ -1,0 +1,112 @@
+"""Masks: causal, not_padding, and the Mask box."""
+
+import re
+from math import inf
+
+import numpy as np
+import pytest
+
+from aiayn_np import Mask, causal, not_padding
+
+T, F = True, False
+
+
+def test_causal_lets_a_position_see_itself_and_the_past():
+    expected = [[T, F, F, F], [T, T, F, F], [T, T, T, F], [T, T, T, T]]
+    assert causal(4).tolist() == expected
+    assert causal(4).dtype == bool
+    assert causal(1).tolist() == [[T]]
+
+
+@pytest.mark.parametrize("pad", [0, 3])
+def test_not_padding_marks_the_key_columns(pad):
+    ids = np.array([[5, 1, pad, pad], [pad, 2, 4, pad], [1, 1, 1, 1]])
+    mask = not_padding(ids, pad)
+    assert mask.shape == (3, 1, 1, 4)
+    assert mask[:, 0, 0].tolist() == [[T, T, F, F], [F, T, T, F], [T, T, T, T]]
+
+
+def test_pad_is_zero_unless_told_and_lists_are_taken():
+    assert not_padding([[3, 0], [0, 3]])[:, 0, 0].tolist() == [[T, F], [F, T]]
+
+
+def test_masks_combine_to_batch_head_query_key():
+    both = causal(3) & not_padding([[7, 0, 8], [1, 2, 0]])
+    assert both.shape == (2, 1, 3, 3)
+    assert both[0, 0].tolist() == [[T, F, F], [T, F, F], [T, F, T]]
+    assert both[1, 0].tolist() == [[T, F, F], [T, T, F], [T, T, F]]
+
+
+def test_mask_keeps_what_is_allowed_and_nothing_else():
+    scores = np.array([[[1.0, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]])
+    allowed = np.array([[T, F, T], [F, F, T]])
+    y, cache = Mask().forward(scores, allowed=allowed)
+    assert y.tolist() == [[[1, -inf, 3], [-inf, -inf, 6]], [[-1, -inf, -3], [-inf, -inf, -6]]]
+    grad = Mask().backward(-2 * scores, cache)
+    assert grad.tolist() == [[[-2, 0, -6], [0, 0, -12]], [[2, 0, 6], [0, 0, 12]]]
+
+
+def test_without_a_mask_scores_and_gradient_pass(rng):
+    scores = rng.normal(size=(2, 3, 5))
+    y, cache = Mask().forward(scores)
+    np.testing.assert_array_equal(y, scores)
+    np.testing.assert_array_equal(Mask().backward(-scores, cache), -scores)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1, 1, 5), (2, 1, 3, 5), (1, 4, 3, 1), (2, 4, 3, 5)])
+def test_every_legal_shape_means_what_indexing_says(rng, shape):
+    scores = rng.normal(size=(2, 4, 3, 5))
+    allowed = rng.random(shape) < 0.6
+    y, _ = Mask().forward(scores, allowed=allowed)
+    for at in np.ndindex(scores.shape):
+        axes = at[-len(shape):]
+        seen = allowed[tuple(0 if n == 1 else i for i, n in zip(axes, shape, strict=True))]
+        assert y[at] == (scores[at] if seen else -inf)
+
+
+def test_float32_stays(rng):
+    scores = rng.normal(size=(2, 3, 5)).astype(np.float32)
+    y, cache = Mask().forward(scores, allowed=rng.random((3, 5)) < 0.5)
+    assert y.dtype == np.float32
+    assert Mask().backward(scores, cache).dtype == np.float32
+
+
+@pytest.mark.parametrize("allowed", [np.ones((3, 5)), np.ones((3, 5), dtype=int), [[True] * 5] * 3])
+def test_a_mask_that_is_not_boolean_is_refused(allowed):
+    with pytest.raises(TypeError, match="allowed must be a boolean array, True = may attend, got"):
+        Mask().forward(np.ones((2, 4, 3, 5)), allowed=allowed)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (1, 5), (4, 3, 5), (4, 1, 5), (2, 1, 5, 3)])
+def test_a_mask_that_could_broadcast_to_wrong_axes_is_refused(shape):
+    message = (
+        "allowed must have shape (3, 5) = (T_q, T_k), or as many axes as the scores (4, 4, 3, 5),"
+        " each 1 or equal"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        Mask().forward(np.ones((4, 4, 3, 5)), allowed=np.ones(shape, dtype=bool))
+    assert str(caught.value).endswith(f"got {shape}")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: causal(0), ValueError, "T must be at least 1, got T=0"),
+        (lambda: causal(2.0), TypeError, "T must be an integer, got T=2.0"),
+        (lambda: causal(True), TypeError, "T must be an integer, got T=True"),
+        (lambda: not_padding([1, 2, 0]), ValueError, "ids must have 2 axes (B, T), got shape (3,)"),
+        (lambda: Mask().forward(np.ones(3)), ValueError, "scores must have at least 2 axes"),
+        (lambda: Mask().forward(np.ones((2, 3), dtype=int)), TypeError,
+         "scores must be float32 or float64, got int64"),
+    ],
+)
+def test_refused(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize("allowed", [None, causal(3)])
+def test_a_gradient_of_another_shape_is_refused(allowed):
+    _, cache = Mask().forward(np.ones((2, 3, 3)), allowed=allowed)
+    with pytest.raises(ValueError, match=re.escape("the shape of y, (2, 3, 3), got (3, 3)")):
+        Mask().backward(np.ones((3, 3)), cache)

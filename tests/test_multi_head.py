@@ -1,0 +1,322 @@
+"""Multi-head attention: a worked example, h separate heads in a loop, sizes, custom attention."""
+
+import re
+from math import log
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_multi_head
+
+from aiayn_np import Module, MultiHeadAttention, Parameter, ScaledDotProductAttention
+from aiayn_np.multi_head import merge_heads, split_heads
+
+
+def make(rng, d_model=8, h=2, **options):
+    """A layer whose biases, where it has them, are not zero."""
+    mha = MultiHeadAttention(d_model, h, rng=rng, **options)
+    for p in mha.parameters():
+        p.value += rng.normal(size=p.value.shape) * 0.3
+    return mha
+
+
+def inputs(rng, d_model=8, leading=(2,), T_q=3, T_k=5):
+    return [rng.normal(size=(*leading, T, d_model)) for T in (T_q, T_k, T_k)]
+
+
+def worked():
+    """d_model = h = 2 and identity projections: head i sees feature i alone, with d_k = 1.
+
+    Head 1: weights [1/6, 2/6, 3/6] and 1/3 each, on values 6, 0, 6: 4 and 4.
+    Head 2: weights 1/3 each and [3/6, 1/6, 2/6], on values 0, 12, 6: 6 and 4.
+    """
+    mha = MultiHeadAttention(2, 2, rng=np.random.default_rng(0))
+    for linear in (mha.linear_Q, mha.linear_K, mha.linear_V):
+        linear.W.value[...] = np.eye(2)
+    mha.linear_O.W.value[...] = [[1, 2], [3, -1]]
+    x_K = np.array([[0, log(3)], [log(2), 0], [log(3), log(2)]])
+    return mha, (np.eye(2), x_K, np.array([[6.0, 0], [0, 12], [6, 6]]))
+
+
+def test_worked_forward():
+    """The concatenated heads are [[4, 6], [4, 4]]."""
+    mha, x = worked()
+    assert_allclose(mha(*x), [[4 + 18, 8 - 6], [4 + 12, 8 - 4]], rtol=1e-13)
+
+
+def test_worked_backward():
+    """grad_W_O = heads^T g; g W_O^T = [[1, 3], [-2, 1]] reaches the values through the weights."""
+    mha, x = worked()
+    _, cache = mha.forward(*x)
+    _, _, grad_x_V = mha.backward(np.array([[1.0, 0], [0, -1]]), cache)
+    assert_allclose(mha.linear_O.W.grad, [[4, -4], [6, -4]], rtol=1e-13)
+    first = [1 / 6 - 2 / 3, 2 / 6 - 2 / 3, 3 / 6 - 2 / 3]
+    second = [1 + 3 / 6, 1 + 1 / 6, 1 + 2 / 6]
+    assert_allclose(grad_x_V, np.transpose([first, second]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("options", [
+    {}, dict(bias=True), dict(d_k=3), dict(d_v=6), dict(d_k=3, d_v=5, bias=True),
+    dict(h=3, d_k=2), dict(h=1, d_v=3), dict(h=8), dict(d_model=9, h=3, d_v=2),
+])
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+def test_equals_separate_heads(rng, options, leading):
+    mha = make(rng, **options)
+    x = inputs(rng, mha.d_model, leading)
+    y = mha(*x)
+    assert y.shape == x[0].shape
+    assert_allclose(y, naive_multi_head(mha, *x), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1, 1, 5), (2, 1, 1, 5), (2, 1, 3, 5), (2, 4, 3, 5),
+                                   (1, 4, 3, 1)])
+def test_equals_separate_heads_under_every_kind_of_mask(rng, shape):
+    mha, x = make(rng, h=4, d_v=3), inputs(rng)
+    allowed = rng.random(shape) < 0.6
+    y = mha(*x, allowed=allowed)
+    assert_allclose(y, naive_multi_head(mha, *x, allowed), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 3, 5), (4, 1, 5), (1, 1, 5)])
+def test_masks_for_a_single_sequence(rng, shape):
+    mha, x = make(rng, h=4), inputs(rng, leading=())
+    allowed = rng.random(shape) < 0.6
+    y = mha(*x, allowed=allowed)
+    assert_allclose(y, naive_multi_head(mha, *x, allowed), rtol=1e-12, atol=1e-13)
+
+
+def test_the_gradients_of_a_batch_are_those_of_its_sequences(rng):
+    mha, x, g = make(rng, d_k=3, d_v=6), inputs(rng), rng.normal(size=(2, 3, 8))
+    _, cache = mha.forward(*x)
+    together = mha.backward(g, cache)
+    sums = {name: p.grad.copy() for name, p in mha.named_parameters()}
+    mha.zero_grad()
+    for b in range(2):
+        _, cache = mha.forward(*(a[b] for a in x))
+        for whole, single in zip(together, mha.backward(g[b], cache), strict=True):
+            assert_allclose(whole[b], single, rtol=1e-12, atol=1e-13)
+    for name, p in mha.named_parameters():
+        assert_allclose(p.grad, sums[name], rtol=1e-12, atol=1e-13, err_msg=name)
+
+
+def test_project_and_attend_are_forward_in_two_steps(rng):
+    mha, x = make(rng, d_k=3, d_v=6), inputs(rng)
+    allowed = rng.random((2, 1, 3, 5)) < 0.6
+    Q, cache_Q = mha.project_Q(x[0])
+    K, V, cache_KV = mha.project_KV(*x[1:])
+    assert (Q.shape, K.shape, V.shape) == ((2, 2, 3, 3), (2, 2, 5, 3), (2, 2, 5, 6))
+    y, cache = mha.attend(Q, K, V, allowed=allowed)
+    whole, cache_whole = mha.forward(*x, allowed=allowed)
+    assert_array_equal(y, whole)
+    assert_array_equal(cache.attention.weights, cache_whole.attention.weights)
+    names = {*vars(cache_Q), *vars(cache_KV), *vars(cache)}
+    assert names == {"linear_Q", "linear_K", "linear_V", "attention", "linear_O"}
+    assert names == set(vars(cache_whole))
+
+
+def test_heads_are_split_as_columns_and_merge_back():
+    x = np.arange(24).reshape(2, 2, 6)
+    heads = split_heads(x, 3)
+    assert heads.shape == (2, 3, 2, 2)
+    assert heads[0, 1].tolist() == [[2, 3], [8, 9]]
+    assert_array_equal(merge_heads(heads), x)
+
+
+def test_the_map_has_one_row_for_each_head_and_query(rng):
+    mha, x = make(rng, h=4), inputs(rng)
+    weights = mha.forward(*x)[1].attention.weights
+    assert weights.shape == (2, 4, 3, 5)
+    assert_allclose(weights.sum(axis=-1), np.ones((2, 4, 3)), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("options", "shapes"), [
+    ({}, [(8, 8), (8, 8), (8, 8), (8, 8)]),
+    (dict(d_k=3, d_v=6), [(8, 6), (8, 6), (8, 12), (12, 8)]),
+    (dict(h=3, d_k=5), [(8, 15), (8, 15), (8, 15), (15, 8)]),
+    (dict(d_k=3), [(8, 6), (8, 6), (8, 8), (8, 8)]),
+])
+def test_sizes_of_the_matrices(rng, options, shapes):
+    """d_v is d_model / h where that is an integer, and else d_k."""
+    mha = MultiHeadAttention(**dict(d_model=8, h=2, rng=rng) | options)
+    assert [p.value.shape for p in mha.parameters()] == shapes
+    names = [name for name, _ in mha.named_parameters()]
+    assert names == ["linear_Q.W", "linear_K.W", "linear_V.W", "linear_O.W"]
+
+
+def test_bias_adds_four_vectors(rng):
+    mha = MultiHeadAttention(8, 2, d_k=3, d_v=5, bias=True, rng=rng)
+    shapes = {name: p.value.shape for name, p in mha.named_parameters() if name.endswith("b")}
+    assert shapes == {"linear_Q.b": (6,), "linear_K.b": (6,), "linear_V.b": (10,),
+                      "linear_O.b": (8,)}
+
+
+class ScaledAttention(Module):
+    """An attention of another class with a parameter: the output times `scale`."""
+
+    def __init__(self, scale):
+        self.scale, self.inner = Parameter(np.array([scale])), ScaledDotProductAttention()
+
+    def forward(self, Q, K, V, *, allowed=None, rng=None):
+        y, cache = self.inner.forward(Q, K, V, allowed=allowed, rng=rng)
+        cache.y = y
+        return y * self.scale.value, cache
+
+    def backward(self, grad_y, cache):
+        self.scale.grad += (grad_y * cache.y).sum()
+        return self.inner.backward(grad_y * self.scale.value, cache)
+
+
+def test_an_attention_of_ones_own_is_used_forward_and_backward(rng, seed):
+    own = ScaledAttention(-3.0)
+    mha = MultiHeadAttention(8, 2, d_v=3, attention=own, rng=np.random.default_rng(seed))
+    plain = MultiHeadAttention(8, 2, d_v=3, rng=np.random.default_rng(seed))
+    x, g = inputs(rng), rng.normal(size=(2, 3, 8))
+    allowed = rng.random((3, 5)) < 0.6
+    assert mha.attention is own
+    assert "attention.scale" in mha.state_dict()
+    (y, cache), (y_plain, cache_plain) = (m.forward(*x, allowed=allowed) for m in (mha, plain))
+    assert_allclose(y, -3 * y_plain, rtol=1e-12, atol=1e-13)
+    for ours, theirs in zip(mha.backward(g, cache), plain.backward(g, cache_plain), strict=True):
+        assert_allclose(ours, -3 * theirs, rtol=1e-12, atol=1e-13)
+    assert_allclose(own.scale.grad, [(g * y_plain).sum()], rtol=1e-11)
+
+
+def test_an_attention_factory_gets_the_sizes_and_the_generator(rng):
+    calls = []
+
+    def factory(*arguments):
+        calls.append(arguments)
+        return ScaledDotProductAttention(0.3)
+
+    mha = MultiHeadAttention(8, 2, d_k=3, attention=factory, rng=rng)
+    assert calls == [(2, 3, 4, rng)]
+    assert mha.attention.dropout.P_drop == 0.3
+
+
+def test_the_rng_reaches_the_attention(rng):
+    mha, x = make(rng, attention=ScaledDotProductAttention(0.3)), inputs(rng)
+    _, cache = mha.forward(*x, rng=rng)
+    assert (cache.attention.kept == 0).any()
+    assert_array_equal(mha(*x), mha(*x))
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-3, 0])
+@pytest.mark.parametrize("T", [(1, 1), (1, 4), (3, 1)])
+def test_extreme_inputs_equal_the_loop(rng, scale, T):
+    mha, x = make(rng, d_k=1), inputs(rng, T_q=T[0], T_k=T[1])
+    x[0] *= scale
+    y, cache = mha.forward(*x)
+    assert_allclose(y, naive_multi_head(mha, *x), rtol=1e-8, atol=1e-8)
+    for grad in mha.backward(rng.normal(size=y.shape), cache):
+        assert np.isfinite(grad).all()
+
+
+def test_queries_that_may_look_nowhere_get_zeros(rng):
+    """Without biases: the output is zero, and none of the parameters gets a gradient from it."""
+    mha, x = make(rng), inputs(rng)
+    allowed = np.ones((2, 1, 3, 5), dtype=bool)
+    allowed[1, 0, 1] = False
+    y, cache = mha.forward(*x, allowed=allowed)
+    assert (y[1, 1] == 0).all()
+    g = np.zeros_like(y)
+    g[1, 1] = rng.normal(size=8)
+    assert not any(grad.any() for grad in mha.backward(g, cache))
+    assert not any(p.grad.any() for p in mha.parameters())
+
+
+def test_float32_stays(rng):
+    mha = make(rng, d_k=3, d_v=5, bias=True).astype(np.float32)
+    x = [a.astype(np.float32) for a in inputs(rng)]
+    y, cache = mha.forward(*x)
+    assert y.dtype == np.float32
+    assert [grad.dtype for grad in mha.backward(y, cache)] == [np.float32] * 3
+    assert {p.grad.dtype for p in mha.parameters()} == {np.dtype(np.float32)}
+
+
+def test_a_batch_of_zero_gives_an_empty_result_and_no_gradient(rng):
+    mha, x = make(rng), inputs(rng, leading=(0,))
+    y, cache = mha.forward(*x)
+    assert y.shape == (0, 3, 8)
+    assert [grad.shape for grad in mha.backward(y, cache)] == [a.shape for a in x]
+    assert not any(p.grad.any() for p in mha.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (dict(d_model=10, h=4), ValueError,
+         "d_model must be divisible by h, got d_model=10, h=4"),
+        (dict(d_model=10, h=4, d_v=2), ValueError,
+         "d_model must be divisible by h, got d_model=10, h=4"),
+        (dict(d_model=0), ValueError, "d_model must be at least 1, got d_model=0"),
+        (dict(h=0), ValueError, "h must be at least 1, got h=0"),
+        (dict(h=2.0), TypeError, "h must be an integer, got h=2.0"),
+        (dict(d_k=0), ValueError, "d_k must be at least 1, got d_k=0"),
+        (dict(d_v=-1), ValueError, "d_v must be at least 1, got d_v=-1"),
+        (dict(d_k=1.5), TypeError, "d_k must be an integer, got d_k=1.5"),
+        (dict(rng=0), TypeError, "rng must be a numpy.random.Generator, got int"),
+    ],
+)
+def test_refused_sizes(rng, options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        MultiHeadAttention(**dict(d_model=8, h=2, rng=rng) | options)
+
+
+ONES = np.ones
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (((2, 3, 7), (2, 5, 8), (2, 5, 8)), ValueError,
+         "x_Q must have d_model=8 on its last axis, got shape (2, 3, 7)"),
+        (((2, 3, 8), (2, 5, 1), (2, 5, 8)), ValueError,
+         "x_K must have d_model=8 on its last axis, got shape (2, 5, 1)"),
+        (((2, 3, 8), (2, 5, 8), (2, 8, 5)), ValueError,
+         "x_V must have d_model=8 on its last axis, got shape (2, 8, 5)"),
+        (((8,), (5, 8), (5, 8)), ValueError, "x_Q must have at least 2 axes, got shape (8,)"),
+        (((2, 3, 8), (2, 5, 8), (2, 4, 8)), ValueError,
+         "x_K and x_V must have one length, got (2, 5, 8) and (2, 4, 8)"),
+        (((2, 3, 8), (1, 5, 8), (1, 5, 8)), ValueError,
+         "x_Q, x_K, x_V must have the same leading axes, got (2, 3, 8), (1, 5, 8) and (1, 5, 8)"),
+        (((2, 3, 8), (5, 8), (5, 8)), ValueError, "must have the same leading axes, got"),
+        (((2, 3, 8), (2, 0, 8), (2, 0, 8)), ValueError,
+         "lengths must be at least 1, got (2, 3, 8) and (2, 0, 8)"),
+    ],
+)
+def test_refused_shapes(rng, x, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        make(rng).forward(*map(ONES, x))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize(("dtype", "message"), [
+    (int, "must be float32 or float64, got int64"),
+    (np.float32, "must have one dtype, got float32 and float64"),
+])
+def test_refused_dtypes(rng, position, dtype, message):
+    x = inputs(rng)
+    x[position] = x[position].astype(dtype)
+    with pytest.raises(TypeError, match=message):
+        make(rng).forward(*x)
+
+
+@pytest.mark.parametrize(("allowed", "error", "message"), [
+    (ONES((3, 5)), TypeError, "allowed must be a boolean array, True = may attend, got float64"),
+    (ONES((2, 1, 5), dtype=bool), ValueError,
+     "or as many axes as the scores (2, 2, 3, 5), each 1 or equal"),
+    (ONES((2, 5), dtype=bool), ValueError, "allowed must have shape (3, 5) = (T_q, T_k)"),
+])
+def test_refused_masks(rng, allowed, error, message):
+    """(B, 1, T_k) with B = h: NumPy would take the batch for the heads."""
+    with pytest.raises(error, match=re.escape(message)):
+        make(rng).forward(*inputs(rng), allowed=allowed)
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (1, 3, 8), (2, 5, 8), (2, 3, 1)])
+def test_a_refused_gradient_adds_nothing(rng, shape):
+    mha = make(rng)
+    _, cache = mha.forward(*inputs(rng))
+    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 3, 8), got {shape}")):
+        mha.backward(ONES(shape), cache)
+    assert not any(p.grad.any() for p in mha.parameters())
