@@ -6,6 +6,7 @@ that is not finite, a gradient that does not agree, an interruption); 2: the req
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -107,43 +108,55 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
 
 def train_command(args):
     from .decoding import exact_match
-    from .training import train
 
     started = time.perf_counter()
     run = resumed_run(args) if args.resume else new_run(args)
-    task, options = run.task, run.config["train"]
-    test = task.test(2000)
-    steps = train(run.model, task, rng=run.rng, optimizer=run.optimizer, **options)
-    note(f"training on {run.task.name}, {sum(p.value.size for p in run.model.parameters()):,}"
-         f" parameters, into {run.folder}")
-    interrupted = False
-    try:
-        with reporter(options["steps"], run.optimizer.t) as report:
-            earlier = run.history[-1].seconds if run.history else 0.0
-            for progress in steps:
-                progress.seconds += earlier
-                run.history.append(progress)
-                report(progress)
-                if progress.validation is not None:
-                    run.save()
-    except KeyboardInterrupt:
-        interrupted = True
-    run.save()
-    if interrupted:
-        note(f"interrupted at step {run.optimizer.t}; go on with: "
+    task, test = run.task, run.task.test(2000)
+    parameters = sum(p.value.size for p in run.model.parameters())
+    if not run.solved and not take_steps(run):
+        note(f"interrupted after step {run.optimizer.t}; go on with: "
              f"aiayn-np train {task.name} --out {run.folder} --resume")
         return 1
     share = exact_match(run.model, test, bos=task.bos, eos=task.eos)
-    run.save_metrics(
-        task=task.name, exact_match=share, held_out=len(test[0]), steps=run.optimizer.t,
-        seconds=round(time.perf_counter() - started, 2), seed=run.config["seed"],
-        parameters=sum(p.value.size for p in run.model.parameters()),
-    )
-    print_result(run, share, test, time.perf_counter() - started)
+    seconds = round(time.perf_counter() - started, 2)
+    run.save_metrics(task=task.name, exact_match=share, held_out=len(test[0]), seconds=seconds,
+                     steps=run.optimizer.t, parameters=parameters, seed=run.config["seed"])
+    print_result(run, share, test, seconds)
     run.draw_loss()
     run.draw_attention(longest(test[0]), run.folder)
     print(f"\nIn {run.folder}: model.npz, metrics.json, history.csv, loss.png, attention_*.png")
     return 0
+
+
+def take_steps(run):
+    """Train, reporting and saving; false when interrupted. Ctrl-C lets the step end, then saves."""
+    from .training import train
+
+    options = run.config["train"]
+    steps = train(run.model, run.task, rng=run.rng, optimizer=run.optimizer, **options)
+    note(f"training on the task {run.task.name}, into {run.folder}")
+    earlier = run.history[-1].seconds if run.history else 0.0
+    interrupted = False
+
+    def interrupt(*_):
+        nonlocal interrupted
+        interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)       # the second one is at once
+
+    handler = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with reporter(options["steps"], run.optimizer.t) as report:
+            for progress in steps:
+                progress.seconds += earlier
+                run.history.append(progress)
+                report(progress)
+                if progress.validation is not None or interrupted:
+                    run.save()
+                if interrupted:
+                    return False
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return True
 
 
 def new_run(args):
@@ -239,8 +252,7 @@ def print_result(run, share, test, seconds):
     """The outcome, and a few test sequences with what the model made of them."""
     src, _, tgt_out = test
     src, tgt_out = src[:6], tgt_out[:6]
-    solved = run.history and run.history[-1].validation == 1
-    print(f"{run.task.name}: {'solved' if solved else 'not solved'} after {run.optimizer.t} steps, "
+    print(f"{run.task.name}: {'solved' if run.solved else 'not solved'} after {run.optimizer.t} steps, "
           f"{share:.2%} of {len(test[0])} test sequences exact, {seconds:.1f} s\n")
     text, out = run.task.text, run.decode(src, max_len=tgt_out.shape[1])
     rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, out, tgt_out)]

@@ -45,6 +45,11 @@ class Run:
     def checkpoint(self):
         return self.folder / "model.npz"
 
+    @property
+    def solved(self):
+        """Whether the last validation was perfect."""
+        return bool(self.history) and self.history[-1].validation == 1
+
     @classmethod
     def load(cls, folder):
         """The run in a folder, ready to decode or to go on. FileNotFoundError, CheckpointError."""

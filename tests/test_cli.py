@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +33,16 @@ def folder(tmp_path_factory):
 def files(folder):
     """Name -> bytes of every file in a folder."""
     return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+
+def assert_same_run(folder, other):
+    """The two runs ended with the same parameters, moments, step, generator and history."""
+    a, b = (read_checkpoint(Path(f) / "model.npz") for f in (folder, other))
+    assert a[0] == b[0]
+    for name in a[1]:
+        np.testing.assert_array_equal(a[1][name], b[1][name])
+    a, b = (Run.load(f).history for f in (folder, other))
+    assert [(p.step, p.loss, p.accuracy) for p in a] == [(p.step, p.loss, p.accuracy) for p in b]
 
 
 def test_train_writes_its_folder(folder):
@@ -64,32 +75,31 @@ def test_resuming_gives_the_same_run_as_never_stopping(folder, tmp_path):
     out = str(tmp_path / "r")
     assert main(["train", "reverse", *TINY, "--steps", "4", "--seed", "5", "--out", out]) == 0
     assert main(["train", "reverse", "--resume", "--steps", "6", "--out", out]) == 0
-    a, b = (read_checkpoint(Path(f) / "model.npz") for f in (folder, out))
-    assert a[0] == b[0]
-    for name in a[1]:
-        np.testing.assert_array_equal(a[1][name], b[1][name])
-    steps = [p.step for p in Run.load(out).history]
-    assert steps == [1, 2, 3, 4, 5, 6]
+    assert_same_run(folder, out)
 
 
-def test_interruption_leaves_a_run_that_can_go_on(folder, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
+    folder, tmp_path, monkeypatch, capsys
+):
     from aiayn_np import training
 
     check = training.check_finite
 
-    def interrupt(step, *rest):
+    def press_ctrl_c(step, *rest):
         check(step, *rest)
         if step == 4:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
 
     out = str(tmp_path / "r")
-    monkeypatch.setattr(training, "check_finite", interrupt)
+    monkeypatch.setattr(training, "check_finite", press_ctrl_c)
     assert main(["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", out]) == 1
-    assert f"train reverse --out {out} --resume" in capsys.readouterr().err
+    assert f"after step 4; go on with: aiayn-np train reverse --out {out} --resume" in (
+        capsys.readouterr().err
+    )
     monkeypatch.undo()
-    # What is saved is the state after step 3; the random numbers of step 4 are drawn already.
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert main(["train", "reverse", "--resume", "--out", out]) == 0
-    assert [p.step for p in Run.load(out).history] == [1, 2, 3, 4, 5, 6]
+    assert_same_run(folder, out)
 
 
 def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(folder, tmp_path, capsys):

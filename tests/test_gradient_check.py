@@ -317,5 +317,5 @@ def test_table_shows_tensor_analytic_numeric_error_and_verdict(linear, x, capsys
 
 
 def test_table_of_a_wrong_layer_counts_and_names(linear, x):
-    lines = repr(check_gradients(Student(linear, scaled), x)).splitlines()
-    assert lines[-1] == "2 of 4 agree; worst wrong: input 0, 1e-06"
+    total = repr(check_gradients(Student(linear, scaled), x)).splitlines()[-1]
+    assert re.fullmatch(r"2 of 4 agree; worst wrong: (input 0|all together), \S+", total)
