@@ -60,6 +60,8 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
         raise TypeError(f"{name} must be float32 or float64, got {x.dtype}")
     if x.ndim < min_ndim:
         raise ValueError(f"{name} must have at least {min_ndim} axes, got shape {x.shape}")
+    if x.ndim and x.shape[-1] == 0:
+        raise ValueError(f"{name} must have a last axis of at least 1, got shape {x.shape}")
     if last is not None and x.shape[-1] != last[1]:
         raise ValueError(
             f"{name} must have {last[0]}={last[1]} on its last axis, got shape {x.shape}"
@@ -97,8 +99,15 @@ def check_same_shape(x, y, names):
     check_same_dtype(**{names[0]: x, names[1]: y})
 
 
-def check_ids(name, ids, vocab_size, *, ndim=None):
-    """Return token ids as an integer array, each in [0, vocab_size)."""
+def check_layer(name, layer, call):
+    """A layer, such as a factory has to return; `call` says how the factory is called."""
+    if not (hasattr(layer, "forward") and hasattr(layer, "backward")):
+        got = type(layer).__name__
+        raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got {got}")
+
+
+def check_integers(name, ids, *, ndim=None):
+    """Return token ids as an integer array."""
     try:
         ids = np.asarray(ids)
     except ValueError:
@@ -107,8 +116,14 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
         raise TypeError(f"{name} must be integers, got {ids.dtype}")
     if ndim is not None and ids.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes (B, T), got shape {ids.shape}")
-    if ids.ndim and ids.shape[-1] == 0:
+    if ids.ndim > 1 and ids.shape[-1] == 0:
         raise ValueError(f"{name} must have a length of at least 1, got shape {ids.shape}")
+    return ids
+
+
+def check_ids(name, ids, vocab_size, *, ndim=None):
+    """Return token ids as an integer array, each in [0, vocab_size)."""
+    ids = check_integers(name, ids, ndim=ndim)
     if ids.size and (ids.min() < 0 or ids.max() >= vocab_size):
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= vocab_size))[0])
         raise IndexError(
@@ -190,6 +205,16 @@ def check_memory(shape, dtype):
         raise MemoryError(
             f"scores of shape {shape} need {needed:,} bytes, this machine has {memory_bytes():,}"
         )
+
+
+def check_scalar(name, value):
+    """Return a real number, given as a number or an array without axes, as a float."""
+    value = np.asarray(value)
+    if value.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a real number, got {value.dtype}")
+    if value.shape != ():
+        raise ValueError(f"{name} must have the shape of y, (), got {value.shape}")
+    return float(value)
 
 
 def check_targets(logits, targets, pad):

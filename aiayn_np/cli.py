@@ -252,7 +252,8 @@ def print_result(run, share, test, seconds):
     """The outcome, and a few test sequences with what the model made of them."""
     src, _, tgt_out = test
     src, tgt_out = src[:6], tgt_out[:6]
-    print(f"{run.task.name}: {'solved' if run.solved else 'not solved'} after {run.optimizer.t} steps, "
+    outcome = "solved" if run.solved else "not solved"
+    print(f"{run.task.name}: {outcome} after {run.optimizer.t} steps, "
           f"{share:.2%} of {len(test[0])} test sequences exact, {seconds:.1f} s\n")
     text, out = run.task.text, run.decode(src, max_len=tgt_out.shape[1])
     rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, out, tgt_out)]

@@ -16,7 +16,7 @@ class Dropout(Module):
         self.P_drop = float(P_drop)
 
     def forward(self, x, *, rng=None):
-        check_array("x", x, min_ndim=0)
+        check_array("x", x)
         cache = Cache(kept=None, shape=x.shape, dtype=x.dtype)
         if rng is None:
             return x, cache

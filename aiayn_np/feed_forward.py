@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .checks import check_array, check_gradient
+from .checks import check_array, check_gradient, check_sizes
 from .linear import Linear
 from .module import Cache, Module
 
@@ -14,7 +14,7 @@ class ReLU(Module):
     """
 
     def forward(self, x):
-        check_array("x", x, min_ndim=0)
+        check_array("x", x)
         return np.maximum(x, 0), Cache(x=x)
 
     def backward(self, grad_y, cache):
@@ -30,11 +30,13 @@ class PositionwiseFeedForward(Module):
     """
 
     def __init__(self, d_model, d_ff, *, rng):
+        check_sizes(d_model=d_model, d_ff=d_ff)
         self.linear_1 = Linear(d_model, d_ff, rng=rng)
         self.relu = ReLU()
         self.linear_2 = Linear(d_ff, d_model, rng=rng)
 
     def forward(self, x):
+        check_array("x", x, last=("d_model", self.linear_1.d_in), parameter=self.linear_1.W)
         cache = Cache()
         y, cache.linear_1 = self.linear_1.forward(x)                   # (..., d_ff)
         y, cache.relu = self.relu.forward(y)

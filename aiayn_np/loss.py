@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .checks import check_gradient, check_number, check_targets
+from .checks import check_integers, check_number, check_scalar, check_targets
 from .module import Cache, Module
 
 
@@ -18,27 +18,29 @@ class LabelSmoothedCrossEntropy(Module):
 
     def __init__(self, eps_ls=0.1, pad=0):
         check_number("eps_ls", eps_ls, 0, 1)
-        self.eps_ls, self.pad = float(eps_ls), pad
+        self.eps_ls, self.pad = float(eps_ls), int(check_integers("pad", pad, ndim=0))
 
     def forward(self, logits, *, targets):
         targets = check_targets(logits, targets, self.pad)
         shifted = logits - logits.max(axis=-1, keepdims=True)          # (..., V), no overflow
         log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
         log_p_target = np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
-        losses = -(1 - self.eps_ls) * log_p_target - self.eps_ls * log_p.mean(axis=-1)
+        losses = -(1 - self.eps_ls) * log_p_target
+        if self.eps_ls > 0:                                            # 0 * -inf would be nan
+            losses = losses - self.eps_ls * log_p.mean(axis=-1)
         real = targets != self.pad                                     # (...)
         count = max(int(real.sum()), 1)                                # an empty batch has loss 0
         loss = np.where(real, losses, 0.0).sum() / count
         return loss, Cache(log_p=log_p, targets=targets, real=real, count=count)
 
     def backward(self, grad_loss, cache):
-        check_gradient(np.asarray(grad_loss, dtype=cache.log_p.dtype), (), cache.log_p.dtype)
+        grad_loss = check_scalar("grad_loss", grad_loss)
         # losses = -sum_v q_v log p_v
         grad_logits = np.exp(cache.log_p) - self.eps_ls / cache.log_p.shape[-1]     # (..., V)
         rows = grad_logits.reshape(-1, grad_logits.shape[-1])          # a view
         rows[np.arange(len(rows)), cache.targets.reshape(-1)] -= 1 - self.eps_ls
         # loss = sum(losses where real) / count
-        grad_logits *= float(grad_loss) / cache.count
+        grad_logits *= grad_loss / cache.count
         return np.where(cache.real[..., None], grad_logits, 0.0)       # (..., V)
 
 

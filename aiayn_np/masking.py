@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .checks import check_array, check_gradient, check_mask, check_sizes
+from .checks import check_array, check_gradient, check_integers, check_mask, check_sizes
 from .module import Cache, Module
 
 
@@ -20,9 +20,7 @@ def not_padding(ids, pad=0):
     It masks key *columns*, for every head and query. The rows of padded queries stay: nobody
     reads their outputs, because as keys they are masked, and the loss leaves them out.
     """
-    ids = np.asarray(ids)
-    if ids.ndim != 2:
-        raise ValueError(f"ids must have 2 axes (B, T), got shape {ids.shape}")
+    ids = check_integers("ids", ids, ndim=2)
     return (ids != pad)[:, None, None, :]
 
 

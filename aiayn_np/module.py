@@ -6,17 +6,22 @@
 A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
 forward is in the cache that this forward returned, so one layer may run forward many times before
 any of its backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
+What is returned may be an array that was given (a dropout that drops nothing returns x), so do not
+write into results either.
 """
 
 from types import SimpleNamespace
 
 import numpy as np
 
+from .checks import check_array
+
 
 class Parameter:
     """A learned array: `value`, and `grad` of the same shape, to which every backward adds."""
 
     def __init__(self, value):
+        check_array("value", value)
         self.value = value
         self.grad = np.zeros_like(value)
 
@@ -121,9 +126,11 @@ def leaves(node, kind, path=""):
     if isinstance(node, kind):
         yield path, node
         return
-    is_list = isinstance(node, (list, tuple))
-    children = vars(node) if isinstance(node, (Module, Cache)) else {}
-    for name, child in enumerate(node) if is_list else children.items():
+    if isinstance(node, (Module, Cache)):
+        node = vars(node)
+    elif isinstance(node, (list, tuple)):
+        node = dict(enumerate(node))
+    for name, child in node.items() if isinstance(node, dict) else ():
         yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
 
 

@@ -1,7 +1,7 @@
 """Multi-head attention: Sec. 3.2.2 and Fig. 2 (right)."""
 
 from .attention import ScaledDotProductAttention
-from .checks import check_array, check_heads, check_lengths, check_rng
+from .checks import check_array, check_heads, check_layer, check_lengths, check_rng
 from .linear import Linear
 from .module import Cache, Module
 
@@ -21,7 +21,10 @@ def make_attention(attention, h, d_k, d_v, rng):
     """The paper's attention for None; a layer as it is; else a factory, called for this place."""
     if attention is None:
         return ScaledDotProductAttention()
-    return attention if isinstance(attention, Module) else attention(h, d_k, d_v, rng)
+    if not isinstance(attention, Module) and callable(attention):
+        attention = attention(h, d_k, d_v, rng)
+    check_layer("attention", attention, "attention(h, d_k, d_v, rng)")
+    return attention
 
 
 class MultiHeadAttention(Module):
@@ -48,7 +51,9 @@ class MultiHeadAttention(Module):
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
         for name, x in (("x_Q", x_Q), ("x_K", x_K), ("x_V", x_V)):
-            check_array(name, x, last=("d_model", self.d_model), min_ndim=2)
+            check_array(
+                name, x, last=("d_model", self.d_model), parameter=self.linear_Q.W, min_ndim=2
+            )
         check_lengths(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"))
         Q, cache_Q = self.project_Q(x_Q)                               # (..., h, T_q, d_k)
         K, V, cache_KV = self.project_KV(x_K, x_V)                     # (..., h, T_k, d_k or d_v)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .checks import check_number, check_sizes
-from .module import Parameter
+from .module import Module, Parameter
 
 
 def warmup_rate(step, d_model, warmup_steps):
@@ -26,9 +26,10 @@ class Adam:
     """
 
     def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
-        self.parameters = list(parameters)
-        if not all(isinstance(p, Parameter) for p in self.parameters):
+        parameters = [parameters] if isinstance(parameters, Module) else list(parameters)
+        if not all(isinstance(p, Parameter) for p in parameters):
             raise TypeError("parameters must be Parameter objects: model.parameters()")
+        self.parameters = list(dict.fromkeys(parameters))              # a shared one steps once
         check_number("beta_1", beta_1, 0, 1)
         check_number("beta_2", beta_2, 0, 1)
         check_number("eps", eps, 0, 1, open_low=True)

@@ -26,8 +26,16 @@ PICTURES = ["attention_cross.png", "attention_decoder_self.png", "attention_enco
 def folder(tmp_path_factory):
     """A finished run of 6 steps."""
     folder = tmp_path_factory.mktemp("runs") / "a"
-    assert main(["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", str(folder)]) == 0
+    argv = ["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", str(folder)]
+    assert main(argv) == 0
     return folder
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Drawing takes most of the time of a short run; where it is not the point, it is left out."""
+    monkeypatch.setattr(Run, "draw_loss", lambda self: None)
+    monkeypatch.setattr(Run, "draw_attention", lambda self, *_: None)
 
 
 def files(folder):
@@ -62,7 +70,7 @@ def test_train_writes_its_folder(folder):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_train_prints_results_on_stdout_and_progress_on_stderr(tmp_path, capsys):
+def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_path, capsys):
     assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
     out, err = capsys.readouterr()
     assert "copy: not solved after 2 steps" in out
@@ -71,7 +79,7 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(tmp_path, capsys)
     assert "validation" not in out
 
 
-def test_resuming_gives_the_same_run_as_never_stopping(folder, tmp_path):
+def test_resuming_gives_the_same_run_as_never_stopping(folder, no_pictures, tmp_path):
     out = str(tmp_path / "r")
     assert main(["train", "reverse", *TINY, "--steps", "4", "--seed", "5", "--out", out]) == 0
     assert main(["train", "reverse", "--resume", "--steps", "6", "--out", out]) == 0
@@ -79,7 +87,7 @@ def test_resuming_gives_the_same_run_as_never_stopping(folder, tmp_path):
 
 
 def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
-    folder, tmp_path, monkeypatch, capsys
+    folder, no_pictures, tmp_path, monkeypatch, capsys
 ):
     from aiayn_np import training
 
@@ -102,7 +110,9 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
     assert_same_run(folder, out)
 
 
-def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(folder, tmp_path, capsys):
+def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
+    no_pictures, tmp_path, capsys
+):
     out = tmp_path / "r"
     assert main(["train", "reverse", *TINY, "--steps", "2", "--out", str(out)]) == 0
     run = Run.load(out)
@@ -223,7 +233,7 @@ def test_help_has_examples(capsys, command):
     assert "aiayn-np train copy" in capsys.readouterr().out
 
 
-def test_a_new_run_does_not_land_on_an_old_one(tmp_path, monkeypatch):
+def test_a_new_run_does_not_land_on_an_old_one(no_pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         assert main(["train", "copy", *TINY, "--steps", "1"]) == 0
@@ -245,7 +255,10 @@ def test_python_m_and_import_are_quick_and_light():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "tqdm", "scipy"} & set(run.stdout.split())
 
-    code = "import time, numpy; t = time.perf_counter(); import aiayn_np; print(time.perf_counter() - t)"
+    code = (
+        "import time, numpy; t = time.perf_counter(); import aiayn_np;"
+        "print(time.perf_counter() - t)"
+    )
     seconds = [
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                              check=True).stdout)

@@ -173,3 +173,33 @@ def test_a_gradient_that_is_not_one_number_is_refused(shape):
     _, cache = layer.forward(LOGITS, targets=TARGETS)
     with pytest.raises(ValueError, match=re.escape(f"must have the shape of y, (), got {shape}")):
         layer.backward(np.ones(shape), cache)
+
+
+@pytest.mark.parametrize("grad", ["x", None, 1j])
+def test_a_gradient_that_is_no_real_number_is_refused(grad):
+    layer = LabelSmoothedCrossEntropy(0.1)
+    _, cache = layer.forward(LOGITS, targets=TARGETS)
+    with pytest.raises(TypeError, match="grad_loss must be a real number, got"):
+        layer.backward(grad, cache)
+
+
+def test_without_smoothing_a_class_that_is_ruled_out_costs_nothing():
+    logits = np.array([[0.0, 0.0, -np.inf]])
+    layer = LabelSmoothedCrossEntropy(0.0)
+    loss, cache = layer.forward(logits, targets=np.array([1]))
+    assert loss == pytest.approx(np.log(2), rel=1e-15)
+    np.testing.assert_allclose(layer.backward(1.0, cache), [[0.5, -0.5, 0]], atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4)])
+def test_no_example_at_all_is_no_error(shape):
+    loss, _ = LabelSmoothedCrossEntropy(0.1).forward(
+        np.zeros((*shape, 3)), targets=np.zeros(shape, dtype=int)
+    )
+    assert loss == 0
+
+
+@pytest.mark.parametrize("pad", ["x", 1.5, True])
+def test_a_pad_that_is_no_id_is_refused(pad):
+    with pytest.raises(TypeError, match="pad must be integers"):
+        LabelSmoothedCrossEntropy(0.1, pad=pad)

@@ -110,3 +110,16 @@ def test_a_gradient_of_another_shape_is_refused(allowed):
     _, cache = Mask().forward(np.ones((2, 3, 3)), allowed=allowed)
     with pytest.raises(ValueError, match=re.escape("the shape of y, (2, 3, 3), got (3, 3)")):
         Mask().backward(np.ones((3, 3)), cache)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([[1.0, 0.0]], TypeError, "ids must be integers, got float64"),
+        ([[1], [1, 2]], ValueError, "ids must be rows of one length: pad the shorter ones"),
+        ([1, 0], ValueError, "ids must have 2 axes (B, T), got shape (2,)"),
+    ],
+)
+def test_not_padding_takes_ids_only(ids, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        not_padding(ids)

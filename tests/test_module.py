@@ -234,3 +234,17 @@ def test_the_names_of_the_cache_repeat_the_names_of_the_module(rng):
     assert "decoder.layers.1.cross_attention.attention.weights" in repr(cache)
     names = [name for name, _ in model.named_parameters()]
     assert "decoder.layers.1.cross_attention.linear_Q.W" in names
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], np.arange(3), np.ones(2, np.float16)])
+def test_a_parameter_is_a_float_array(value):
+    with pytest.raises(TypeError, match="value must be"):
+        Parameter(value)
+
+
+def test_parameters_in_a_dict_are_found():
+    class Heads(Module):
+        def __init__(self):
+            self.heads = {"a": Parameter(np.ones(2)), "b": [Parameter(np.ones(3))]}
+
+    assert [name for name, _ in Heads().named_parameters()] == ["heads.a", "heads.b.0"]

@@ -180,6 +180,16 @@ def test_refused_constants(options, error, message):
 def test_parameters_must_be_parameters():
     with pytest.raises(TypeError, match=r"parameters must be Parameter objects: model\.parameters"):
         Adam([np.ones(2)])
+    with pytest.raises(TypeError, match=r"parameters must be Parameter objects: model\.parameters"):
+        Adam(Linear(2, 3, rng=np.random.default_rng(0)))
+
+
+def test_a_parameter_given_twice_is_stepped_once():
+    p = Parameter(np.array([1.0]))
+    adam = Adam([p, p])
+    p.grad[...] = 2
+    adam.step(0.1)
+    assert_allclose(p.value, [0.9], rtol=1e-9)
 
 
 @pytest.mark.parametrize(("rate", "error"), [

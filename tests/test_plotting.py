@@ -99,8 +99,8 @@ def test_training_curves_show_what_was_measured():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: plot_attention(np.ones((2, 3, 4)), list("abc"), list("abc")), r"shape \(h, 3, 3\)"),
-        (lambda: plot_attention(np.ones(3), list("abc"), list("abc")), r"shape \(h, 3, 3\)"),
+        (lambda: plot_attention(np.ones((2, 3, 4)), "abc", "abc"), r"shape \(h, 3, 3\)"),
+        (lambda: plot_attention(np.ones(3), "abc", "abc"), r"shape \(h, 3, 3\)"),
         (lambda: plot_attention_grid({}, [], []), "at least one attention map"),
         (lambda: plot_loss([]), "at least one record"),
         (lambda: plot_positional_encoding(np.ones(3)), r"shape \(T, d_model\)"),

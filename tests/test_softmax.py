@@ -112,3 +112,8 @@ def test_refused_gradients(grad, error, message):
     _, cache = Softmax().forward(SCORES)
     with pytest.raises(error, match=re.escape(message)):
         Softmax().backward(grad, cache)
+
+
+def test_rows_of_no_entries_are_refused():
+    with pytest.raises(ValueError, match="scores must have a last axis of at least 1, got shape"):
+        Softmax()(np.zeros((2, 0)))
