@@ -21,6 +21,7 @@ COMPLEX_STEP = 1e-20
 CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # a step that crosses the kink of a ReLU says nothing: try three
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
 CENTRAL_TOLERANCE = 1e-5
+ALL = "all together"  # the name of the last row
 ENTRIES = 500  # examined to find the worst one of a wrong tensor
 
 
@@ -52,7 +53,8 @@ class GradientReport:
     @property
     def worst(self):
         """The row to look at first: a wrong one if there is any, and the largest error of those."""
-        return max(self.rows, key=lambda row: (not row.ok, np.nan_to_num(row.error, nan=np.inf)))
+        single = [row for row in self.rows if row.tensor != ALL]
+        return max(single, key=lambda row: (not row.ok, np.nan_to_num(row.error, nan=np.inf)))
 
     def __repr__(self):
         wide = max(len(row.tensor) for row in self.rows)
@@ -121,14 +123,17 @@ class Proof:
         if problems:
             return problems
         rows = []
-        directions = {n: self.rng.standard_normal(x.shape) for n, x in self.tensors.items()}
+        directions = {  # an input of -inf, as from a mask, stays where it is
+            name: self.rng.standard_normal(x.shape) * np.isfinite(x)
+            for name, x in self.tensors.items()
+        }
         for name, v in directions.items():
             rows.append(self.row(name, gradients, {name: v}))
         if wrong := [row for row in rows if not row.ok]:
             worst = max(wrong, key=lambda row: row.error)
             worst.verdict += self.worst_entry(worst.tensor, gradients[worst.tensor])
         if len(rows) > 1:
-            rows.append(self.row("all together", gradients, directions))
+            rows.append(self.row(ALL, gradients, directions))
         return rows
 
     def gradients(self):
@@ -147,11 +152,13 @@ class Proof:
             Row(n, verdict=f"WRONG: shape {np.shape(g)}, must be {self.tensors[n].shape}")
             for n, g in found.items() if np.shape(g) != self.tensors[n].shape
         ]
+        if problems:
+            return found, problems
         self.backward(clear=False)
         problems += [
             Row(n, verdict="WRONG: backward must add to grad, a second call did not double it")
             for n, p in self.parameters.items()
-            if not problems and not np.allclose(p.grad, 2 * found[n], rtol=1e-12, atol=0)
+            if not np.allclose(p.grad, 2 * found[n], rtol=1e-12, atol=0)
         ]
         return found, problems
 
@@ -204,7 +211,9 @@ class Proof:
         """<u, (F(x + h v) - F(x - h v)) / 2h>."""
         up, _ = self.run({n: h * v for n, v in directions.items()})
         down, _ = self.run({n: -h * v for n, v in directions.items()})
-        return float(np.sum(self.u * (np.asarray(up) - down)) / (2 * h))
+        finite = np.isfinite(up)                                       # -inf - -inf would be nan
+        change = np.subtract(up, down, out=np.zeros_like(up), where=finite)
+        return float(np.sum(self.u * change) / (2 * h))
 
     def worst_entry(self, name, gradient):
         """Name the entry of a wrong gradient that is farthest from its central difference."""

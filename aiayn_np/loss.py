@@ -37,8 +37,9 @@ class LabelSmoothedCrossEntropy(Module):
         grad_loss = check_scalar("grad_loss", grad_loss)
         # losses = -sum_v q_v log p_v
         grad_logits = np.exp(cache.log_p) - self.eps_ls / cache.log_p.shape[-1]     # (..., V)
-        rows = grad_logits.reshape(-1, grad_logits.shape[-1])          # a view
-        rows[np.arange(len(rows)), cache.targets.reshape(-1)] -= 1 - self.eps_ls
+        target = cache.targets[..., None]
+        p_minus_q = np.take_along_axis(grad_logits, target, axis=-1) - (1 - self.eps_ls)
+        np.put_along_axis(grad_logits, target, p_minus_q, axis=-1)
         # loss = sum(losses where real) / count
         grad_logits *= grad_loss / cache.count
         return np.where(cache.real[..., None], grad_logits, 0.0)       # (..., V)

@@ -90,9 +90,9 @@ def length(v):
 
 
 def planted_error(gradient):
-    """The gradient wrong by 1e-6 relative; one that is zero (up to rounding), wrong by 1e-6."""
-    is_zero = np.abs(gradient).max() < 1e-10
-    return gradient + PLANTED if is_zero else gradient * (1 + PLANTED)
+    """The gradient wrong by 1e-6 relative; one so small that this passes, wrong by 1e-6."""
+    is_small = np.abs(gradient).max() < 1e-3
+    return gradient + PLANTED if is_small else gradient * (1 + PLANTED)
 
 
 def prove(layer, inputs, options, rng, *, together=1, each=False, plant=None):

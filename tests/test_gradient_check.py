@@ -176,7 +176,7 @@ def test_worst_entry_shows_the_wrong_and_the_right_number(linear, x, rng):
         return grad_x
 
     report = check_gradients(Student(linear, wrong), x)
-    numbers = re.search(r"is (\S+), must be (\S+)", report.worst.verdict)
+    numbers = re.search(r"is (\S+), must be (\S+)", report.rows[0].verdict)
     assert float(numbers[1]) == pytest.approx(seen[0], rel=1e-4)
     assert float(numbers[2]) == pytest.approx(seen[0] - 0.25, rel=1e-4)
 

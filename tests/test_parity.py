@@ -42,6 +42,11 @@ def tensor(x, grad=True):
     return torch.tensor(x, dtype=torch.float64, requires_grad=grad)
 
 
+def future(T):
+    """PyTorch's causal mask: True where it is forbidden to look."""
+    return torch.ones(T, T, dtype=torch.bool).triu(1)
+
+
 def assert_near(got, want, tolerance=1e-12):
     """Norm-relative; a PyTorch tensor may stand on the right."""
     want = want.detach().numpy() if hasattr(want, "detach") else want
@@ -118,7 +123,7 @@ def test_multi_head_attention(rng, masking):
     ids = np.where(np.arange(T_k) < np.array([[T_k], [2], [3]]), 1, PAD)
     allowed = options = None
     if masking == "causal":
-        allowed, options = causal(T_q), dict(attn_mask=torch.tensor(~causal(T_q)))
+        allowed, options = causal(T_q), dict(attn_mask=future(T_q))
     elif "padding" in masking:
         allowed, options = not_padding(ids), dict(key_padding_mask=torch.tensor(ids == PAD))
     x_Q = rng.standard_normal((B, T_q, D_MODEL))
@@ -242,7 +247,7 @@ class TheirTransformer:
         )
         src_pad, tgt_pad = torch.tensor(src == PAD), torch.tensor(tgt == PAD)
         y = self.core(
-            x, y, tgt_mask=torch.tensor(~causal(tgt.shape[1])), src_key_padding_mask=src_pad,
+            x, y, tgt_mask=future(tgt.shape[1]), src_key_padding_mask=src_pad,
             tgt_key_padding_mask=tgt_pad, memory_key_padding_mask=src_pad,
         )
         return y @ self.E.T

@@ -6,11 +6,51 @@ import numpy as np
 import pytest
 from layers import LAYERS, STACKS, draw, module_classes
 from proof import Case, arrays_in, as_list, prove, prove_central
+from reference import (
+    naive_add_norm,
+    naive_attention,
+    naive_cross_entropy,
+    naive_decoder_layer,
+    naive_embedding,
+    naive_encoder_layer,
+    naive_feed_forward,
+    naive_layer_norm,
+    naive_linear,
+    naive_matmul,
+    naive_multi_head,
+    naive_sinusoids,
+    naive_softmax,
+    naive_transformer,
+)
 
 every_layer = pytest.mark.parametrize("name", LAYERS)
 CONFIGURATIONS = 300
 STACK_CONFIGURATIONS = 15
 LOSSES = ("LabelSmoothedCrossEntropy", "ModelLoss")  # their y is a number
+
+
+LOOPS = {
+    "Softmax": lambda layer, x: naive_softmax(x),
+    "Linear": naive_linear,
+    "ScaledDotProductAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
+    "MultiHeadAttention": naive_multi_head,
+    "PositionwiseFeedForward": naive_feed_forward,
+    "LayerNorm": lambda layer, x: naive_layer_norm(
+        x, layer.gamma.value, layer.beta.value, layer.eps
+    ),
+    "AddNorm": naive_add_norm,
+    "Embedding": lambda layer, ids: naive_embedding(layer.E.value, ids),
+    "OutputProjection": lambda layer, x: naive_matmul(x, layer.E.value.T),
+    "SinusoidalPositionalEncoding": lambda layer, x, start=0: (
+        x + naive_sinusoids(x.shape[-2], x.shape[-1], start)
+    ),
+    "EncoderLayer": naive_encoder_layer,
+    "DecoderLayer": naive_decoder_layer,
+    "LabelSmoothedCrossEntropy": lambda layer, logits, targets: naive_cross_entropy(
+        logits, targets, layer.eps_ls, layer.pad
+    ),
+    "Transformer": naive_transformer,
+}
 
 
 def draws(name, seed, n):
@@ -58,6 +98,13 @@ def test_backward_is_the_gradient_of_forward(name, seed):
     n = STACK_CONFIGURATIONS if name in STACKS else CONFIGURATIONS
     for layer, inputs, options, rng in draws(name, seed, n):
         prove(layer, inputs, options, rng)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_forward_equals_plain_loops(name, seed):
+    for layer, inputs, options, _ in draws(name, seed, 3):
+        options.pop("rng", None)
+        assert_close(layer(*inputs, **options), LOOPS[name](layer, *inputs, **options))
 
 
 @every_layer
