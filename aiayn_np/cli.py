@@ -102,7 +102,7 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
     ("--P-drop", float, 0.0, "dropout"),
     ("--eps-ls", float, 0.1, "label smoothing"),
     ("--warmup-steps", int, 100, "of Eq. (3)"),
-    ("--rate-scale", float, 0.15, "factor on the rate of Eq. (3)"),
+    ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
 ]
 
 

@@ -1,7 +1,7 @@
 """Toy tasks with a known answer, for training in seconds: copy, reverse, sort.
 
-A sequence is 1 to `max_length` symbols. The encoder reads it with an end mark, the decoder has to
-write the answer:
+A sequence is 1 to `max_length` symbols, the longer the likelier. The encoder reads it with an end
+mark, the decoder has to write the answer:
 
     src      3 1 4 <eos>          tgt_in   <bos> 4 1 3          (reverse)
                                   tgt_out  4 1 3 <eos>
@@ -89,7 +89,8 @@ class Task:
         return np.array([[known[word] for word in words] + [EOS]])
 
     def _draw(self, n, rng):
-        lengths = rng.integers(1, self.max_length + 1, n)
+        # The longer of two uniform lengths: uniform ones show the last positions too seldom.
+        lengths = rng.integers(1, self.max_length + 1, (n, 2)).max(axis=1)
         ids = rng.integers(FIRST_SYMBOL, self.vocab_size, (n, self.max_length))
         return [row[:length] for row, length in zip(ids, lengths)]
 

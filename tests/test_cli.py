@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trained import alignment_scores
 
 from aiayn_np import attention_maps
 from aiayn_np.checkpoint import read_checkpoint
@@ -270,3 +271,21 @@ def test_python_m_and_import_are_quick_and_light():
                          text=True, check=True)
     assert "examples:" in run.stdout
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "aligned"), [("copy", lambda t, n: t), ("reverse", lambda t, n: n - 1 - t)]
+)
+def test_the_defaults_solve_the_task_and_a_head_shows_how(tmp_path, rng, task, aligned):
+    """Exact on at least 999 of 1 000 test sequences, and a head that looks at the right token."""
+    out = tmp_path / "r"
+    assert main(["train", task, "--seed", "7", "--out", str(out)]) == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["exact_match"] >= 0.999
+    assert metrics["held_out"] == 2000
+    run = Run.load(out)
+    best, baseline = alignment_scores(run.model, run.task, aligned, rng, n=500)
+    print(f"{task}: best head {best:.3f}, shuffled {baseline:.3f}, {metrics}")
+    assert best > 0.6
+    assert baseline < 0.3
