@@ -19,11 +19,14 @@ class CheckpointError(Exception):
     """A file that is not a whole checkpoint of this model; the message says what is wrong."""
 
 
-def save_checkpoint(path, model, *, optimizer=None, rng=None, config=None):
-    """Write model, optimizer state, generator state and a JSON-able `config` to `path`."""
+def save_checkpoint(path, model, *, optimizer=None, rng=None, recent=(), config=None):
+    """Write a model and a JSON-able `config` to `path`; and, for going on with its training, the
+    optimizer, the generator and the `recent` states that are averaged."""
     path = Path(path)
-    header = dict(version=VERSION, config=config, step=0, rng=None, arrays=[])
+    header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[])
     arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
+    for i, state in enumerate(recent):
+        arrays |= {f"recent.{i}/{name}": value for name, value in state.items()}
     if optimizer is not None:
         header["step"] = optimizer.t
         arrays |= {f"m/{i}": m for i, m in enumerate(optimizer.m)}
@@ -77,22 +80,25 @@ def read_checkpoint(path):
     return header, arrays
 
 
-def load_checkpoint(path, model, *, optimizer=None, rng=None):
-    """Load a checkpoint into a model and, if given, its optimizer and generator; return the config.
+def load_checkpoint(path, model, *, optimizer=None, rng=None, recent=None):
+    """Load a checkpoint into a model and what else is given, in place; return the config.
 
     All or nothing: everything is checked before anything is written. Raises FileNotFoundError, or
     CheckpointError with path and reason.
     """
     header, arrays = read_checkpoint(path)
-    part: dict[str, dict] = {"model": {}, "m": {}, "v": {}}
+    part: dict[str, dict] = {}
     for name, array in arrays.items():
         kind, _, rest = name.partition("/")
         part.setdefault(kind, {})[rest] = array
     try:
-        moments = [moments_of(optimizer, part[k]) for k in "mv"] if optimizer else None
+        states = [part[f"recent.{i}"] for i in range(header["recent"])]
+        moments = [moments_of(optimizer, part.get(k, {})) for k in "mv"] if optimizer else None
         if rng is not None:
             type(rng.bit_generator)().state = header["rng"]  # tried on another generator first
-        model.load_state_dict(part["model"])
+        for state in states:
+            model.check_state_dict(state)
+        model.load_state_dict(part.get("model", {}))
     except (KeyError, ValueError, TypeError) as error:
         reason = error.args[0] if error.args else error
         raise CheckpointError(f"{path} does not fit: {reason}") from error
@@ -101,6 +107,9 @@ def load_checkpoint(path, model, *, optimizer=None, rng=None):
         optimizer.t = header["step"]
     if rng is not None:
         rng.bit_generator.state = header["rng"]
+    if recent is not None:
+        recent.clear()
+        recent.extend(states)
     return header["config"]
 
 

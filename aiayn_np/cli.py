@@ -133,7 +133,7 @@ def take_steps(run):
     from .training import train
 
     options = run.config["train"]
-    steps = train(run.model, run.task, rng=run.rng, optimizer=run.optimizer, **options)
+    steps = train(run.model, run.task, **options, **run.training_state)
     note(f"training on the task {run.task.name}, into {run.folder}")
     earlier = run.history[-1].seconds if run.history else 0.0
     interrupted = False

@@ -93,7 +93,13 @@ class Module:
         return {name: parameter.value.copy() for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state):
-        """Write `state` into the parameters, in place and in their dtype; all or nothing.
+        """Write `state` into the parameters, in place and in their dtype; all or nothing."""
+        self.check_state_dict(state)
+        for name, parameter in self.named_parameters():
+            parameter.value[...] = state[name]
+
+    def check_state_dict(self, state):
+        """Refuse what is not a state of this model.
 
         Raises KeyError when names are missing or unknown, ValueError for a wrong shape and
         TypeError for what is not a real array.
@@ -112,8 +118,6 @@ class Module:
                 raise ValueError(
                     f"{name} must have shape {parameter.value.shape}, got {value.shape}"
                 )
-        for name, parameter in parameters.items():
-            parameter.value[...] = state[name]
 
     def __repr__(self):
         values = {name: parameter.value for name, parameter in self.named_parameters()}

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import deque
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from .maps import attention_maps, attention_masks
 from .optimizer import Adam
 from .plotting import plot_attention_grid, plot_loss
 from .tasks import TASKS
-from .training import Progress
+from .training import AVERAGED, Progress
 from .transformer import Transformer
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -39,11 +40,13 @@ class Run:
         model = Transformer(self.task.vocab_size, **config["model"], rng=self.rng)
         self.model = model.astype(config["dtype"])
         self.optimizer = Adam(self.model.parameters())
+        self.recent: deque[dict] = deque(maxlen=AVERAGED)
         self.history: list[Progress] = []
 
     @property
-    def checkpoint(self):
-        return self.folder / "model.npz"
+    def training_state(self):
+        """What training goes on with, besides the model."""
+        return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
 
     @property
     def solved(self):
@@ -59,14 +62,14 @@ class Run:
             run = cls(folder, config)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has no usable config: {error}") from error
-        load_checkpoint(path, run.model, optimizer=run.optimizer, rng=run.rng)
+        load_checkpoint(path, run.model, **run.training_state)
         run.history = [p for p in read_history(run.folder) if p.step <= run.optimizer.t]
         return run
 
     def save(self):
         """Write the checkpoint and history.csv."""
-        state = dict(optimizer=self.optimizer, rng=self.rng, config=self.config)
-        save_checkpoint(self.checkpoint, self.model, **state)
+        path = self.folder / "model.npz"
+        save_checkpoint(path, self.model, config=self.config, **self.training_state)
         with open(self.folder / "history.csv", "w", newline="") as file:
             writer = csv.DictWriter(file, [f.name for f in fields(Progress)])
             writer.writeheader()

@@ -1,6 +1,8 @@
 """Training: forward, loss, backward, rate, step, and again (Sec. 5)."""
 
+import copy
 import time
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,8 @@ from .decoding import exact_match
 from .loss import LabelSmoothedCrossEntropy
 from .module import leaves
 from .optimizer import Adam, warmup_rate
+
+AVERAGED, AVERAGED_EVERY = 5, 10  # states that are averaged for validation, steps between them
 
 
 @dataclass
@@ -30,13 +34,16 @@ class Progress:
 
 def train(
     model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=400, rate_scale=1.0,
-    eps_ls=0.1, validate_every=25, validation_size=5000,
+    eps_ls=0.1, validate_every=25, validation_size=5000, recent=None,
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
-    It ends after `steps`, or as soon as every validation sequence is decoded exactly. With the
-    `optimizer` of an earlier run it goes on after that run's last step. `rng` draws the batches
-    and the dropout masks.
+    Validated is the average of the model's last states, as the paper averages checkpoints
+    (Sec. 6.1): single states of a small model jump about. Training ends after `steps`, or as soon
+    as that average decodes every validation sequence exactly; then the model takes its values.
+
+    `rng` draws the batches and the dropout masks. With the `optimizer` and the `recent` states (a
+    deque that is filled here) of an earlier run it goes on after that run's last step.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
@@ -47,6 +54,7 @@ def train(
     check_rng(rng)
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     optimizer = Adam(model.parameters()) if optimizer is None else optimizer
+    recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
 
     def steps_one_by_one():
@@ -60,16 +68,29 @@ def train(
             check_finite(step, loss, model, cache)
             rate = rate_scale * warmup_rate(step, model.d_model, warmup_steps)
             optimizer.step(rate)
+            if step % AVERAGED_EVERY == 0:
+                recent.append(model.state_dict())
 
             nats, accuracy = token_scores(loss_cache)
             progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)
             if step % validate_every == 0 or step == steps:
-                progress.validation = validate(model, task, validation)
+                average = averaged(model, recent)
+                progress.validation = validate(average, task, validation)
+                if progress.validation == 1:
+                    model.load_state_dict(average.state_dict())
             yield progress
             if progress.validation == 1:
                 return
 
     return steps_one_by_one()
+
+
+def averaged(model, states):
+    """A copy of the model with the mean of some of its states; its own values if there are none."""
+    average = copy.deepcopy(model)
+    if states:
+        average.load_state_dict({k: np.mean([s[k] for s in states], axis=0) for k in states[0]})
+    return average
 
 
 def token_scores(loss_cache):

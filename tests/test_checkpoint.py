@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -50,6 +51,19 @@ def test_resuming_is_bit_equal_to_never_stopping(tmp_path, seed, stop, dtype):
     assert everything(other, adam_2, rng_2) == everything(model, adam, rng)
 
 
+def test_recent_states_come_back_in_order(tmp_path, seed):
+    model, *_ = build(seed)
+    states = [{n: v + i for n, v in model.state_dict().items()} for i in range(3)]
+    save_checkpoint(tmp_path / "a.npz", model, recent=states)
+    recent = deque([{}], maxlen=5)
+    load_checkpoint(tmp_path / "a.npz", model, recent=recent)
+    assert len(recent) == 3
+    for got, want in zip(recent, states):
+        assert list(got) == list(want)
+        for name in want:
+            np.testing.assert_array_equal(got[name], want[name])
+
+
 def test_a_model_alone_can_be_saved_and_loaded(tmp_path, seed):
     model, *_ = build(seed)
     save_checkpoint(tmp_path / "a.npz", model)
@@ -65,7 +79,7 @@ def bad_files(tmp_path, seed):
     """Name -> (bytes of a broken checkpoint, what the message says)."""
     model, adam, rng, _ = build(seed)
     path = tmp_path / "good.npz"
-    save_checkpoint(path, model, optimizer=adam, rng=rng)
+    save_checkpoint(path, model, optimizer=adam, rng=rng, recent=[model.state_dict()])
     good = path.read_bytes()
     header, arrays = read_checkpoint(path)
 
@@ -96,6 +110,9 @@ def bad_files(tmp_path, seed):
             rewritten(header | {"arrays": list(fewer)}, fewer), "missing src_embedding.E"),
         "shape": (
             rewritten(header, arrays | {name: np.ones((2, 3))}), "must have shape"),
+        "recent shape": (
+            rewritten(header, arrays | {f"recent.0/{name[6:]}": np.ones(2)}), "must have shape"),
+        "recent lost": (rewritten(header | {"recent": 2}, arrays), "does not fit: recent.1"),
         "complex": (
             rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
         "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 1"),
@@ -105,7 +122,8 @@ def bad_files(tmp_path, seed):
 
 
 KINDS = ["truncated", "empty", "flipped", "foreign", "pickle", "pickled array", "text", "key lost",
-         "key extra", "key lost, header too", "shape", "complex", "newer", "moments", "rng"]
+         "key extra", "key lost, header too", "shape", "recent shape", "recent lost",
+         "complex", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

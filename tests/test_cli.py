@@ -25,9 +25,9 @@ PICTURES = ["attention_cross.png", "attention_decoder_self.png", "attention_enco
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A finished run of 6 steps."""
+    """A finished run of 12 steps, long enough for a state to be kept for averaging."""
     folder = tmp_path_factory.mktemp("runs") / "a"
-    argv = ["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", str(folder)]
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", str(folder)]
     assert main(argv) == 0
     return folder
 
@@ -61,11 +61,11 @@ def test_train_writes_its_folder(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert set(metrics) == {"task", "exact_match", "held_out", "steps", "seconds", "parameters",
                             "seed"}
-    assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 6, 5)
+    assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 12, 5)
     assert metrics["parameters"] == sum(p.value.size for p in Run.load(folder).model.parameters())
     with open(folder / "history.csv") as file:
         rows = list(csv.DictReader(file))
-    assert [row["step"] for row in rows] == list("123456")
+    assert [row["step"] for row in rows] == [str(i) for i in range(1, 13)]
     assert rows[-1]["validation"] != ""
     for name in [*PICTURES, "loss.png"]:
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
@@ -83,7 +83,7 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
 def test_resuming_gives_the_same_run_as_never_stopping(folder, no_pictures, tmp_path):
     out = str(tmp_path / "r")
     assert main(["train", "reverse", *TINY, "--steps", "4", "--seed", "5", "--out", out]) == 0
-    assert main(["train", "reverse", "--resume", "--steps", "6", "--out", out]) == 0
+    assert main(["train", "reverse", "--resume", "--steps", "12", "--out", out]) == 0
     assert_same_run(folder, out)
 
 
@@ -101,7 +101,7 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
 
     out = str(tmp_path / "r")
     monkeypatch.setattr(training, "check_finite", press_ctrl_c)
-    assert main(["train", "reverse", *TINY, "--steps", "6", "--seed", "5", "--out", out]) == 1
+    assert main(["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]) == 1
     assert f"after step 4; go on with: aiayn-np train reverse --out {out} --resume" in (
         capsys.readouterr().err
     )

@@ -13,7 +13,7 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
-from aiayn_np.training import token_scores, validate
+from aiayn_np.training import averaged, token_scores, validate
 
 
 def small(rng, P_drop=0.1, task=None):
@@ -50,6 +50,38 @@ def test_reported_loss_is_unsmoothed_and_over_real_tokens_only():
     loss, accuracy = token_scores(cache)
     assert loss == pytest.approx(-(np.log(0.7) + np.log(0.3)) / 2, rel=1e-12)
     assert accuracy == 0.5
+
+
+def test_the_average_is_the_mean_of_the_states_and_leaves_the_model_alone(rng):
+    model, _ = small(rng)
+    before = model.state_dict()
+    states = [{n: v * factor for n, v in before.items()} for factor in (2.0, 3.0, 7.0)]
+    average = averaged(model, states)
+    for name, value in average.state_dict().items():
+        np.testing.assert_allclose(value, 4 * before[name], rtol=1e-15)
+    for model_2 in (model, averaged(model, [])):
+        for name, value in model_2.state_dict().items():
+            np.testing.assert_array_equal(value, before[name])
+
+
+def test_the_average_is_what_is_validated_and_kept(rng, monkeypatch):
+    """The last five of the states at steps 10, 20, ...; the model takes it when it is perfect."""
+    model, task = small(rng)
+    validated, states = [], {}
+
+    def perfect_at_70(average, *_):
+        validated.append(average.state_dict())
+        return 1.0 if len(validated) == 7 else 0.5
+
+    monkeypatch.setattr("aiayn_np.training.validate", perfect_at_70)
+    for p in train(model, task, steps=99, batch_size=2, rng=rng, validate_every=10):
+        states[p.step] = model.state_dict()
+    assert p.step == 70
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value, validated[-1][name])
+        np.testing.assert_array_equal(validated[0][name], states[10][name])
+        mean = np.mean([states[i][name] for i in (20, 30, 40, 50, 60)], axis=0)
+        np.testing.assert_allclose(validated[5][name], mean, rtol=1e-13)
 
 
 def test_one_teacher_forced_pass_tells_what_greedy_decoding_would():
