@@ -33,7 +33,7 @@ class Progress:
 
 
 def train(
-    model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=400, rate_scale=1.0,
+    model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=100, rate_scale=0.2,
     eps_ls=0.1, validate_every=25, validation_size=5000, recent=None,
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
@@ -42,8 +42,10 @@ def train(
     (Sec. 6.1): single states of a small model jump about. Training ends after `steps`, or as soon
     as that average decodes every validation sequence exactly; then the model takes its values.
 
-    `rng` draws the batches and the dropout masks. With the `optimizer` and the `recent` states (a
-    deque that is filled here) of an earlier run it goes on after that run's last step.
+    The rate is `rate_scale` times Eq. (3); both defaults are for models of classroom size (the
+    paper's are 1 and 4000). `rng` draws the batches and the dropout masks. With the `optimizer` and
+    the `recent` states (a deque that is filled here) of an earlier run it goes on after that run's
+    last step.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.

@@ -25,7 +25,8 @@ def small(rng, P_drop=0.1, task=None):
 def test_the_loop_is_forward_loss_backward_rate_step(seed):
     rng = np.random.default_rng(seed)
     model, task = small(rng)
-    records = list(train(model, task, steps=3, batch_size=5, rng=rng, warmup_steps=7))
+    schedule = dict(warmup_steps=7, rate_scale=0.3)
+    records = list(train(model, task, steps=3, batch_size=5, rng=rng, **schedule))
 
     rng = np.random.default_rng(seed)
     by_hand, _ = small(rng)
@@ -36,9 +37,9 @@ def test_the_loop_is_forward_loss_backward_rate_step(seed):
         logits, cache = by_hand.forward(src, tgt_in, rng=rng)
         _, loss_cache = criterion.forward(logits, targets=tgt_out)
         by_hand.backward(criterion.backward(1.0, loss_cache), cache)
-        adam.step(warmup_rate(step, 8, 7))
+        adam.step(0.3 * warmup_rate(step, 8, 7))
     assert [r.step for r in records] == [1, 2, 3]
-    assert [r.rate for r in records] == [warmup_rate(step, 8, 7) for step in (1, 2, 3)]
+    assert [r.rate for r in records] == [0.3 * warmup_rate(step, 8, 7) for step in (1, 2, 3)]
     for p, q in zip(model.parameters(), by_hand.parameters()):
         np.testing.assert_array_equal(p.value, q.value)
 

@@ -18,8 +18,7 @@ def trained(name, seed=0, steps=1500):
     model = Transformer(
         task.vocab_size, N=2, d_model=32, d_ff=64, h=2, P_drop=0.0, max_len=60, rng=rng
     ).astype(np.float32)
-    options = dict(batch_size=64, warmup_steps=100, rate_scale=0.25, validation_size=500)
-    return model, task, list(train(model, task, steps=steps, rng=rng, **options))
+    return model, task, list(train(model, task, steps=steps, rng=rng, validation_size=500))
 
 
 def alignment_scores(model, task, aligned, rng, n=200):
