@@ -3,11 +3,11 @@
 Read it beside the paper, in this order:
 
     module                                   the protocol: forward gives a cache, backward reads it
-    softmax, masking, dropout, attention     Sec. 3.2.1, Fig. 2 left: Eq. (1)
+    softmax, masking, attention              Sec. 3.2.1, Fig. 2 left: Eq. (1)
     linear, multi_head                       Sec. 3.2.2, Fig. 2 right
     feed_forward                             Sec. 3.3: Eq. (2)
     embedding, positional_encoding           Sec. 3.4, 3.5
-    layer_norm, add_norm                     Sec. 3.1: LayerNorm(x + Sublayer(x))
+    layer_norm, dropout, add_norm            Sec. 3.1, 5.4: LayerNorm(x + Dropout(Sublayer(x)))
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     loss, optimizer                          Sec. 5.4, 5.3: Eq. (3)
     tasks, training, decoding, checkpoint    Sec. 5, 6.1
@@ -39,5 +39,7 @@ from .maps import attention_maps, attention_masks
 from .gradient_check import GradientReport, check_gradients
 from .plotting import plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding
 from .memory import keep_freed_memory
+
+__version__ = "0.1.0"
 
 keep_freed_memory()

@@ -15,10 +15,12 @@ class ScaledDotProductAttention(Module):
     Q (..., T_q, d_k)   K (..., T_k, d_k)   V (..., T_k, d_v)   ->   (..., T_q, d_v)
     allowed: bool, True where query i may look at key j.
 
-    backward, for one pair of indices at a time: out_iv = sum_j weights_ij V_jv, so
-    grad_weights_ij = sum_v grad_out_iv V_jv    and   grad_V_jv = sum_i weights_ij grad_out_iv;
+    backward, index by index: out_iv = sum_j kept_ij V_jv, so
+    grad_kept_ij = sum_v grad_out_iv V_jv    and   grad_V_jv = sum_i kept_ij grad_out_iv;
+    then back through dropout, softmax and mask (see there) to grad_scores; and
     scores_ij = sum_k Q_ik K_jk / sqrt(d_k), so
-    grad_Q_ik = sum_j grad_scores_ij K_jk / sqrt(d_k),   grad_K_jk the same with i and Q.
+    grad_Q_ik = sum_j grad_scores_ij K_jk / sqrt(d_k)   and
+    grad_K_jk = sum_i grad_scores_ij Q_ik / sqrt(d_k)
     """
 
     def __init__(self, P_drop=0.0):

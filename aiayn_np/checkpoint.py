@@ -5,9 +5,11 @@ neighbouring file first and moved into place when it is complete on disk, so tha
 leaves the old checkpoint or the new one.
 """
 
+import contextlib
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,6 @@ class CheckpointError(Exception):
 def save_checkpoint(path, model, *, optimizer=None, rng=None, recent=(), config=None):
     """Write a model and a JSON-able `config` to `path`; and, for going on with its training, the
     optimizer, the generator and the `recent` states that are averaged."""
-    path = Path(path)
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[])
     arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
     for i, state in enumerate(recent):
@@ -34,23 +35,25 @@ def save_checkpoint(path, model, *, optimizer=None, rng=None, recent=(), config=
     if rng is not None:
         header["rng"] = rng.bit_generator.state
     header["arrays"] = list(arrays)
-    text = json.dumps(header).encode()
+    text = json.dumps(header, default=np.ndarray.tolist).encode()  # some generators hold arrays
+    with replacing(Path(path)) as file:
+        np.savez(file, header=np.frombuffer(text, dtype=np.uint8), **arrays)
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Open a file to write that takes the place of `path` when it is whole and on disk."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as file:
-            np.savez(file, header=np.frombuffer(text, dtype=np.uint8), **arrays)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder):
-    """Make a rename in this folder durable, on systems where a folder can be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
+    if os.name == "posix":  # make the new name durable too
+        handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
@@ -67,10 +70,11 @@ def read_checkpoint(path):
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version, expected = header["version"], set(header["arrays"])
+        _ = int(header["step"]), int(header["recent"]), header["rng"], header["config"]
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError,
-            NotImplementedError, zipfile.BadZipFile) as error:
+            RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path} is not a readable checkpoint: {error}") from error
     if version != VERSION:
         raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")

@@ -31,6 +31,12 @@ def check_number(name, value, low, high, *, open_low=False):
         raise ValueError(f"{name} must lie in {interval}, got {name}={value}")
 
 
+def check_seed(seed):
+    """A seed that a numpy Generator takes."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed must be an integer of at least 0, got seed={seed!r}")
+
+
 def check_rng(rng):
     """A numpy Generator: randomness is an argument here, never a global state."""
     if not isinstance(rng, np.random.Generator):
@@ -99,6 +105,14 @@ def check_same_shape(x, y, names):
     check_same_dtype(**{names[0]: x, names[1]: y})
 
 
+def check_factory(name, factory, call):
+    """Not one layer for all places, but something that makes one for each."""
+    if factory is not None and (hasattr(factory, "forward") or not callable(factory)):
+        if not isinstance(factory, type):
+            got = type(factory).__name__
+            raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
+
+
 def check_layer(name, layer, call):
     """A layer, such as a factory has to return; `call` says how the factory is called."""
     if not (hasattr(layer, "forward") and hasattr(layer, "backward")):
@@ -115,7 +129,8 @@ def check_integers(name, ids, *, ndim=None):
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integers, got {ids.dtype}")
     if ndim is not None and ids.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} axes (B, T), got shape {ids.shape}")
+        axes = {0: "no axes", 2: "2 axes (B, T)"}[ndim]
+        raise ValueError(f"{name} must have {axes}, got shape {ids.shape}")
     if ids.ndim > 1 and ids.shape[-1] == 0:
         raise ValueError(f"{name} must have a length of at least 1, got shape {ids.shape}")
     return ids
@@ -184,8 +199,9 @@ def check_mask(allowed, scores_shape):
     ):
         raise ValueError(
             f"allowed must have shape {T_q_T_k} = (T_q, T_k), or as many axes as the scores"
-            f" {scores_shape}, each 1 or equal, e.g. {(1,) * (len(scores_shape) - 1)}"
-            f" + (T_k,); got {allowed.shape}"
+            f" {scores_shape}, each 1 or equal, such as"
+            f" {(*scores_shape[:-3], 1, 1, scores_shape[-1])[-len(scores_shape):]};"
+            f" got {allowed.shape}"
         )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .add_norm import AddNorm
+from .checks import check_layer
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -41,6 +42,7 @@ class DecoderLayer(Module):
         return x, c
 
     def backward(self, grad_y, cache):
+        # y = add_norm_3(x, feed_forward(x)): a residual sum hands its gradient to both terms
         grad_x, grad_fed = self.add_norm_3.backward(grad_y, cache.add_norm_3)
         grad_x = grad_x + self.feed_forward.backward(grad_fed, cache.feed_forward)
         grad_x, grad_attended = self.add_norm_2.backward(grad_x, cache.add_norm_2)
@@ -61,6 +63,8 @@ class Decoder(Module):
 
     def __init__(self, layers):
         self.layers = list(layers)
+        for layer in self.layers:
+            check_layer("layers", layer, "with the signature of the class")
 
     def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
         masks = dict(allowed=allowed, memory_allowed=memory_allowed)

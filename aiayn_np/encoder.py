@@ -1,6 +1,7 @@
 """The encoder: left half of Fig. 1."""
 
 from .add_norm import AddNorm
+from .checks import check_layer
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -10,7 +11,7 @@ class EncoderLayer(Module):
     """Self-attention, Add & Norm, feed-forward, Add & Norm            Sec. 3.1, Fig. 1 left
 
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
-    attention: a layer, or a factory called as attention(h, d_k, d_v, rng); None is the paper's.
+    attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None is the paper's.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class EncoderLayer(Module):
         return x, c
 
     def backward(self, grad_y, cache):
+        # y = add_norm_2(x, feed_forward(x)): a residual sum hands its gradient to both terms
         grad_x, grad_fed = self.add_norm_2.backward(grad_y, cache.add_norm_2)
         grad_x = grad_x + self.feed_forward.backward(grad_fed, cache.feed_forward)
         grad_x, grad_attended = self.add_norm_1.backward(grad_x, cache.add_norm_1)
@@ -47,6 +49,8 @@ class Encoder(Module):
 
     def __init__(self, layers):
         self.layers = list(layers)
+        for layer in self.layers:
+            check_layer("layers", layer, "with the signature of the class")
 
     def forward(self, x, *, allowed=None, rng=None):
         cache = Cache(layers=[])

@@ -38,12 +38,12 @@ class PositionwiseFeedForward(Module):
     def forward(self, x):
         check_array("x", x, last=("d_model", self.linear_1.d_in), parameter=self.linear_1.W)
         cache = Cache()
-        y, cache.linear_1 = self.linear_1.forward(x)                   # (..., d_ff)
-        y, cache.relu = self.relu.forward(y)
-        y, cache.linear_2 = self.linear_2.forward(y)                   # (..., d_model)
+        hidden, cache.linear_1 = self.linear_1.forward(x)              # (..., d_ff)
+        active, cache.relu = self.relu.forward(hidden)
+        y, cache.linear_2 = self.linear_2.forward(active)              # (..., d_model)
         return y, cache
 
     def backward(self, grad_y, cache):
-        grad_y = self.linear_2.backward(grad_y, cache.linear_2)        # (..., d_ff)
-        grad_y = self.relu.backward(grad_y, cache.relu)
-        return self.linear_1.backward(grad_y, cache.linear_1)          # (..., d_model)
+        grad_active = self.linear_2.backward(grad_y, cache.linear_2)   # (..., d_ff)
+        grad_hidden = self.relu.backward(grad_active, cache.relu)
+        return self.linear_1.backward(grad_hidden, cache.linear_1)     # (..., d_model)

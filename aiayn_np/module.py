@@ -39,9 +39,9 @@ class Parameter:
 class Cache(SimpleNamespace):
     """What one forward computed. Its attributes repeat the module's names; `print` lists them.
 
-    >>> print(Cache(x=np.zeros((2, 3)), softmax=Cache(weights=np.ones(3))))
-    x                (2, 3)  float64
-    softmax.weights  (3,)    float64
+    >>> print(Cache(Q=np.zeros((2, 3)), softmax=Cache(y=np.ones(3))))
+    Q          (2, 3)  float64
+    softmax.y  (3,)    float64
     2 arrays, 72 bytes
     """
 

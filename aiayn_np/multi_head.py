@@ -79,10 +79,11 @@ class MultiHeadAttention(Module):
         return y, Cache(attention=cache, linear_O=cache_O)
 
     def backward(self, grad_y, cache):
+        # y = linear_O(merge_heads(attention(Q, K, V)))
         grad_heads = self.linear_O.backward(grad_y, cache.linear_O)
         grad_heads = split_heads(grad_heads, self.h)                   # undoes merge_heads
         grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)
-        # V = split_heads(linear_V(x_V)), likewise K and Q
+        # V = split_heads(linear_V(x_V)), K = ..., Q = ...
         grad_x_V = self.linear_V.backward(merge_heads(grad_V), cache.linear_V)
         grad_x_K = self.linear_K.backward(merge_heads(grad_K), cache.linear_K)
         grad_x_Q = self.linear_Q.backward(merge_heads(grad_Q), cache.linear_Q)

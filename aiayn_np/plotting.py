@@ -64,15 +64,18 @@ def draw_grid(grid, query_tokens, key_tokens, title):
                 f" tokens, got {weights.shape}"
             )
         mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
+        if not len(weights) == len(titles) == columns:
+            raise ValueError(f"every row must have {columns} heads and titles, got {len(weights)}"
+                             f" and {len(titles)}")
         for c, ax in enumerate(axes[r]):
             image = draw_map(ax, weights[c], mask[c], titles[c])
     label_axes(axes, query_tokens, key_tokens)
     bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), aspect=30, pad=0.01)
     bar.set_label("attention weight")
+    lines = [title] if title else []
     if any(allowed is not None and not np.all(allowed) for _, allowed, _ in grid):
-        title = f"{title or ''}\n" * bool(title) + "hatched: masked, may not be looked at"
-    if title:
-        fig.suptitle(title, fontsize="medium")
+        lines.append("hatched: masked, may not be looked at")
+    fig.suptitle("\n".join(lines), fontsize="medium")
     return fig
 
 

@@ -1,6 +1,7 @@
 """A run: the folder of one training, with its checkpoint, its numbers and its pictures."""
 
 import csv
+import io
 import json
 from collections import deque
 from dataclasses import asdict, fields
@@ -8,13 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
-from .checkpoint import CheckpointError, load_checkpoint, read_checkpoint, save_checkpoint
-from .decoding import greedy_decode
+from .checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    read_checkpoint,
+    replacing,
+    save_checkpoint,
+)
+from .checks import check_seed
+from .decoding import exact_match, greedy_decode
 from .maps import attention_maps, attention_masks
 from .optimizer import Adam
 from .plotting import plot_attention_grid, plot_loss
 from .tasks import TASKS
-from .training import AVERAGED, Progress
+from .training import AVERAGED, Progress, averaged
 from .transformer import Transformer
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -32,8 +40,7 @@ class Run:
     """
 
     def __init__(self, folder, config):
-        if config["seed"] < 0:
-            raise ValueError(f"seed must be at least 0, got {config['seed']}")
+        check_seed(config["seed"])
         self.folder, self.config = Path(folder), config
         self.task = TASKS[config["task"]](**config["task_options"])
         self.rng = np.random.default_rng(config["seed"])
@@ -42,16 +49,7 @@ class Run:
         self.optimizer = Adam(self.model.parameters())
         self.recent: deque[dict] = deque(maxlen=AVERAGED)
         self.history: list[Progress] = []
-
-    @property
-    def training_state(self):
-        """What training goes on with, besides the model."""
-        return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
-
-    @property
-    def solved(self):
-        """Whether the last validation was perfect."""
-        return bool(self.history) and self.history[-1].validation == 1
+        self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
 
     @classmethod
     def load(cls, folder):
@@ -63,31 +61,72 @@ class Run:
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has no usable config: {error}") from error
         load_checkpoint(path, run.model, **run.training_state)
-        run.history = [p for p in read_history(run.folder) if p.step <= run.optimizer.t]
         return run
+
+    @property
+    def training_state(self):
+        """What training goes on with, besides the model."""
+        return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
+
+    @property
+    def solved(self):
+        """Whether the last validation was perfect."""
+        return bool(self.history) and self.history[-1].validation == 1
+
+    def trained(self):
+        """The model to use: the average of the last states, the one that was validated."""
+        return averaged(self.model, self.recent)
 
     def save(self):
         """Write the checkpoint and history.csv."""
-        path = self.folder / "model.npz"
-        save_checkpoint(path, self.model, config=self.config, **self.training_state)
-        with open(self.folder / "history.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, [f.name for f in fields(Progress)])
-            writer.writeheader()
-            writer.writerows(asdict(p) for p in self.history)
+        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training_state)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, [f.name for f in fields(Progress)])
+        writer.writeheader()
+        writer.writerows(asdict(p) for p in self.history)
+        with replacing(self.folder / "history.csv") as file:
+            file.write(text.getvalue().encode())
 
-    def save_metrics(self, **metrics):
-        (self.folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
+    def load_history(self):
+        """Read history.csv up to the step of the checkpoint. CheckpointError if it is damaged."""
+        path = self.folder / "history.csv"
+        try:
+            with open(path, newline="") as file:
+                rows = list(csv.DictReader(file))
+            records = [
+                Progress(int(row.pop("step")), **{k: float(v) for k, v in row.items() if v})
+                for row in rows
+            ]
+        except FileNotFoundError:
+            records = []
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} is not readable: {error}") from error
+        self.history = [p for p in records if p.step <= self.optimizer.t]
+
+    def test(self, n=2000):
+        """(share decoded exactly, the test examples): nothing was selected on these."""
+        examples = self.task.test(n)
+        ends = dict(bos=self.task.bos, eos=self.task.eos)
+        return exact_match(self.trained(), examples, **ends), examples
+
+    def save_metrics(self, **measured):
+        """Write metrics.json: what was measured, and what the run is."""
+        parameters = sum(p.value.size for p in self.model.parameters())
+        known = dict(task=self.task.name, steps=self.optimizer.t, parameters=parameters,
+                     seed=self.config["seed"])
+        with replacing(self.metrics) as file:
+            file.write((json.dumps(known | measured, indent=2) + "\n").encode())
 
     def decode(self, src, max_len=None):
         """Greedy output ids for source ids."""
         ends = dict(bos=self.task.bos, eos=self.task.eos)
-        return greedy_decode(self.model, src, **ends, max_len=max_len)
+        return greedy_decode(self.trained(), src, **ends, max_len=max_len)
 
     def attention(self, src):
         """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""
         out = self.decode(src)
         tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
-        _, cache = self.model.forward(src, tgt)
+        _, cache = self.trained().forward(src, tgt)
         maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
         masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
         return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
@@ -112,18 +151,3 @@ class Run:
         fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
         fig.savefig(path, dpi=120)
         return path
-
-
-def read_history(folder):
-    """The Progress records of history.csv, none where there is no such file."""
-    try:
-        with open(Path(folder) / "history.csv", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return [
-            Progress(int(row.pop("step")), **{k: float(v) for k, v in row.items() if v})
-            for row in rows
-        ]
-    except FileNotFoundError:
-        return []
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder}/history.csv is not readable: {error}") from error

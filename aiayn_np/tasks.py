@@ -52,6 +52,8 @@ class Task:
     def batch(self, n, rng):
         """Draw n training examples."""
         check_rng(rng)
+        if n:
+            check_sizes(n=n)
         rows: list[np.ndarray] = []
         while len(rows) < n:
             rows += [s for s in self._draw(n - len(rows), rng) if is_training(s)]
@@ -88,6 +90,10 @@ class Task:
                 raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}")
         return np.array([[known[word] for word in words] + [EOS]])
 
+    def longest(self, src):
+        """The first of the longest sources in a batch, (1, T)."""
+        return src[[(src != self.pad).sum(axis=1).argmax()]]
+
     def _draw(self, n, rng):
         # The longer of two uniform lengths: uniform ones show the last positions too seldom.
         lengths = rng.integers(1, self.max_length + 1, (n, 2)).max(axis=1)
@@ -95,6 +101,7 @@ class Task:
         return [row[:length] for row, length in zip(ids, lengths)]
 
     def _held_out(self, n, split):
+        check_sizes(n=n)
         rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
         found: dict[bytes, np.ndarray] = {}
         blocks_without = 0
@@ -104,7 +111,7 @@ class Task:
                 if len(s) >= SHORTEST_HELD_OUT and bucket(s) == split and len(found) < n:
                     found.setdefault(s.tobytes(), s)
             blocks_without = 0 if len(found) > before else blocks_without + 1
-        if n and not found:
+        if not found:
             raise ValueError(
                 f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"
                 f" length >= {SHORTEST_HELD_OUT} to hold out: raise one of them"

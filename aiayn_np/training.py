@@ -38,7 +38,7 @@ def train(
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
-    Validated is the average of the model's last states, as the paper averages checkpoints
+    What is validated is the average of the model's last states, as the paper averages checkpoints
     (Sec. 6.1): single states of a small model jump about. Training ends after `steps`, or as soon
     as that average decodes every validation sequence exactly; then the model takes its values.
 
@@ -124,8 +124,8 @@ def validate(model, task, batch, chunk=500):
 
 def check_finite(step, loss, model, cache):
     """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
-    squares = [float(np.vdot(p.grad, p.grad)) for p in model.parameters()]
-    if np.isfinite(loss) and np.isfinite(sum(squares)):
+    sums = [p.grad.sum(dtype=np.float64) for p in model.parameters()]
+    if np.isfinite(loss) and np.isfinite(sum(sums)):
         return
     tensors = {name: p.value for name, p in model.named_parameters()}
     tensors |= {f"cache.{name}": array for name, array in leaves(cache, np.ndarray)}

@@ -2,7 +2,7 @@
 
 import copy
 
-from .checks import check_ids, check_sizes
+from .checks import check_factory, check_ids, check_sizes
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
 from .embedding import Embedding, OutputProjection
@@ -32,6 +32,7 @@ class Transformer(Module):
         encoder_layer=EncoderLayer, decoder_layer=DecoderLayer, rng,
     ):
         check_sizes(N=N, max_len=max_len)
+        check_factory("attention", attention, "attention(h, d_k, d_v, rng)")
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
         self.src_embedding = Embedding(vocab_size, d_model, rng=rng)
         self.pad = int(check_ids("pad", pad, vocab_size, ndim=0))
@@ -60,10 +61,10 @@ class Transformer(Module):
         tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)
         if len(src) != len(tgt):
             raise ValueError(f"src and tgt must have one batch size, got {src.shape}, {tgt.shape}")
-        memory, cache = self.encode(src, rng=rng)
+        memory, encoded = self.encode(src, rng=rng)
         memory_allowed = not_padding(src, self.pad)
-        logits, c = self.decode(tgt, memory, memory_allowed=memory_allowed, rng=rng)
-        return logits, Cache(**vars(cache), **vars(c))
+        logits, decoded = self.decode(tgt, memory, memory_allowed=memory_allowed, rng=rng)
+        return logits, Cache(**vars(encoded), **vars(decoded))
 
     def encode(self, src, *, rng=None):
         """Source ids (B, T_src) -> memory (B, T_src, d_model), cache."""

@@ -8,7 +8,15 @@ from collections import deque
 import numpy as np
 import pytest
 
-from aiayn_np import Adam, CheckpointError, CopyTask, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np import (
+    Adam,
+    CheckpointError,
+    CopyTask,
+    Linear,
+    Transformer,
+    load_checkpoint,
+    save_checkpoint,
+)
 from aiayn_np import checkpoint as module
 from aiayn_np.checkpoint import read_checkpoint
 from aiayn_np.training import train
@@ -115,6 +123,8 @@ def bad_files(tmp_path, seed):
         "recent lost": (rewritten(header | {"recent": 2}, arrays), "does not fit: recent.1"),
         "complex": (
             rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
+        "no step": (
+            rewritten({k: v for k, v in header.items() if k != "step"}, arrays), "step"),
         "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 1"),
         "moments": (rewritten(header, arrays | {"m/0": np.ones(2)}), "optimizer state"),
         "rng": (rewritten(header | {"rng": {"bit_generator": "PCG64"}}, arrays), "does not fit"),
@@ -123,7 +133,7 @@ def bad_files(tmp_path, seed):
 
 KINDS = ["truncated", "empty", "flipped", "foreign", "pickle", "pickled array", "text", "key lost",
          "key extra", "key lost, header too", "shape", "recent shape", "recent lost",
-         "complex", "newer", "moments", "rng"]
+         "complex", "no step", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,6 +150,47 @@ def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, seed, ki
         load_checkpoint(path, model, optimizer=adam, rng=rng)
     assert "bad.npz" in str(caught.value)
     assert everything(model, adam, rng) == before
+
+
+def test_no_flipped_bit_goes_unseen(tmp_path, rng):
+    """One bit of every byte: an error that says so, or the very same numbers."""
+    layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"
+    save_checkpoint(path, layer, rng=rng)
+    good = path.read_bytes()
+    before = layer.state_dict()
+    refused = 0
+    for i in range(len(good)):
+        bad = bytearray(good)
+        bad[i] ^= 1 << rng.integers(8)
+        path.write_bytes(bad)
+        try:
+            load_checkpoint(path, layer, rng=rng)
+        except CheckpointError:
+            refused += 1
+        for name, value in layer.state_dict().items():
+            np.testing.assert_array_equal(value, before[name])
+    assert refused > len(good) / 2
+
+
+def test_a_file_said_to_be_encrypted_is_refused(tmp_path, rng):
+    layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"
+    save_checkpoint(path, layer)
+    bad = bytearray(path.read_bytes())
+    bad[bad.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bad)
+    with pytest.raises(CheckpointError, match="encrypted"):
+        load_checkpoint(path, layer)
+
+
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "SFC64", "PCG64DXSM"])
+def test_every_kind_of_generator_goes_on_where_it_was(tmp_path, kind):
+    rng = np.random.Generator(getattr(np.random, kind)(1))
+    layer = Linear(2, 3, rng=rng)
+    save_checkpoint(tmp_path / "a.npz", layer, rng=rng)
+    expected = rng.random(5)
+    other = np.random.Generator(getattr(np.random, kind)(2))
+    load_checkpoint(tmp_path / "a.npz", layer, rng=other)
+    np.testing.assert_array_equal(other.random(5), expected)
 
 
 def test_a_missing_file_is_not_found(tmp_path, seed):

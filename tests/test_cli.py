@@ -1,8 +1,10 @@
 """The command line and the run folder, used as a user does."""
 
 import csv
+import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 from trained import alignment_scores
 
-from aiayn_np import attention_maps
+from aiayn_np import Progress, attention_maps
 from aiayn_np.checkpoint import read_checkpoint
 from aiayn_np.cli import main
 from aiayn_np.run import Run
@@ -50,7 +52,11 @@ def assert_same_run(folder, other):
     assert a[0] == b[0]
     for name in a[1]:
         np.testing.assert_array_equal(a[1][name], b[1][name])
-    a, b = (Run.load(f).history for f in (folder, other))
+    runs = [Run.load(f) for f in (folder, other)]
+    for run in runs:
+        run.load_history()
+    a, b = (run.history for run in runs)
+    assert len(a) == a[-1].step
     assert [(p.step, p.loss, p.accuracy) for p in a] == [(p.step, p.loss, p.accuracy) for p in b]
 
 
@@ -128,15 +134,26 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
 
 
 def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
-    assert main(["decode", str(folder), "3 1", "0"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
+    lines = []
+    for argv in (["3 1"], ["3", "1"], ["0"]):  # with quotes and without
+        assert main(["decode", str(folder), *argv]) == 0
+        lines += capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0] == lines[1]
     run = Run.load(folder)
     assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
 
-    monkeypatch.setattr("sys.stdin", iter(["3 1\n", "\n", "0\n"]))
+    monkeypatch.setattr("sys.stdin", io.StringIO("3 1\n\n0\n"))
     assert main(["decode", str(folder)]) == 0
-    assert capsys.readouterr().out.splitlines() == lines
+    assert capsys.readouterr().out.splitlines() == lines[1:]
+
+
+def test_decode_uses_the_average_that_was_validated(folder):
+    run = Run.load(folder)
+    (state,) = run.recent  # of step 10; the run ended at step 12
+    for name, value in run.trained().state_dict().items():
+        np.testing.assert_array_equal(value, state[name])
+    assert not np.array_equal(run.model.src_embedding.E.value, state["src_embedding.E"])
 
 
 def test_attend_draws_the_maps_of_the_models_own_output(folder, tmp_path, capsys):
@@ -149,7 +166,7 @@ def test_attend_draws_the_maps_of_the_models_own_output(folder, tmp_path, capsys
     src = run.task.source("3 1 2")
     src_tokens, tgt_tokens, maps, masks = run.attention(src)
     out = run.decode(src)
-    _, cache = run.model.forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
+    _, cache = run.trained().forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
     assert src_tokens == ["3", "1", "2", "<eos>"]
     assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
     for name, weights in attention_maps(cache).items():
@@ -193,7 +210,9 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["train", "copy", "--out", "{tmp}/n", "--P-drop", "1"], "P_drop must lie in [0, 1)"),
         (["train", "copy", "--out", "{tmp}/n", "--steps", "0"], "steps must be at least 1"),
         (["train", "copy", "--out", "{tmp}/n", "--max-length", "2"], "to hold out"),
-        (["train", "copy", "--out", "{tmp}/n", "--seed", "-1"], "seed must be at least 0, got -1"),
+        (["train", "copy", "--out", "{tmp}/n", "--seed", "-1"],
+         "seed must be an integer of at least 0, got seed=-1"),
+        (["check", "--seed", "-1"], "seed must be an integer of at least 0, got seed=-1"),
     ],
 )
 def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
@@ -216,7 +235,8 @@ def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
 
 @pytest.mark.parametrize(
     ("argv", "message"),
-    [([], "COMMAND"), (["train", "sing"], "invalid choice: 'sing'"), (["fly"], "invalid choice"),
+    [([], "train,decode,attend,check"), (["fly"], "invalid choice"),
+     (["train", "sing"], "invalid choice: 'sing'"),
      (["train", "copy", "--steps", "x"], "invalid int value: 'x'")],
 )
 def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
@@ -241,12 +261,78 @@ def test_a_new_run_does_not_land_on_an_old_one(no_pictures, tmp_path, monkeypatc
     assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
 
 
-def test_a_history_that_is_not_readable_is_refused(folder, tmp_path, capsys):
+def test_resuming_a_run_that_is_finished_is_refused_and_changes_nothing(folder, capsys):
+    before = files(folder)
+    assert main(["train", "reverse", "--resume", "--out", str(folder)]) == 2
+    assert f"nothing to do: the run in {folder} is at step 12 of 12" in capsys.readouterr().err
+    assert main(["train", "reverse", "--resume", "--steps", "0", "--out", str(folder)]) == 2
+    assert main(["train", "reverse", "--resume", "--float64", "--out", str(folder)]) == 2
+    assert "--float64 is fixed by the run" in capsys.readouterr().err
+    assert files(folder) == before
+
+
+def test_a_run_that_lost_its_results_makes_them_again(folder, no_pictures, tmp_path):
+    out = tmp_path / "r"
+    out.mkdir()
+    for name in ("model.npz", "history.csv"):
+        (out / name).write_bytes((folder / name).read_bytes())
+    assert main(["train", "reverse", "--resume", "--out", str(out)]) == 0
+    a, b = (json.loads((f / "metrics.json").read_text()) for f in (folder, out))
+    assert a | {"seconds": 0} == b | {"seconds": 0}
+
+
+def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path):
+    out = str(tmp_path / "r")
+    assert main(["train", "reverse", *TINY, "--steps", "1", "--out", out]) == 0
+    run = Run.load(out)
+    run.load_history()
+    run.history[-1].seconds = 1000.0
+    run.save()
+    assert main(["train", "reverse", "--resume", "--steps", "2", "--out", out]) == 0
+    assert json.loads((tmp_path / "r" / "metrics.json").read_text())["seconds"] > 1000
+    run.load_history()
+    with open(tmp_path / "r" / "history.csv") as file:
+        assert [float(row["seconds"]) > 999 for row in csv.DictReader(file)] == [True, True]
+
+
+def test_a_loss_that_is_not_finite_before_anything_was_saved_says_so(tmp_path, capsys):
+    argv = ["train", "copy", *TINY, "--rate-scale", "1e30", "--out", str(tmp_path / "r")]
+    assert main(argv) == 1
+    err = capsys.readouterr().err
+    assert "first tensor that is not finite" in err
+    assert err.endswith("; nothing saved\n")
+
+
+def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
+    from aiayn_np.cli_train import Reporter
+
+    screen = io.StringIO()
+    screen.isatty, screen.fileno = lambda: True, lambda: 2
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((120, 40)))
+    with Reporter(100, 0) as reporter:
+        reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
+        reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
+        reporter.bar.refresh()
+        assert "validation 25.0%" in screen.getvalue()
+        reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
+        assert reporter.bar.total == reporter.bar.n == 3
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{shlex.quote(sys.executable)} -m aiayn_np check | head -n 1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert run.stdout == "Gradients of ModelLoss\n"
+    assert run.stderr == ""
+
+
+def test_a_history_that_is_not_readable_stops_resuming_but_not_decoding(folder, tmp_path, capsys):
     out = tmp_path / "r"
     out.mkdir()
     (out / "model.npz").write_bytes((folder / "model.npz").read_bytes())
     (out / "history.csv").write_text("step,loss\nx,1\n")
-    assert main(["decode", str(out), "1"]) == 2
+    assert main(["decode", str(out), "1"]) == 0
+    assert main(["train", "reverse", "--resume", "--out", str(out)]) == 2
     assert "history.csv is not readable" in capsys.readouterr().err
 
 
@@ -285,7 +371,7 @@ def test_the_defaults_solve_the_task_and_a_head_shows_how(tmp_path, rng, task, a
     assert metrics["exact_match"] >= 0.999
     assert metrics["held_out"] == 2000
     run = Run.load(out)
-    best, baseline = alignment_scores(run.model, run.task, aligned, rng, n=500)
+    best, baseline = alignment_scores(run.trained(), run.task, aligned, rng, n=500)
     print(f"{task}: best head {best:.3f}, shuffled {baseline:.3f}, {metrics}")
     assert best > 0.6
     assert baseline < 0.3

@@ -146,3 +146,8 @@ def test_any_module_can_stand_in_the_stack(rng, x):
     y, cache = encoder.forward(x)
     np.testing.assert_array_equal(y, 8 * x)
     np.testing.assert_array_equal(encoder.backward(x, cache), 8 * x)
+
+
+def test_what_is_no_layer_is_refused():
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([3])

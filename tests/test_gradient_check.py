@@ -16,6 +16,7 @@ from aiayn_np import (
     Module,
     MultiHeadAttention,
     Parameter,
+    ReLU,
     Transformer,
     causal,
 )
@@ -319,3 +320,20 @@ def test_table_shows_tensor_analytic_numeric_error_and_verdict(linear, x, capsys
 def test_table_of_a_wrong_layer_counts_and_names(linear, x):
     total = repr(check_gradients(Student(linear, scaled), x)).splitlines()[-1]
     assert re.fullmatch(r"2 of 4 agree; worst wrong: (input 0|all together), \S+", total)
+
+
+def test_nothing_to_check_is_refused():
+    with pytest.raises(TypeError, match="inputs must hold a float array, or the layer a Parameter"):
+        check_gradients(ReLU(), np.arange(3))
+
+
+def test_a_kink_is_named_and_is_no_error():
+    report = check_gradients(ReLU(), np.array([-1.0, 0.0, 2.0]))
+    assert report
+    assert "kink" in repr(report)
+
+
+def test_a_millionth_wrong_fails_also_where_the_forward_misleads_the_complex_step(rng):
+    x = rng.standard_normal((2, 4, 5))
+    assert check_gradients(Standardised(5, rng), x)
+    assert not check_gradients(Standardised(5, rng, factor=1 + 1e-6), x)

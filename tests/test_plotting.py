@@ -109,3 +109,8 @@ def test_training_curves_show_what_was_measured():
 def test_bad_input_is_refused(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+def test_titles_that_are_too_few_are_refused(rng):
+    with pytest.raises(ValueError, match="every row must have 3 heads and titles, got 3 and 1"):
+        plot_attention(weights_of(rng), list("abcd"), list("vwxyz"), titles=["only one"])

@@ -137,3 +137,10 @@ def test_a_task_too_small_to_hold_anything_out_says_so(rng):
 def test_an_empty_batch_has_no_rows(rng):
     assert [x.shape for x in CopyTask().batch(0, rng)] == [(0, 1)] * 3
     assert padded([]).shape == (0, 1)
+
+
+def test_a_number_of_examples_that_is_none_is_refused(rng):
+    with pytest.raises(ValueError, match="n must be at least 1, got n=-1"):
+        CopyTask().batch(-1, rng)
+    with pytest.raises(TypeError, match=r"n must be an integer, got n=2\.5"):
+        CopyTask().validation(2.5)

@@ -287,3 +287,8 @@ def test_gradient_of_another_shape_is_refused_and_changes_nothing(model, src, tg
     with pytest.raises(ValueError, match=r"must have the shape of y, \(3, 4, 9\), got \(1, 4, 9\)"):
         model.backward(rng.standard_normal((1, T_TGT, VOCAB)), cache)
     assert not any(p.grad.any() for p in model.parameters())
+
+
+def test_one_attention_for_all_places_is_refused(rng):
+    with pytest.raises(TypeError, match="attention must be a factory, called as attention"):
+        Transformer(9, N=1, d_model=4, d_ff=4, h=1, attention=ScaledDotProductAttention(), rng=rng)
