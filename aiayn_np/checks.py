@@ -107,10 +107,11 @@ def check_same_shape(x, y, names):
 
 def check_factory(name, factory, call):
     """Not one layer for all places, but something that makes one for each."""
-    if factory is not None and (hasattr(factory, "forward") or not callable(factory)):
-        if not isinstance(factory, type):
-            got = type(factory).__name__
-            raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
+    if factory is None or isinstance(factory, type):
+        return
+    if hasattr(factory, "forward") or not callable(factory):
+        got = type(factory).__name__
+        raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
 
 
 def check_layer(name, layer, call):
