@@ -326,3 +326,8 @@ def model_loss(rng):
     targets[:, 0] = (model.pad + 1) % model.vocab_size
     loss = LabelSmoothedCrossEntropy(0.1, pad=model.pad)
     return ModelLoss(model, loss), [src, tgt], {"targets": targets, **options}
+
+
+# The variants register themselves with the helpers above, each group in a file of its own.
+for group in ("layers_scoring", "layers_sequence", "layers_norms"):
+    importlib.import_module(group)

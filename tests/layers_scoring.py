@@ -1,0 +1,1 @@
+"""Configurations of variants for the laws; see layers.py."""
