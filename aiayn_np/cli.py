@@ -73,7 +73,8 @@ def parser():
                    " where that is taken, and so on)")
     p.add_argument("--resume", action="store_true", help="go on with the run in --out")
     for flag, kind, default, what in TRAIN_OPTIONS:
-        p.add_argument(flag, type=kind, help=f"{what} (default: {default})")
+        values = {"choices": kind} if isinstance(kind, list) else {"type": kind}
+        p.add_argument(flag, **values, help=f"{what} (default: {default})")
     p.add_argument("--float64", action="store_true", help="double precision (default: float32)")
 
     p = add("decode", decode_command, "print what a trained model makes of sequences")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .variants.choices import CHOICES
+
 TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means the default
     ("--seed", int, 0, "of weights, batches and dropout"),
     ("--steps", int, 4000, "stop after this many steps at the latest"),
@@ -23,6 +25,10 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
     ("--eps-ls", float, 0.1, "label smoothing"),
     ("--warmup-steps", int, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
+    *(
+        (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
+        for option, names in CHOICES.items()
+    ),
 ]
 
 
@@ -97,6 +103,7 @@ def new_run(args):
         task_options=dict(symbols=o["--symbols"], max_length=o["--max-length"]),
         model=dict(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], h=o["--h"],
                    P_drop=o["--P-drop"], max_len=o["--max-length"] + 52),
+        variants={option: o[f"--{option}"] for option in CHOICES},
         train=dict(steps=o["--steps"], batch_size=o["--batch-size"], eps_ls=o["--eps-ls"],
                    warmup_steps=o["--warmup-steps"], rate_scale=o["--rate-scale"]),
     )

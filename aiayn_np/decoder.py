@@ -59,10 +59,11 @@ class Decoder(Module):
     """The stack of N decoder layers, each of which reads the same memory   Sec. 3.1, Fig. 1 right
 
     x (..., T_tgt, d_model)   memory (..., T_src, d_model)   ->   (..., T_tgt, d_model)
+    norm: a layer for the output of the stack; None in the paper (see stack_norm).
     """
 
-    def __init__(self, layers):
-        self.layers = list(layers)
+    def __init__(self, layers, *, norm=None):
+        self.layers, self.norm = list(layers), norm
         for layer in self.layers:
             check_layer("layers", layer, "with the signature of the class")
 
@@ -72,9 +73,13 @@ class Decoder(Module):
         for layer in self.layers:
             x, layer_cache = layer.forward(x, memory, **masks, rng=rng)
             cache.layers.append(layer_cache)
+        if self.norm is not None:
+            x, cache.norm = self.norm.forward(x)
         return x, cache
 
     def backward(self, grad_x, cache):
+        if self.norm is not None:
+            grad_x = self.norm.backward(grad_x, cache.norm)
         grad_memory = np.zeros_like(cache.memory)      # every layer adds its share
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
             grad_x, grad_layer_memory = layer.backward(grad_x, layer_cache)

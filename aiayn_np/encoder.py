@@ -41,14 +41,22 @@ class EncoderLayer(Module):
         return grad_x + grad_Q + grad_K + grad_V
 
 
+def stack_norm(layer, d_model):
+    """The norm that ends a stack of such layers: none in the paper, but pre-norm layers need one,
+    and name its class in an attribute `stack_norm`."""
+    norm = getattr(layer, "stack_norm", None)
+    return norm and norm(d_model)
+
+
 class Encoder(Module):
     """The stack of N encoder layers                                   Sec. 3.1, Fig. 1 left
 
     x (..., T, d_model)   ->   memory (..., T, d_model), which the decoder attends to
+    norm: a layer for the output of the stack; None in the paper (see stack_norm).
     """
 
-    def __init__(self, layers):
-        self.layers = list(layers)
+    def __init__(self, layers, *, norm=None):
+        self.layers, self.norm = list(layers), norm
         for layer in self.layers:
             check_layer("layers", layer, "with the signature of the class")
 
@@ -57,9 +65,13 @@ class Encoder(Module):
         for layer in self.layers:
             x, layer_cache = layer.forward(x, allowed=allowed, rng=rng)
             cache.layers.append(layer_cache)
+        if self.norm is not None:
+            x, cache.norm = self.norm.forward(x)
         return x, cache
 
     def backward(self, grad_x, cache):
+        if self.norm is not None:
+            grad_x = self.norm.backward(grad_x, cache.norm)
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
             grad_x = layer.backward(grad_x, layer_cache)
         return grad_x

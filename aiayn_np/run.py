@@ -24,6 +24,7 @@ from .plotting import plot_attention_grid, plot_loss
 from .tasks import TASKS
 from .training import AVERAGED, Progress, averaged
 from .transformer import Transformer
+from .variants.choices import keywords
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
@@ -35,8 +36,8 @@ KINDS = {  # file name -> the attentions it shows, and what they are called
 class Run:
     """Model, task, optimizer and generator of a training, made from its `config` alone.
 
-    config : dict with "task" (name), "task_options", "model" (options of Transformer), "dtype",
-        "seed", "train" (options of `train`)
+    config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
+        (names of `variants.choices`), "dtype", "seed", "train" (options of `train`)
     """
 
     def __init__(self, folder, config):
@@ -44,7 +45,8 @@ class Run:
         self.folder, self.config = Path(folder), config
         self.task = TASKS[config["task"]](**config["task_options"])
         self.rng = np.random.default_rng(config["seed"])
-        model = Transformer(self.task.vocab_size, **config["model"], rng=self.rng)
+        options = config["model"] | keywords(config["variants"])
+        model = Transformer(self.task.vocab_size, **options, rng=self.rng)
         self.model = model.astype(config["dtype"])
         self.optimizer = Adam(self.model.parameters())
         self.recent: deque[dict] = deque(maxlen=AVERAGED)

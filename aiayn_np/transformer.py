@@ -6,7 +6,7 @@ from .checks import check_factory, check_ids, check_sizes
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
 from .embedding import Embedding, OutputProjection
-from .encoder import Encoder, EncoderLayer
+from .encoder import Encoder, EncoderLayer, stack_norm
 from .masking import causal, not_padding
 from .module import Cache, Module
 from .positional_encoding import SinusoidalPositionalEncoding
@@ -41,8 +41,10 @@ class Transformer(Module):
         self.positions = positions if is_layer else positions(d_model, max_len, rng=rng)
         self.dropout = Dropout(P_drop)
         options = dict(P_drop=P_drop, d_k=d_k, d_v=d_v, attention=attention, rng=rng)
-        self.encoder = Encoder(encoder_layer(d_model, d_ff, h, **options) for _ in range(N))
-        self.decoder = Decoder(decoder_layer(d_model, d_ff, h, **options) for _ in range(N))
+        encoder_layers = [encoder_layer(d_model, d_ff, h, **options) for _ in range(N)]
+        decoder_layers = [decoder_layer(d_model, d_ff, h, **options) for _ in range(N)]
+        self.encoder = Encoder(encoder_layers, norm=stack_norm(encoder_layer, d_model))
+        self.decoder = Decoder(decoder_layers, norm=stack_norm(decoder_layer, d_model))
         self.output_projection = OutputProjection(self.src_embedding.E)
 
     @classmethod

@@ -40,7 +40,9 @@ from aiayn_np import (
 from aiayn_np.loss import ModelLoss
 
 LAYERS = {}
-STACKS = ("Encoder", "Decoder", "Transformer", "ModelLoss")  # too slow for hundreds of draws
+STACKS = (  # too slow for hundreds of draws
+    "Encoder", "Decoder", "Transformer", "ModelLoss", "TokenStack", "LanguageModel", "Classifier",
+)
 
 
 def draw(name, rng):

@@ -1,0 +1,119 @@
+"""Half a Transformer: decoder-only (a language model) and encoder-only (a classifier)."""
+
+import numpy as np
+
+from ..checks import check_array, check_gradient, check_ids, check_mask, check_sizes
+from ..dropout import Dropout
+from ..embedding import Embedding, OutputProjection
+from ..encoder import Encoder, EncoderLayer, stack_norm
+from ..linear import Linear
+from ..masking import causal, not_padding
+from ..module import Cache, Module
+from ..positional_encoding import SinusoidalPositionalEncoding
+
+
+class TokenStack(Module):
+    """Embedding, positions, dropout and N layers: what both models have below their heads
+
+    ids (B, T)   allowed: the mask of the layers   ->   (B, T, d_model)
+    layer: a class with EncoderLayer's signature.
+    """
+
+    def __init__(self, vocab_size, *, N, d_model, d_ff, h, P_drop=0.1, max_len=512,
+                 layer=EncoderLayer, rng):
+        check_sizes(N=N)
+        self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
+        self.embedding = Embedding(vocab_size, d_model, rng=rng)
+        self.positions = SinusoidalPositionalEncoding(d_model, max_len)
+        self.dropout = Dropout(P_drop)
+        layers = [layer(d_model, d_ff, h, P_drop=P_drop, rng=rng) for _ in range(N)]
+        self.encoder = Encoder(layers, norm=stack_norm(layer, d_model))
+
+    def forward(self, ids, *, allowed=None, rng=None):
+        c = Cache()
+        x, c.embedding = self.embedding.forward(ids)                   # (B, T, d_model)
+        x, c.positions = self.positions.forward(x)
+        x, c.dropout = self.dropout.forward(x, rng=rng)
+        x, c.encoder = self.encoder.forward(x, allowed=allowed, rng=rng)
+        return x, c
+
+    def backward(self, grad_x, cache):
+        grad_x = self.encoder.backward(grad_x, cache.encoder)
+        grad_x = self.dropout.backward(grad_x, cache.dropout)
+        grad_x = self.positions.backward(grad_x, cache.positions)
+        self.embedding.backward(grad_x, cache.embedding)
+
+
+class LanguageModel(Module):
+    """logits = TokenStack(ids) E^T: decoder-only, as GPT              cf. Radford et al., 2018
+
+    ids (B, T)   ->   logits (B, T, vocab_size); logits[:, t] predict the token after ids[:, t].
+    A decoder with nothing to translate has no memory and so no cross-attention: what is left of
+    its layers is an encoder layer with a causal mask. `options` are those of TokenStack.
+    """
+
+    def __init__(self, vocab_size, *, pad=0, rng, **options):
+        self.pad = pad
+        self.stack = TokenStack(vocab_size, rng=rng, **options)
+        self.output_projection = OutputProjection(self.stack.embedding.E)
+
+    def forward(self, ids, *, rng=None):
+        ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
+        c = Cache()
+        allowed = causal(ids.shape[1]) & not_padding(ids, self.pad)    # (B, 1, T, T)
+        x, c.stack = self.stack.forward(ids, allowed=allowed, rng=rng)
+        logits, c.output_projection = self.output_projection.forward(x)
+        return logits, c
+
+    def backward(self, grad_logits, cache):
+        grad_x = self.output_projection.backward(grad_logits, cache.output_projection)
+        self.stack.backward(grad_x, cache.stack)
+
+
+class MeanOverTokens(Module):
+    """y = sum_t real_t x_t / sum_t real_t
+
+    x (B, T, d_model)   allowed: bool (B, 1, 1, T), True for real tokens   ->   (B, d_model)
+    backward: every real token gets its share of the gradient; a row without one gives zeros.
+    """
+
+    def forward(self, x, *, allowed):
+        check_array("x", x, min_ndim=3)
+        check_mask(allowed, (len(x), 1, 1, x.shape[1]))
+        real = np.broadcast_to(allowed[:, 0, 0], x.shape[:2])          # (B, T)
+        share = real / np.maximum(real.sum(axis=1, keepdims=True), 1)  # (B, T)
+        share = share.astype(x.real.dtype)[..., None]                  # (B, T, 1)
+        return (x * share).sum(axis=1), Cache(share=share, shape=x.shape)
+
+    def backward(self, grad_y, cache):
+        check_gradient(grad_y, (cache.shape[0], cache.shape[2]), cache.share.dtype)
+        # y = sum_t share_t x_t
+        return grad_y[:, None, :] * cache.share                        # (B, T, d_model)
+
+
+class Classifier(Module):
+    """logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only
+
+    ids (B, T)   ->   logits (B, classes)                              cf. Devlin et al., 2018
+    `options` are those of TokenStack.
+    """
+
+    def __init__(self, vocab_size, classes, *, pad=0, rng, **options):
+        self.pad = pad
+        self.stack = TokenStack(vocab_size, rng=rng, **options)
+        self.pool = MeanOverTokens()
+        self.head = Linear(self.stack.d_model, classes, rng=rng)
+
+    def forward(self, ids, *, rng=None):
+        ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
+        c = Cache()
+        allowed = not_padding(ids, self.pad)                           # (B, 1, 1, T)
+        x, c.stack = self.stack.forward(ids, allowed=allowed, rng=rng)
+        x, c.pool = self.pool.forward(x, allowed=allowed)              # (B, d_model)
+        logits, c.head = self.head.forward(x)                          # (B, classes)
+        return logits, c
+
+    def backward(self, grad_logits, cache):
+        grad_x = self.head.backward(grad_logits, cache.head)
+        grad_x = self.pool.backward(grad_x, cache.pool)
+        self.stack.backward(grad_x, cache.stack)

@@ -1,0 +1,91 @@
+"""Other normalisations: over the root mean square only, and over the batch."""
+
+import numpy as np
+
+from ..checks import check_array, check_gradient, check_number, check_sizes
+from ..module import Cache, Module, Parameter
+
+
+class RMSNorm(Module):
+    """y = gamma * n,   n = x / sqrt(mean(x^2) + eps)                  Zhang and Sennrich, 2019
+
+    x (..., d_model)   gamma (d_model,)   ->   (..., d_model)
+    LayerNorm without the mean and without beta: the scale of a position is normalised, its offset
+    is not.
+
+    backward, with g = grad_y * gamma and s = sqrt(mean(x^2) + eps): dn_j/dx_k = (1[j = k] -
+    n_j n_k / d) / s, so   grad_x_k = (g_k - n_k mean(g n)) / s
+    """
+
+    def __init__(self, d_model, eps=1e-6):
+        check_sizes(d_model=d_model)
+        check_number("eps", eps, 0, 1)
+        self.d_model, self.eps = d_model, float(eps)
+        self.gamma = Parameter(np.ones(d_model))
+
+    def forward(self, x):
+        check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma)
+        mean_square = (x * x).mean(axis=-1, keepdims=True)             # (..., 1)
+        inv_rms = 1 / np.sqrt(mean_square + self.eps)                  # (..., 1)
+        normalised = x * inv_rms                                       # (..., d_model)
+        return self.gamma.value * normalised, Cache(normalised=normalised, inv_rms=inv_rms)
+
+    def backward(self, grad_y, cache):
+        n = cache.normalised
+        check_gradient(grad_y, n.shape, n.dtype)
+        # y = gamma * n
+        self.gamma.grad += (grad_y * n).sum(axis=tuple(range(n.ndim - 1)))  # (d_model,)
+        grad_n = grad_y * self.gamma.value                             # (..., d_model)
+        # n = x * inv_rms
+        mean_grad_n = (grad_n * n).mean(axis=-1, keepdims=True)        # (..., 1)
+        return cache.inv_rms * (grad_n - n * mean_grad_n)              # (..., d_model)
+
+
+class BatchNorm(Module):
+    """y = gamma * n + beta,   n = (x - mean) / sqrt(variance + eps)   Ioffe and Szegedy, 2015
+
+    x (..., d_model)   gamma, beta (d_model,)   ->   (..., d_model)
+    Mean and variance of each feature are taken over all positions of all sequences, padding too:
+    the output for one sequence depends on the others in its batch. With `statistics=(mean,
+    variance)`, both (d_model,), these are used instead and are constants, as at inference; a layer
+    keeps no running average, since it holds nothing but parameters.
+
+    backward: as LayerNorm, with the means over the rows instead of over the features.
+    """
+
+    def __init__(self, d_model, eps=1e-5):
+        check_sizes(d_model=d_model)
+        check_number("eps", eps, 0, 1, open_low=True)
+        self.d_model, self.eps = d_model, float(eps)
+        self.gamma = Parameter(np.ones(d_model))
+        self.beta = Parameter(np.zeros(d_model))
+
+    def forward(self, x, *, statistics=None):
+        check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma, min_ndim=2)
+        rows = x.reshape(-1, self.d_model)                             # (rows, d_model)
+        count = max(len(rows), 1)                                      # a batch of 0 has no mean
+        mean = rows.sum(axis=0) / count if statistics is None else statistics[0]
+        centred = rows - mean                                          # (rows, d_model)
+        spread = (centred * centred).sum(axis=0) / count
+        variance = spread if statistics is None else statistics[1]     # (d_model,)
+        inv_std = 1 / np.sqrt(variance + self.eps)                     # (d_model,)
+        n = centred * inv_std
+        y = self.gamma.value * n + self.beta.value
+        fixed = statistics is not None
+        return y.reshape(x.shape), Cache(
+            normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed
+        )
+
+    def backward(self, grad_y, cache):
+        check_gradient(grad_y, cache.shape, cache.normalised.dtype)
+        n, count = cache.normalised, max(len(cache.normalised), 1)
+        grad_rows = grad_y.reshape(n.shape)                            # (rows, d_model)
+        # y = gamma * n + beta
+        self.beta.grad += grad_rows.sum(axis=0)                        # (d_model,)
+        self.gamma.grad += (grad_rows * n).sum(axis=0)                 # (d_model,)
+        grad_n = grad_rows * self.gamma.value                          # (rows, d_model)
+        # n = (x - mean) * inv_std
+        if not cache.fixed:
+            mean_grad, mean_grad_n = grad_n.sum(axis=0) / count, (grad_n * n).sum(axis=0) / count
+            grad_n = grad_n - mean_grad - n * mean_grad_n
+        return (cache.inv_std * grad_n).reshape(cache.shape)           # (..., d_model)

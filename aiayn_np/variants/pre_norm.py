@@ -1,0 +1,107 @@
+"""Pre-norm layers: x + Dropout(Sublayer(Norm(x))), for `encoder_layer=` and `decoder_layer=`.
+
+The paper normalises after the residual sum (post-norm). Here the sum runs through the whole stack
+unnormalised, and gradients reach the first layer without passing a norm; in exchange the stack
+needs one norm at its end (`stack_norm`, which Transformer adds).
+"""
+
+from ..dropout import Dropout
+from ..feed_forward import PositionwiseFeedForward
+from ..layer_norm import LayerNorm
+from ..module import Cache, Module
+from ..multi_head import MultiHeadAttention
+
+
+class PreNormEncoderLayer(Module):
+    """x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))    Xiong et al., 2020
+
+    The signature and the inputs of EncoderLayer. A subclass may set another `stack_norm`, such as
+    RMSNorm, which is then used in the layers too.
+    """
+
+    stack_norm = LayerNorm
+
+    def __init__(
+        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
+    ):
+        heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
+        self.norm_1 = self.stack_norm(d_model)
+        self.self_attention = MultiHeadAttention(d_model, h, **heads)
+        self.norm_2 = self.stack_norm(d_model)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+        self.dropout = Dropout(P_drop)
+
+    def forward(self, x, *, allowed=None, rng=None):
+        c = Cache()
+        n, c.norm_1 = self.norm_1.forward(x)
+        attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)
+        dropped, c.dropout_1 = self.dropout.forward(attended, rng=rng)
+        x = x + dropped
+        n, c.norm_2 = self.norm_2.forward(x)
+        fed, c.feed_forward = self.feed_forward.forward(n)
+        dropped, c.dropout_2 = self.dropout.forward(fed, rng=rng)
+        return x + dropped, c
+
+    def backward(self, grad_y, cache):
+        # y = x + dropout(feed_forward(norm_2(x)))
+        grad_fed = self.dropout.backward(grad_y, cache.dropout_2)
+        grad_n = self.feed_forward.backward(grad_fed, cache.feed_forward)
+        grad_x = grad_y + self.norm_2.backward(grad_n, cache.norm_2)
+        # x = x + dropout(self_attention(n, n, n)),  n = norm_1(x)
+        grad_attended = self.dropout.backward(grad_x, cache.dropout_1)
+        grad_Q, grad_K, grad_V = self.self_attention.backward(grad_attended, cache.self_attention)
+        return grad_x + self.norm_1.backward(grad_Q + grad_K + grad_V, cache.norm_1)
+
+
+class PreNormDecoderLayer(Module):
+    """The same with attention over the memory between the two; the memory comes normalised.
+
+    The signature and the inputs of DecoderLayer.
+    """
+
+    stack_norm = LayerNorm
+
+    def __init__(
+        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
+    ):
+        heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
+        self.norm_1 = self.stack_norm(d_model)
+        self.self_attention = MultiHeadAttention(d_model, h, **heads)
+        self.norm_2 = self.stack_norm(d_model)
+        self.cross_attention = MultiHeadAttention(d_model, h, **heads)
+        self.norm_3 = self.stack_norm(d_model)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+        self.dropout = Dropout(P_drop)
+
+    def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
+        c = Cache()
+        n, c.norm_1 = self.norm_1.forward(x)
+        attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)
+        dropped, c.dropout_1 = self.dropout.forward(attended, rng=rng)
+        x = x + dropped
+        n, c.norm_2 = self.norm_2.forward(x)
+        attended, c.cross_attention = self.cross_attention.forward(
+            n, memory, memory, allowed=memory_allowed, rng=rng
+        )
+        dropped, c.dropout_2 = self.dropout.forward(attended, rng=rng)
+        x = x + dropped
+        n, c.norm_3 = self.norm_3.forward(x)
+        fed, c.feed_forward = self.feed_forward.forward(n)
+        dropped, c.dropout_3 = self.dropout.forward(fed, rng=rng)
+        return x + dropped, c
+
+    def backward(self, grad_y, cache):
+        # y = x + dropout(feed_forward(norm_3(x)))
+        grad_fed = self.dropout.backward(grad_y, cache.dropout_3)
+        grad_n = self.feed_forward.backward(grad_fed, cache.feed_forward)
+        grad_x = grad_y + self.norm_3.backward(grad_n, cache.norm_3)
+        # x = x + dropout(cross_attention(norm_2(x), memory, memory))
+        grad_attended = self.dropout.backward(grad_x, cache.dropout_2)
+        grad_n, grad_K, grad_V = self.cross_attention.backward(grad_attended, cache.cross_attention)
+        grad_memory = grad_K + grad_V
+        grad_x = grad_x + self.norm_2.backward(grad_n, cache.norm_2)
+        # x = x + dropout(self_attention(n, n, n)),  n = norm_1(x)
+        grad_attended = self.dropout.backward(grad_x, cache.dropout_1)
+        grad_Q, grad_K, grad_V = self.self_attention.backward(grad_attended, cache.self_attention)
+        grad_x = grad_x + self.norm_1.backward(grad_Q + grad_K + grad_V, cache.norm_1)
+        return grad_x, grad_memory

@@ -1,0 +1,101 @@
+"""Encoder-only and decoder-only models: what they compute, what they see, that they learn."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from reference import naive_embedding, naive_encoder_layer, naive_matmul, naive_sinusoids
+
+from aiayn_np import Adam, LabelSmoothedCrossEntropy, causal, not_padding
+from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens
+
+SIZES = dict(N=2, d_model=8, d_ff=12, h=2, max_len=10)
+
+
+def naive_stack(stack, ids, allowed):
+    x = naive_embedding(stack.embedding.E.value, ids) + naive_sinusoids(ids.shape[1], 8)
+    for layer in stack.encoder.layers:
+        x = naive_encoder_layer(layer, x, allowed)
+    return x
+
+
+def test_language_model_equals_its_naive_parts(rng):
+    model = LanguageModel(9, rng=rng, **SIZES)
+    ids = np.array([[1, 3, 4, 5], [1, 7, 0, 0]])
+    x = naive_stack(model.stack, ids, causal(4) & not_padding(ids))
+    want = naive_matmul(x.reshape(-1, 8), model.stack.embedding.E.value.T).reshape(2, 4, 9)
+    assert_allclose(model(ids), want, rtol=1e-11, atol=1e-12)
+
+
+def test_classifier_equals_its_naive_parts(rng):
+    model = Classifier(9, 3, rng=rng, **SIZES)
+    ids = np.array([[1, 3, 4, 5], [1, 7, 0, 0]])
+    x = naive_stack(model.stack, ids, not_padding(ids))
+    pooled = np.array([x[0].sum(axis=0) / 4, x[1, :2].sum(axis=0) / 2])
+    want = naive_matmul(pooled, model.head.W.value) + model.head.b.value
+    assert_allclose(model(ids), want, rtol=1e-11, atol=1e-12)
+
+
+def test_mean_over_tokens_by_hand():
+    x = np.array([[[1.0, 2.0], [3.0, 5.0], [9.0, 9.0]], [[4.0, 4.0], [4.0, 4.0], [4.0, 4.0]]])
+    allowed = np.array([[True, True, False], [False, False, False]])[:, None, None]
+    y, cache = MeanOverTokens().forward(x, allowed=allowed)
+    assert y.tolist() == [[2, 3.5], [0, 0]]
+    grad = MeanOverTokens().backward(np.array([[2.0, -4.0], [1.0, 1.0]]), cache)
+    assert grad.tolist() == [[[1, -2], [1, -2], [0, 0]], [[0, 0]] * 3]
+
+
+def test_the_language_model_never_looks_ahead(rng):
+    model, ids = LanguageModel(9, rng=rng, **SIZES), rng.integers(1, 9, (2, 6))
+    before = model(ids)
+    for t in range(1, 6):
+        other = ids.copy()
+        other[:, t:] = 1 + (other[:, t:] + 3) % 8
+        np.testing.assert_array_equal(model(other)[:, :t], before[:, :t])
+
+
+@pytest.mark.parametrize("kind", [LanguageModel, Classifier])
+def test_padding_changes_nothing(rng, kind):
+    model = kind(9, rng=rng, **SIZES) if kind is LanguageModel else kind(9, 3, rng=rng, **SIZES)
+    ids = rng.integers(1, 9, (2, 4))
+    longer = np.pad(ids, ((0, 0), (0, 3)))
+    y, y_longer = model(ids), model(longer)
+    y_longer = y_longer[:, :4] if kind is LanguageModel else y_longer
+    assert_allclose(y_longer, y, rtol=1e-12, atol=1e-13)
+
+
+def train(model, batch, criterion, steps):
+    """Loss before and after some steps of Adam at a fixed rate, on fresh batches."""
+    adam, losses = Adam(model.parameters()), []
+    for _ in range(steps):
+        ids, targets = batch()
+        model.zero_grad()
+        logits, cache = model.forward(ids)
+        loss, loss_cache = criterion.forward(logits, targets=targets)
+        model.backward(criterion.backward(1.0, loss_cache), cache)
+        adam.step(0.005)
+        losses.append(loss)
+    return np.mean(losses[:5]), np.mean(losses[-5:])
+
+
+def test_the_language_model_learns_to_count(rng):
+    """Sequences n, n + 1, n + 2, ... modulo 7: from ln 7 or more to almost nothing."""
+    def batch():
+        ids = 1 + (rng.integers(7, size=(32, 1)) + np.arange(7)) % 7
+        return ids[:, :-1], ids[:, 1:]
+
+    model = LanguageModel(8, P_drop=0.0, rng=rng, **SIZES)
+    first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0), 120)
+    assert first > 1.5
+    assert last < 0.1
+
+
+def test_the_classifier_learns_which_symbol_is_there(rng):
+    """Class 1 if symbol 3 stands anywhere, else class 0; classes are ids 1 and 2 for the loss."""
+    def batch():
+        ids = rng.integers(1, 9, (64, 5))
+        return ids, 1 + (ids == 3).any(axis=1)
+
+    model = Classifier(9, 3, P_drop=0.0, rng=rng, **SIZES)
+    first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0, pad=0), 200)
+    assert first > 0.6
+    assert last < 0.2

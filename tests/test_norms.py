@@ -1,0 +1,97 @@
+"""Root-mean-square and batch normalisation: worked numbers, loops, what they depend on."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from aiayn_np import LayerNorm
+from aiayn_np.variants.norms import BatchNorm, RMSNorm
+
+
+def test_rms_norm_by_hand():
+    """mean(x^2) = (9 + 16) / 2 = 12.5, and with eps = 0.06 the root is sqrt(12.56)."""
+    layer = RMSNorm(2, eps=0.06)
+    layer.gamma.value[:] = [1, 2]
+    assert_allclose(layer(np.array([[3.0, 4.0]])), [[3 / 12.56**0.5, 8 / 12.56**0.5]], rtol=1e-15)
+
+
+def test_rms_norm_equals_the_loop(rng):
+    x, layer = rng.normal(1, 2, (2, 3, 5)), RMSNorm(5)
+    layer.gamma.value[:] = rng.normal(size=5)
+    y = layer(x)
+    for i, j in np.ndindex(2, 3):
+        root = math.sqrt(sum(v * v for v in x[i, j]) / 5 + 1e-6)
+        for k in range(5):
+            assert y[i, j, k] == pytest.approx(layer.gamma.value[k] * x[i, j, k] / root, rel=1e-13)
+
+
+def test_rms_norm_is_layer_norm_where_the_mean_is_zero_and_keeps_the_offset_elsewhere(rng):
+    x = rng.normal(size=(2, 3, 5))
+    centred = x - x.mean(axis=-1, keepdims=True)
+    assert_allclose(RMSNorm(5)(centred), LayerNorm(5)(centred), rtol=1e-12)
+    assert_allclose(RMSNorm(5, eps=0)(7 * x), RMSNorm(5, eps=0)(x), rtol=1e-12)
+    assert np.abs(RMSNorm(5)(x + 3).mean(axis=-1)).min() > 0.5
+
+
+def test_batch_norm_by_hand():
+    """Feature 0 is 1, 3 (mean 2, variance 1), feature 1 is 0, 8 (mean 4, variance 16)."""
+    layer = BatchNorm(2, eps=0.25)
+    layer.gamma.value[:], layer.beta.value[:] = [1, 2], [0, 5]
+    y, cache = layer.forward(np.array([[[1.0, 0.0], [3.0, 8.0]]]))
+    a, b = 1 / math.sqrt(1.25), 8 / math.sqrt(16.25)
+    assert_allclose(y, [[[-a, 5 - b], [a, 5 + b]]], rtol=1e-15)
+    assert cache.mean.tolist() == [2, 4]
+    assert cache.variance.tolist() == [1, 16]
+
+
+def test_batch_norm_equals_the_loop(rng):
+    x, layer = rng.normal(1, 2, (2, 3, 5)), BatchNorm(5)
+    layer.gamma.value[:], layer.beta.value[:] = rng.normal(size=(2, 5))
+    y = layer(x)
+    for k in range(5):
+        values = [x[i, j, k] for i, j in np.ndindex(2, 3)]
+        mean = sum(values) / 6
+        root = math.sqrt(sum((v - mean) ** 2 for v in values) / 6 + 1e-5)
+        for i, j in np.ndindex(2, 3):
+            want = layer.gamma.value[k] * (x[i, j, k] - mean) / root + layer.beta.value[k]
+            assert y[i, j, k] == pytest.approx(want, rel=1e-11, abs=1e-13)
+
+
+def test_batch_norm_depends_on_the_rest_of_the_batch_and_layer_norm_does_not(rng):
+    x = rng.normal(size=(3, 4, 5))
+    other = x.copy()
+    other[1:] += rng.normal(size=(2, 4, 5))
+    assert np.abs(BatchNorm(5)(x)[0] - BatchNorm(5)(other)[0]).max() > 0.01
+    np.testing.assert_array_equal(LayerNorm(5)(x)[0], LayerNorm(5)(other)[0])
+
+
+def test_given_statistics_make_the_rows_independent(rng):
+    x, layer = rng.normal(size=(3, 4, 5)), BatchNorm(5)
+    statistics = rng.normal(size=5), rng.uniform(1, 2, 5)
+    y = layer(x, statistics=statistics)
+    want = (x - statistics[0]) / np.sqrt(statistics[1] + 1e-5)
+    assert_allclose(y, want, rtol=1e-13, atol=1e-13)
+    np.testing.assert_array_equal(y[0], layer(x[:1], statistics=statistics)[0])
+    _, trained = layer.forward(x)
+    again = layer(x, statistics=(trained.mean, trained.variance))
+    assert_allclose(again, layer(x), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ours", [RMSNorm, BatchNorm])
+def test_pytorch_agrees(rng, ours):
+    torch = pytest.importorskip("torch")
+    theirs = {RMSNorm: torch.nn.RMSNorm, BatchNorm: torch.nn.BatchNorm1d}[ours](6, eps=1e-5)
+    theirs, layer = theirs.double(), ours(6, eps=1e-5)
+    x, grad = rng.normal(1, 2, (2, 10, 6))
+    layer.gamma.value[:] = rng.normal(size=6)
+    theirs.weight.data = torch.from_numpy(layer.gamma.value.copy())
+    x_t = torch.from_numpy(x).requires_grad_()
+    y_t = theirs(x_t)
+    y_t.backward(torch.from_numpy(grad))
+    y, cache = layer.forward(x)
+    assert_allclose(y, y_t.detach().numpy(), rtol=1e-12, atol=1e-13)
+    assert_allclose(layer.backward(grad, cache), x_t.grad.numpy(), rtol=1e-11, atol=1e-12)
+    assert_allclose(layer.gamma.grad, theirs.weight.grad.numpy(), rtol=1e-12, atol=1e-12)

@@ -1,0 +1,101 @@
+"""Pre-norm layers: the formula from naive pieces, the final norm, and where the norms stand."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from reference import naive_feed_forward, naive_layer_norm, naive_multi_head, naive_transformer
+
+from aiayn_np import LayerNorm, Transformer, causal
+from aiayn_np.variants.norms import RMSNorm
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+
+PRE_NORM = dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer)
+
+
+def randomised(layer, rng):
+    for p in layer.parameters():
+        p.value = p.value + 0.3 * rng.normal(size=p.value.shape)
+    return layer
+
+
+def naive_norm(layer, x):
+    return naive_layer_norm(x, layer.gamma.value, layer.beta.value, layer.eps)
+
+
+def naive_encoder(layer, x, allowed):
+    n = naive_norm(layer.norm_1, x)
+    x = x + naive_multi_head(layer.self_attention, n, n, n, allowed)
+    return x + naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_2, x))
+
+
+def test_encoder_layer_equals_the_formula(rng):
+    layer = randomised(PreNormEncoderLayer(6, 10, 2, rng=rng), rng)
+    x, allowed = rng.normal(size=(2, 4, 6)), rng.random((2, 1, 4, 4)) < 0.7
+    assert_allclose(layer(x, allowed=allowed), naive_encoder(layer, x, allowed), rtol=1e-12)
+
+
+def test_decoder_layer_equals_the_formula(rng):
+    layer = randomised(PreNormDecoderLayer(6, 10, 2, rng=rng), rng)
+    x, memory = rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 5, 6))
+    seen = rng.random((2, 1, 1, 5)) < 0.7
+    n = naive_norm(layer.norm_1, x)
+    want = x + naive_multi_head(layer.self_attention, n, n, n, causal(4))
+    n = naive_norm(layer.norm_2, want)
+    want = want + naive_multi_head(layer.cross_attention, n, memory, memory, seen)
+    want = want + naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_3, want))
+    got = layer(x, memory, allowed=causal(4), memory_allowed=seen)
+    assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
+def test_the_transformer_ends_both_stacks_with_a_norm_and_the_paper_does_not(rng):
+    sizes = dict(N=2, d_model=8, d_ff=12, h=2, rng=rng)
+    pre, post = Transformer(9, **PRE_NORM, **sizes), Transformer(9, **sizes)
+    assert isinstance(pre.encoder.norm, LayerNorm)
+    assert isinstance(pre.decoder.norm, LayerNorm)
+    assert post.encoder.norm is post.decoder.norm is None
+    assert not any("encoder.norm" in name for name, _ in post.named_parameters())
+    src, tgt = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 3], [1, 4]])
+    memory, cache = pre.encode(src)
+    assert_allclose(memory.mean(axis=-1), 0, atol=1e-14)
+    assert_allclose(pre.encoder.norm.forward(memory)[1].inv_std, 1, atol=1e-5)
+    np.testing.assert_array_equal(cache.encoder.norm.normalised, memory)
+    assert_allclose(post(src, tgt), naive_transformer(post, src, tgt), rtol=1e-11, atol=1e-12)
+
+
+def test_another_norm_takes_both_places(rng):
+    class Layer(PreNormEncoderLayer):
+        stack_norm = RMSNorm
+
+    model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, encoder_layer=Layer, rng=rng)
+    assert isinstance(model.encoder.norm, RMSNorm)
+    assert isinstance(model.encoder.layers[0].norm_1, RMSNorm)
+    assert model.decoder.norm is None
+
+
+@pytest.mark.slow
+def test_pytorch_agrees(rng):
+    torch = pytest.importorskip("torch")
+    layer = PreNormEncoderLayer(8, 12, 2, P_drop=0.0, rng=rng)
+    theirs = torch.nn.TransformerEncoderLayer(
+        8, 2, 12, 0.0, batch_first=True, norm_first=True, layer_norm_eps=1e-6, dtype=torch.float64
+    )
+    a = layer.self_attention
+    with torch.no_grad():
+        stacked = np.concatenate([m.W.value.T for m in (a.linear_Q, a.linear_K, a.linear_V)])
+        theirs.self_attn.in_proj_weight.copy_(torch.from_numpy(stacked))
+        theirs.self_attn.in_proj_bias.zero_()
+        theirs.self_attn.out_proj.weight.copy_(torch.from_numpy(a.linear_O.W.value.T.copy()))
+        theirs.self_attn.out_proj.bias.zero_()
+        for ours, to in ((layer.feed_forward.linear_1, theirs.linear1),
+                         (layer.feed_forward.linear_2, theirs.linear2)):
+            to.weight.copy_(torch.from_numpy(ours.W.value.T.copy()))
+            to.bias.copy_(torch.from_numpy(ours.b.value))
+    x, grad = rng.normal(size=(2, 3, 5, 8))
+    x_t = torch.from_numpy(x).requires_grad_()
+    y_t = theirs(x_t)
+    y_t.backward(torch.from_numpy(grad))
+    y, cache = layer.forward(x)
+    assert_allclose(y, y_t.detach().numpy(), rtol=1e-11, atol=1e-12)
+    assert_allclose(layer.backward(grad, cache), x_t.grad.numpy(), rtol=1e-11, atol=1e-12)
+    W = theirs.linear1.weight.grad.numpy().T
+    assert_allclose(layer.feed_forward.linear_1.W.grad, W, rtol=1e-11, atol=1e-12)
