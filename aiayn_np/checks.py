@@ -159,17 +159,22 @@ def check_positions(T, start, max_len):
         raise ValueError(f"length must be at most max_len={max_len}, got length {T}{at}")
 
 
-def check_attention_inputs(Q, K, V, allowed, names=("Q", "K", "V")):
+def check_attention_inputs(Q, K, V, allowed):
+    """The shapes of an attention, and scores that fit into memory."""
+    check_attention_shapes(Q, K, V, allowed)
+    check_memory((*Q.shape[:-1], K.shape[-2]), Q.dtype)
+
+
+def check_attention_shapes(Q, K, V, allowed):
     """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) and a mask that fits their scores."""
+    names = ("Q", "K", "V")
     for name, x in zip(names, (Q, K, V)):
         check_array(name, x, min_ndim=2)
     check_same_dtype(**dict(zip(names, (Q, K, V))))
     if Q.shape[-1] != K.shape[-1]:
         raise ValueError(f"Q and K must have one d_k, got shapes {Q.shape} and {K.shape}")
     check_lengths(Q, K, V, names)
-    scores = (*Q.shape[:-1], K.shape[-2])
-    check_memory(scores, Q.dtype)
-    check_mask(allowed, scores)
+    check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
 
 
 def check_lengths(Q, K, V, names):

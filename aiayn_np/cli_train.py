@@ -96,7 +96,7 @@ def new_run(args):
     """A fresh run, in a folder that holds none."""
     from .run import Run
 
-    o = {flag: default for flag, _, default, _ in TRAIN_OPTIONS}
+    o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS}
     o |= {flag: value_of(args, flag) for flag in o if value_of(args, flag) is not None}
     config = dict(
         task=args.task, seed=o["--seed"], dtype="float64" if args.float64 else "float32",

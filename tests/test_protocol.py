@@ -265,6 +265,8 @@ def test_without_rng_it_is_deterministic_and_with_rng_it_repeats(name, seed):
 DROPPING = [
     "Dropout", "ScaledDotProductAttention", "MultiHeadAttention", "AddNorm", "EncoderLayer",
     "DecoderLayer", "Encoder", "Decoder", "Transformer", "ModelLoss",
+    "ScoredAttention", "RelativeAttention", "LocalAttention", "PreNormEncoderLayer",
+    "PreNormDecoderLayer", "TokenStack", "LanguageModel", "Classifier",
 ]
 
 
