@@ -12,6 +12,7 @@ Read it beside the paper, in this order:
     loss, optimizer                          Sec. 5.4, 5.3: Eq. (3)
     tasks, training, decoding, checkpoint    Sec. 5, 6.1
     gradient_check, maps, plotting           the proof, and the pictures
+    variants/                                other scores, positions, norms, layers, models
 """
 
 from .module import Cache, Module, Parameter  # isort: skip

@@ -11,7 +11,7 @@ from aiayn_np import Transformer
 from aiayn_np.cli import parser
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language):
@@ -49,7 +49,7 @@ def test_every_link_leads_somewhere(link):
 def test_the_reading_table_names_every_file():
     layers = {path.name for path in (ROOT / "aiayn_np").glob("*.py")}
     layers -= {"__init__.py", "__main__.py"}
-    assert layers == set(re.findall(r"\]\(aiayn_np/([^)]*)\)", README))
+    assert layers == set(re.findall(r"\]\(aiayn_np/([^/)]*)\)", README))
 
 
 def test_the_two_commands_are_one_line_each_and_ci_runs_the_second():
