@@ -75,7 +75,8 @@ def measure_attention():
 
 
 def measure_training(seeds):
-    print("| variant | steps, sorted | seconds | test sequences exact, at least |\n|---|---|---|---|")
+    print("| variant | steps, sorted | seconds | test sequences exact, at least |")
+    print("|---|---|---|---|")
     variants = [[]] + [
         [f"--{option}", name] for option, names in CHOICES.items() for name in list(names)[1:]
     ]
