@@ -13,10 +13,21 @@ import numpy as np
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient proof
 
 
+def is_integer(value):
+    """An int or a NumPy integer, and not a bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_layer(value):
+    """Something with forward and backward, and not the class of it."""
+    has_both = hasattr(value, "forward") and hasattr(value, "backward")
+    return has_both and not isinstance(value, type)
+
+
 def check_sizes(**sizes):
     """Each size is an integer of at least 1."""
     for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        if not is_integer(value):
             raise TypeError(f"{name} must be an integer, got {name}={value!r}")
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {name}={value}")
@@ -33,7 +44,7 @@ def check_number(name, value, low, high, *, open_low=False):
 
 def check_seed(seed):
     """A seed that a numpy Generator takes."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not is_integer(seed) or seed < 0:
         raise ValueError(f"seed must be an integer of at least 0, got seed={seed!r}")
 
 
@@ -107,16 +118,14 @@ def check_same_shape(x, y, names):
 
 def check_factory(name, factory, call):
     """Not one layer for all places, but something that makes one for each."""
-    if factory is None or isinstance(factory, type):
-        return
-    if hasattr(factory, "forward") or not callable(factory):
+    if factory is not None and (is_layer(factory) or not callable(factory)):
         got = type(factory).__name__
         raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
 
 
 def check_layer(name, layer, call):
     """A layer, such as a factory has to return; `call` says how the factory is called."""
-    if not (hasattr(layer, "forward") and hasattr(layer, "backward")):
+    if not is_layer(layer):
         got = type(layer).__name__
         raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got {got}")
 
@@ -152,7 +161,7 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
 def check_positions(T, start, max_len):
     """Rows start .. start+T of a positional encoding exist."""
     check_sizes(T=T)
-    if isinstance(start, bool) or not isinstance(start, (int, np.integer)) or start < 0:
+    if not is_integer(start) or start < 0:
         raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
     if start + T > max_len:
         at = f" from start={start}" if start else ""

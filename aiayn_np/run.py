@@ -105,11 +105,15 @@ class Run:
             raise CheckpointError(f"{path} is not readable: {error}") from error
         self.history = [p for p in records if p.step <= self.optimizer.t]
 
+    @property
+    def ends(self):
+        """The ids that begin and end a sequence."""
+        return dict(bos=self.task.bos, eos=self.task.eos)
+
     def test(self, n=2000):
         """(share decoded exactly, the test examples): nothing was selected on these."""
         examples = self.task.test(n)
-        ends = dict(bos=self.task.bos, eos=self.task.eos)
-        return exact_match(self.trained(), examples, **ends), examples
+        return exact_match(self.trained(), examples, **self.ends), examples
 
     def save_metrics(self, **measured):
         """Write metrics.json: what was measured, and what the run is."""
@@ -121,8 +125,7 @@ class Run:
 
     def decode(self, src, max_len=None):
         """Greedy output ids for source ids."""
-        ends = dict(bos=self.task.bos, eos=self.task.eos)
-        return greedy_decode(self.trained(), src, **ends, max_len=max_len)
+        return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
 
     def attention(self, src):
         """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""

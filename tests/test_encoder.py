@@ -151,3 +151,5 @@ def test_any_module_can_stand_in_the_stack(rng, x):
 def test_what_is_no_layer_is_refused():
     with pytest.raises(TypeError, match="layers must be a layer"):
         Encoder([3])
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([EncoderLayer])  # the class, not a layer

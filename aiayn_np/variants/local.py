@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..attention import ScaledDotProductAttention
-from ..checks import check_attention_shapes, check_gradient, check_memory
+from ..checks import check_attention_shapes, check_gradient, check_memory, is_integer
 from ..module import Cache
 
 
@@ -104,7 +104,7 @@ def band_of_mask(allowed, T, radius):
 
 def check_radius(radius):
     """An integer of at least 0."""
-    if isinstance(radius, bool) or not isinstance(radius, (int, np.integer)):
+    if not is_integer(radius):
         raise TypeError(f"radius must be an integer, got radius={radius!r}")
     if radius < 0:
         raise ValueError(f"radius must be at least 0, got radius={radius}")

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_rng, check_sizes
+from ..checks import check_array, check_gradient, check_rng, check_sizes, is_layer
 from ..module import Cache, Module, Parameter
 from .scoring import DotScore, ScoredAttention
 
@@ -25,7 +25,7 @@ def check_scores(scores, b, lengths=None):
 
 def check_bias(bias):
     """A layer that adds to the scores, and not its class or a factory."""
-    if isinstance(bias, type) or not (hasattr(bias, "forward") and hasattr(bias, "backward")):
+    if not is_layer(bias):
         raise TypeError(f"bias must be a layer with forward(scores), got {bias!r}")
 
 

@@ -17,6 +17,7 @@ from ..checks import (
     check_rng,
     check_same_dtype,
     check_sizes,
+    is_layer,
 )
 from ..dropout import Dropout
 from ..masking import Mask
@@ -48,7 +49,7 @@ def check_heads_of(Q, K, W, d_k):
 
 def check_score(score):
     """A scoring layer, and not its class or a factory."""
-    if isinstance(score, type) or not (hasattr(score, "forward") and hasattr(score, "backward")):
+    if not is_layer(score):
         raise TypeError(f"score must be a layer with forward(Q, K), got {score!r}")
 
 

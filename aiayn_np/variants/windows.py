@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_heads, check_sizes
+from ..checks import check_array, check_gradient, check_heads, check_sizes, is_integer
 from ..module import Cache, Module
 from ..multi_head import MultiHeadAttention
 from .relative_position import RelativeAttention, RelativePositionBias2D
@@ -20,7 +20,7 @@ def check_windows(x, M):
 
 def check_shift(shift, window):
     """A cyclic shift that leaves a token in its own window or brings it to the next one."""
-    if isinstance(shift, bool) or not isinstance(shift, (int, np.integer)):
+    if not is_integer(shift):
         raise TypeError(f"shift must be an integer, got shift={shift!r}")
     if not 0 <= shift < window:
         raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
