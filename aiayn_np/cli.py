@@ -1,4 +1,4 @@
-"""The command line: train (in cli_train), decode, attend, check.
+"""The command line: train (in cli_train), decode, attend, check, figures (in cli_figures).
 
 Results go to stdout, progress to stderr. Exit code 0: done; 1: it went wrong on the way (a loss
 that is not finite, a gradient that does not agree, an interruption); 2: the request was wrong.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import __version__
 from .checkpoint import CheckpointError
+from .cli_figures import figures_command
 from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note, train_command
 from .tasks import TASKS
 
@@ -21,6 +22,7 @@ EXAMPLES = """examples:
   aiayn-np decode runs/copy "3 1 4 1 5"  what the model makes of a sequence
   aiayn-np attend runs/copy "3 1 4 1 5"  draw what attends to what
   aiayn-np check                         prove every gradient of a whole model
+  aiayn-np figures variance              measure a claim of the paper; without a name, all
 """
 
 
@@ -57,7 +59,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    commands = main.add_subparsers(required=True, metavar="{train,decode,attend,check}")
+    commands = main.add_subparsers(required=True, metavar="{train,decode,attend,check,figures}")
 
     def add(name, command, what):
         sub = commands.add_parser(
@@ -88,6 +90,10 @@ def parser():
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
+
+    p = add("figures", figures_command, "measure the paper's claims and draw what was found")
+    p.add_argument("name", nargs="*", help="of the figure; none: all of them")
+    p.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
     return main
 
 

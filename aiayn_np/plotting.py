@@ -8,12 +8,28 @@ matplotlib is imported when something is drawn.
 import numpy as np
 
 CMAP = "cividis"
+# Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+STYLE = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
+         "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def new_figure(width, height):
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_spread(ax, x, runs, label, style=0):
+    """A line through the median of several runs over x, and a band from their least to their most.
+
+    runs : (seeds, len(x))   style : which of COLORS and MARKERS
+    """
+    runs, color, marker = np.asarray(runs), COLORS[style], MARKERS[style]
+    every = max(1, len(x) // 8)
+    ax.plot(x, np.median(runs, axis=0), color=color, marker=marker, markevery=every, label=label)
+    ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.2, linewidth=0)
 
 
 def plot_attention(weights, query_tokens, key_tokens, *, allowed=None, titles=None, title=None):

@@ -34,7 +34,7 @@ class Progress:
 
 def train(
     model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=100, rate_scale=0.2,
-    eps_ls=0.1, validate_every=25, validation_size=5000, recent=None,
+    schedule=None, eps_ls=0.1, validate_every=25, validation_size=5000, recent=None,
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
@@ -43,9 +43,9 @@ def train(
     as that average decodes every validation sequence exactly; then the model takes its values.
 
     The rate is `rate_scale` times Eq. (3); both defaults are for models of classroom size (the
-    paper's are 1 and 4000). `rng` draws the batches and the dropout masks. With the `optimizer` and
-    the `recent` states (a deque that is filled here) of an earlier run it goes on after that run's
-    last step.
+    paper's are 1 and 4000). A `schedule`, a function of the step, takes its place. `rng` draws the
+    batches and the dropout masks. With the `optimizer` and the `recent` states (a deque that is
+    filled here) of an earlier run it goes on after that run's last step.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
@@ -54,10 +54,15 @@ def train(
     check_sizes(validation_size=validation_size, warmup_steps=warmup_steps)
     check_number("rate_scale", rate_scale, 0, float("inf"))
     check_rng(rng)
+    if not (schedule is None or callable(schedule)):
+        raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     optimizer = Adam(model.parameters()) if optimizer is None else optimizer
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
+
+    def eq_3(step):
+        return rate_scale * warmup_rate(step, model.d_model, warmup_steps)
 
     def steps_one_by_one():
         started = time.perf_counter()
@@ -68,7 +73,7 @@ def train(
             loss, loss_cache = criterion.forward(logits, targets=tgt_out)
             model.backward(criterion.backward(1.0, loss_cache), cache)
             check_finite(step, loss, model, cache)
-            rate = rate_scale * warmup_rate(step, model.d_model, warmup_steps)
+            rate = schedule(step) if schedule else eq_3(step)
             optimizer.step(rate)
             if step % AVERAGED_EVERY == 0:
                 recent.append(model.state_dict())

@@ -1,0 +1,42 @@
+"""The command `figures`: run the experiments, draw them, and write the gallery."""
+
+import sys
+import time
+
+from .cli_train import UsageError, make_writable, note
+
+
+def figures_command(args):
+    """Make the chosen figures, all where none is named."""
+    from .experiments import EXPERIMENTS
+    from .experiments.gallery import note_machine, page
+
+    unknown = [name for name in args.name if name not in EXPERIMENTS]
+    if unknown:
+        raise UsageError(f"unknown figure {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}")
+    make_writable(args.out)
+    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(args.name or EXPERIMENTS)]
+    started = time.perf_counter()
+    for i, experiment in enumerate(chosen, 1):
+        before = time.perf_counter()
+        show(f"[{i}/{len(chosen)}] {experiment.name} ...")
+        result = experiment.run()
+        path = experiment.save(result, args.out)
+        show(f"[{i}/{len(chosen)}] {experiment.name}  {time.perf_counter() - before:.1f} s", "\n")
+        print(f"{path}: {result.finding}", flush=True)
+    if not args.name:
+        note_machine(args.out, time.perf_counter() - started)
+    if all((args.out / file).exists() for file in [*map("{}.json".format, EXPERIMENTS),
+                                                   "about.json"]):
+        text = page(EXPERIMENTS.values(), args.out)
+        (args.out / "README.md").write_text(text, encoding="utf-8")
+        print(args.out / "README.md")
+    return 0
+
+
+def show(text, end=""):
+    """Progress on stderr: one line that is written over on a terminal, whole lines elsewhere."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end=end, file=sys.stderr, flush=True)
+    elif end:
+        note(text)

@@ -1,0 +1,42 @@
+"""Small models trained for a while, for the claims that only training can show."""
+
+import numpy as np
+
+from ..loss import LabelSmoothedCrossEntropy
+from ..training import token_scores, train
+from ..transformer import Transformer
+
+SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
+
+
+def small_model(task, seed, **options):
+    """A float32 Transformer of size SMALL, but for the options, for a task."""
+    rng = np.random.default_rng(seed)
+    return Transformer(task.vocab_size, **(SMALL | options), rng=rng).astype(np.float32)
+
+
+def learn(model, task, seed, *, steps, **options):
+    """`train` without stopping early: yields its Progress. Options are those of `train`."""
+    rng = np.random.default_rng([seed, 1])
+    options = dict(validate_every=steps, validation_size=1) | options
+    yield from train(model, task, steps=steps, rng=rng, **options)
+
+
+def losses(model, task, seed, *, steps, **options):
+    """The training loss of every step, without smoothing, in nats a token: (steps,)."""
+    return np.array([p.loss for p in learn(model, task, seed, steps=steps, **options)])
+
+
+def scores(model, examples):
+    """(nats a token, share of tokens right) of a model on (src, tgt_in, tgt_out), without dropout.
+    """
+    src, tgt_in, tgt_out = examples
+    criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
+    _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
+    return token_scores(cache)
+
+
+def smooth(values, width):
+    """Means over `width` neighbours along the last axis: (..., n) -> (..., n // width)."""
+    n = values.shape[-1] // width * width
+    return values[..., :n].reshape(*values.shape[:-1], -1, width).mean(axis=-1)

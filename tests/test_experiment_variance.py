@@ -1,0 +1,37 @@
+"""Claim 1."""
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_np.experiments.experiment import AGREES
+from aiayn_np.experiments.variance import VARIANCE, dot_product_variance
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return dot_product_variance()
+
+
+def test_the_variance_is_d_k_within_3_percent_over_four_decades(measured):
+    assert measured.d_k[-1] / measured.d_k[0] >= 1e4
+    np.testing.assert_allclose(measured.variance, measured.d_k, rtol=0.03)
+    np.testing.assert_allclose(measured.scaled_variance, 1, rtol=0.03)
+    assert measured.error < 0.03
+
+
+def test_the_mean_is_zero(measured):
+    assert np.all(np.abs(measured.mean) < 0.03 * np.sqrt(measured.d_k))
+
+
+def test_the_committed_result_is_this_one(measured):
+    kept = committed(VARIANCE)
+    np.testing.assert_allclose(kept.variance, measured.variance, rtol=1e-4)
+    assert kept.verdict == AGREES
+
+
+def test_a_wrong_scale_would_be_seen(measured):
+    wrong = type(measured)(
+        measured.d_k, measured.mean, measured.variance * 1.05, measured.scaled_variance
+    )
+    assert wrong.verdict != AGREES
