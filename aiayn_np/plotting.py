@@ -5,14 +5,16 @@ on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is not 
 matplotlib is imported when something is drawn.
 """
 
+from typing import Any
+
 import numpy as np
 
 CMAP = "cividis"
 # Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
-STYLE = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
-         "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
+              "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def new_figure(width, height):

@@ -46,7 +46,7 @@ class DotProductVariance(Result):
         ax.legend()
 
 
-def dot_product_variance(d_k=tuple(4**i for i in range(8)), *, seed=0):
+def dot_product_variance(d_k=(1, 4, 16, 64, 256, 1024, 4096, 16384), *, seed=0):
     """Measure the dot products of random queries and keys whose entries are N(0, 1).
 
     Parameters
@@ -63,8 +63,8 @@ def dot_product_variance(d_k=tuple(4**i for i in range(8)), *, seed=0):
         scores = (Q @ K.mT).astype(np.float64)                         # (groups, BLOCK, BLOCK)
         means.append(scores.mean())
         variances.append(scores.var())
-    d_k, variances = np.array(d_k), np.array(variances)
-    return DotProductVariance(d_k, np.array(means), variances, variances / d_k)
+    widths, variance = np.array(d_k), np.array(variances)
+    return DotProductVariance(widths, np.array(means), variance, variance / widths)
 
 
 VARIANCE = Experiment(
