@@ -1,10 +1,12 @@
 """Pictures: attention maps, positional encodings, training curves.
 
-Every function returns a matplotlib Figure and prints nothing. Attention weights are always drawn
-on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is not "looked, weight 0".
-matplotlib is imported when something is drawn.
+Every function returns a matplotlib Figure, which a notebook shows, and prints nothing. Attention
+weights are always drawn on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is
+not "looked, weight 0". matplotlib is imported when something is drawn.
 """
 
+import functools
+import io
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,23 @@ STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "le
               "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
 
-def new_figure(width, height):
+def new_figure(width, height, *, layout="constrained"):
+    """An empty Picture of so many inches."""
+    return picture_class()(figsize=(width, height), layout=layout)
+
+
+@functools.cache
+def picture_class():
+    """A Figure that a notebook shows by itself, whichever backend matplotlib has there."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    class Picture(Figure):
+        def _repr_png_(self):
+            file = io.BytesIO()
+            self.savefig(file, format="png", dpi=100)
+            return file.getvalue()
+
+    return Picture
 
 
 def draw_spread(ax, x, runs, label, style=0):
@@ -72,8 +87,11 @@ def plot_attention_grid(maps, query_tokens, key_tokens, *, masks=None, title=Non
 
 def draw_grid(grid, query_tokens, key_tokens, title):
     columns = max(len(weights) for weights, _, _ in grid)
-    size = min(0.9 + 0.21 * max(len(key_tokens), len(query_tokens)), 8)
-    fig = new_figure(max(columns * size + 0.9, 4), len(grid) * size + (0.8 if title else 0.3))
+    longest = max(len(key_tokens), len(query_tokens), 1)
+    cell = min(max(2.4 / longest, 0.21), 0.42, 8 / longest)                # inches
+    width = columns * (cell * len(key_tokens) + 0.2) + 1.9
+    height = len(grid) * (cell * len(query_tokens) + 0.35) + (1.3 if title else 0.8)
+    fig = new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
     axes = fig.subplots(len(grid), columns, squeeze=False, sharex=True, sharey=True)
     for r, (weights, allowed, titles) in enumerate(grid):
         if weights.ndim != 3 or weights.shape[1:] != (len(query_tokens), len(key_tokens)):
@@ -88,7 +106,8 @@ def draw_grid(grid, query_tokens, key_tokens, title):
         for c, ax in enumerate(axes[r]):
             image = draw_map(ax, weights[c], mask[c], titles[c])
     label_axes(axes, query_tokens, key_tokens)
-    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), aspect=30, pad=0.01)
+    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), pad=0.01,
+                       aspect=min(max(6 * height - 6, 7), 30))
     bar.set_label("attention weight")
     lines = [title] if title else []
     if any(allowed is not None and not np.all(allowed) for _, allowed, _ in grid):
