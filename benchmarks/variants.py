@@ -12,14 +12,14 @@ import contextlib
 import io
 import json
 import tempfile
-import time
-import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from aiayn_np import ScaledDotProductAttention
 from aiayn_np.cli import main as command_line
+from aiayn_np.experiments.measuring import exponent, peak_bytes, seconds
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
@@ -40,22 +40,13 @@ def step(layer, Q, K, V, grad):
 def peak_megabytes(layer, n):
     """What forward and backward allocate at most, beyond their inputs."""
     arrays = inputs(n)
-    tracemalloc.start()
-    step(layer, *arrays)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
+    return peak_bytes(lambda: step(layer, *arrays)) / 1e6
 
 
-def seconds(layers, n, repeats=7):
+def median_seconds(layers, n):
     """Median seconds of each layer's step, in turns."""
-    arrays, times = inputs(n), [[] for _ in layers]
-    for _ in range(repeats):
-        for layer, measured in zip(layers, times):
-            started = time.perf_counter()
-            step(layer, *arrays)
-            measured.append(time.perf_counter() - started)
-    return [float(np.median(measured)) for measured in times]
+    arrays = inputs(n)
+    return np.median(seconds([partial(step, layer, *arrays) for layer in layers]), axis=1)
 
 
 def measure_attention():
@@ -66,12 +57,12 @@ def measure_attention():
     for n in (2048, 8192):
         figures = [f"{peak_megabytes(layer, n):8.1f}" for layer in (plain, efficient, local)]
         print(f"  n = {n}: plain {figures[0]}, memory-efficient {figures[1]}, local {figures[2]}")
-    a, b = seconds((plain, efficient), 2048)
+    a, b = median_seconds((plain, efficient), 2048)
     print(f"time at n = 2048: memory-efficient / plain = {b / a:.2f}")
     lengths = [1024, 2048, 4096, 8192]
-    times = [seconds([local], n)[0] for n in lengths]
-    exponent = np.polyfit(np.log(lengths), np.log(times), 1)[0]
-    print(f"time of local attention, radius 32, n = 1024 to 8192: grows as n^{exponent:.2f}")
+    times = [median_seconds([local], n)[0] for n in lengths]
+    b = exponent(lengths, times)
+    print(f"time of local attention, radius 32, n = 1024 to 8192: grows as n^{b:.2f}")
 
 
 def measure_training(seeds):

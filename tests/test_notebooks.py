@@ -1,5 +1,7 @@
 """The lessons: notebooks and sources agree, and everything that they say runs."""
 
+import copy
+import functools
 import importlib.util
 import os
 import re
@@ -22,6 +24,7 @@ SECONDS = 25  # for a lesson as a script, on one core
 lessons = pytest.mark.parametrize("source", build.SOURCES, ids=lambda path: path.stem)
 
 
+@functools.cache
 def notebook(source):
     return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
 
@@ -127,6 +130,6 @@ def test_it_runs_as_a_script(source):
 @lessons
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery
 def test_a_runner_executes_the_notebook(source):
-    done = build.execute(notebook(source))
+    done = build.execute(copy.deepcopy(notebook(source)))
     for before, after in zip(code_cells(source), [c for c in done.cells if c.cell_type == "code"]):
         assert [o.output_type for o in before.outputs] == [o.output_type for o in after.outputs]

@@ -1,5 +1,7 @@
 """Small models trained for a while, for the claims that only training can show."""
 
+from itertools import islice
+
 import numpy as np
 
 from ..loss import LabelSmoothedCrossEntropy
@@ -16,10 +18,15 @@ def small_model(task, seed, **options):
 
 
 def learn(model, task, seed, *, steps, **options):
-    """`train` without stopping early: yields its Progress. Options are those of `train`."""
+    """`train` without its end: the Progress of every step. Options are those of `train`.
+
+    The model keeps its last state: `train` would validate, and perhaps load, the average of its
+    last states at the last step, so that one step more is asked for and not taken.
+    """
     rng = np.random.default_rng([seed, 1])
-    options = dict(validate_every=steps, validation_size=1) | options
-    yield from train(model, task, steps=steps, rng=rng, **options)
+    more = steps + 1
+    options = dict(steps=more, validate_every=more, validation_size=1) | options
+    return islice(train(model, task, rng=rng, **options), steps)
 
 
 def losses(model, task, seed, *, steps, **options):

@@ -1,0 +1,148 @@
+"""Claim 5: what each kind of layer costs as n and d grow (Sec. 4, Table 1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..attention import ScaledDotProductAttention
+from ..plotting import COLORS, MARKERS
+from ..variants.convolution import Convolution1D
+from ..variants.local import LocalAttention
+from ..variants.recurrent import RNN
+from .experiment import AGREES, DISAGREES, Experiment, Result
+from .measuring import STEADY, exponent, peak_bytes, seconds
+
+RADIUS, K = 32, 3  # of restricted attention, r = 2 RADIUS + 1 = 65, and of the convolution
+LAYERS = {
+    "self-attention": lambda d, rng: ScaledDotProductAttention(),
+    "restricted": lambda d, rng: LocalAttention(RADIUS),
+    "recurrent": lambda d, rng: RNN(d, d, rng=rng),
+    "convolution": lambda d, rng: Convolution1D(d, d, K, rng=rng),
+}
+# Sizes at which the term of Table 1 is the largest, and a call takes a few milliseconds.
+SIZES = {
+    "n": {"self-attention": [(n, 64) for n in (256, 512, 1024)],
+          "restricted": [(n, 64) for n in (1024, 2048, 4096, 8192)],
+          "recurrent": [(n, 128) for n in (128, 256, 512, 1024)],
+          "convolution": [(n, 128) for n in (512, 1024, 2048, 4096)]},
+    "d": {"self-attention": [(128, d) for d in (1024, 2048, 4096, 8192)],
+          "restricted": [(64, d) for d in (1024, 2048, 4096, 8192)],
+          "recurrent": [(16, d) for d in (768, 1024, 1536)],
+          "convolution": [(32, d) for d in (768, 1024, 1536)]},
+}
+TABLE_1 = {
+    "n": {"self-attention": 2, "restricted": 1, "recurrent": 1, "convolution": 1},
+    "d": {"self-attention": 1, "restricted": 1, "recurrent": 2, "convolution": 2},
+}
+TOLERANCE = 0.2
+
+
+@dataclass
+class Complexity(Result):
+    """Forward passes compared with the one at the smallest size: axis -> layer -> array.
+
+    sizes : n or d, whichever is the axis     time : best of many     memory : peak bytes
+    """
+
+    sizes: dict
+    time: dict
+    memory: dict
+    title = "Cost of a layer as length n and width d grow: the exponents of Table 1"
+    panels, size, layout = (1, 2), (11.0, 5.6), {"sharey": True}
+
+    def exponents(self, axis, what="time"):
+        """Layer -> exponent of n or d in its time or memory."""
+        return {name: exponent(self.sizes[axis][name], y)
+                for name, y in getattr(self, what)[axis].items()}
+
+    @property
+    def error(self):
+        """Largest distance of an exponent of time from that of Table 1."""
+        return max(abs(b - TABLE_1[axis][name])
+                   for axis in TABLE_1 for name, b in self.exponents(axis).items())
+
+    @property
+    def finding(self):
+        n, d = self.exponents("n"), self.exponents("d")
+        times = ", ".join(f"{name} {n[name]:.2f} and {d[name]:.2f}"
+                          f" ({TABLE_1['n'][name]} and {TABLE_1['d'][name]})" for name in n)
+        memory = list(self.exponents("n", "memory").values())
+        return (
+            f"Fitted exponents of n and d in the time (in Table 1): {times}, at most"
+            f" {self.error:.2f} off; peak memory grows as n^{memory[0]:.2f} for self-attention and"
+            f" as n^{min(memory[1:]):.2f} to n^{max(memory[1:]):.2f} for the others."
+        )
+
+    @property
+    def verdict(self):
+        return AGREES if self.error <= TOLERANCE else DISAGREES
+
+    def draw(self, *axes):
+        for ax, axis, word in zip(axes, TABLE_1, ("length of the sequence", "width of the layer")):
+            for i, (name, b) in enumerate(self.exponents(axis).items()):
+                x, paper = self.sizes[axis][name], TABLE_1[axis][name]
+                ax.loglog(x, (x / x[0]) ** paper, "--", color=COLORS[i], alpha=0.5)
+                ax.loglog(x, self.time[axis][name], MARKERS[i], color=COLORS[i],
+                          label=f"{name} ${axis}^{{{b:.2f}}}$ (Table 1: {paper})")
+            ticks = 2 ** np.arange(7 if axis == "n" else 10, 14)
+            ax.set_xticks(ticks, [str(t) for t in ticks])
+            ax.set_xticks([], minor=True)
+            ax.set(xlabel=f"${axis}$, {word}", ylim=(0.8, 300))
+            ax.legend(loc="upper left", title="measured (dashed: Table 1)")
+        axes[0].set_ylabel("time / time at the layer's smallest size")
+
+
+def forward(name, n, d, rng):
+    """A forward pass of a layer on one float32 sequence, as a function without arguments."""
+    layer = LAYERS[name](d, rng).astype(np.float32)
+    x = rng.standard_normal((n, d), dtype=np.float32)
+    inputs = (x, x, x) if isinstance(layer, ScaledDotProductAttention) else (x,)
+    return lambda: layer.forward(*inputs)
+
+
+def relative_costs(axis, measure, rng):
+    """Layer -> what `measure` says of its forward passes at the sizes of an axis, over the first.
+
+    measure : list of functions -> a number for each
+    """
+    costs = {}
+    for name, sizes in SIZES[axis].items():
+        cost = np.asarray(measure([forward(name, n, d, rng) for n, d in sizes]))
+        costs[name] = cost / cost[0]
+    return costs
+
+
+def complexity(*, repeats=100, seed=0):
+    """Time and measure self-attention, restricted self-attention, an RNN and a convolution.
+
+    Attention is without its projections, as Table 1 counts it. Only forward passes are measured;
+    backward passes consist of the same products, twice as many. Each layer has sizes at which the
+    term of Table 1 is the largest (SIZES), so that times of different layers do not compare.
+
+    Parameters
+    ----------
+    repeats : calls of each size, in turns; the fastest counts, it was disturbed least
+    seed : of weights and inputs
+
+    Returns a Complexity.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = {axis: {name: np.array(pairs)[:, column] for name, pairs in layers.items()}
+             for column, (axis, layers) in enumerate(SIZES.items())}
+    best = {axis: relative_costs(axis, lambda f: seconds(f, repeats, STEADY).min(axis=1), rng)
+            for axis in SIZES}
+    memory = {axis: relative_costs(axis, lambda f: [peak_bytes(g) for g in f], rng)
+              for axis in SIZES}
+    return Complexity(sizes, best, memory)
+
+
+COMPLEXITY = Experiment(
+    "complexity", claim=5, section="4, Table 1",
+    says="A layer costs n²·d operations for self-attention, r·n·d for restricted self-attention,"
+    " n·d² for recurrence and k·n·d² for convolution.",
+    alt="Two panels on logarithmic axes, time against length n and time against width d, both over"
+    " the time at the smallest size. The points of each layer lie on its dashed line from Table 1:"
+    " against n self-attention is steep and the others are not; against d recurrence and"
+    " convolution are steep and both kinds of attention are not.",
+    run=complexity, result=Complexity, timed=True,
+)

@@ -1,0 +1,274 @@
+"""Claim 2: without the scale a large d_k pushes the softmax where gradients vanish (Sec. 3.2.1)."""
+
+import copy
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..attention import ScaledDotProductAttention
+from ..plotting import COLORS, MARKERS, draw_spread
+from ..tasks import CopyTask
+from ..variants.scoring import DotScore, ScoredAttention, dot_attention
+from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from .learning import losses, small_model, smooth
+
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+WIDE = 512  # the finding names the first measured d_k that is at least this
+VANISHED, FLAT = 0.01, 2.0  # at most this share of the scaled norm; at most this max/min
+D_V, GROUP = 64, 64  # width of the values; queries that meet the same keys
+FLOOR = 1e-10  # of the figure
+BEHIND = 2.0  # times the scaled loss, for the training curves
+WIDTH = 10  # steps whose mean is one point of a curve
+NAMES = r"with $1/\sqrt{d_k}$", "without"
+
+
+@dataclass
+class Saturation(Result):
+    """Norms for each d_k, scaled (row 0) and unscaled (row 1): quartiles and means over queries.
+
+    jacobian, gradient : (2, len(d_k), 3), the lower quartile, the median and the upper quartile
+    mean_gradient : (2, len(d_k))     one_hot : (2, len(d_k)), share of queries whose largest
+    weight exceeds 0.99     n_keys : keys that each query meets
+    """
+
+    d_k: np.ndarray
+    jacobian: np.ndarray
+    gradient: np.ndarray
+    mean_gradient: np.ndarray
+    one_hot: np.ndarray
+    n_keys: int
+    title = "Without the scale, a wide $d_k$ leaves most queries no gradient"
+    panels = (1, 2)
+    size = (9.0, 4.8)
+    layout: ClassVar = {"sharex": True}
+
+    @property
+    def wide(self):
+        """Index of the d_k that the claim is judged at."""
+        return int(np.searchsorted(self.d_k, WIDE))
+
+    @property
+    def shares(self):
+        """Unscaled medians as shares of the scaled ones, (2, len(d_k)): Jacobian and gradient."""
+        return np.array([x[1, :, 1] / x[0, :, 1] for x in (self.jacobian, self.gradient)])
+
+    @property
+    def flatness(self):
+        """Largest over smallest scaled median of either norm, over all d_k."""
+        medians = np.array([self.jacobian[0, :, 1], self.gradient[0, :, 1]])
+        return float((medians.max(axis=1) / medians.min(axis=1)).max())
+
+    @property
+    def finding(self):
+        wide, (jacobian, gradient) = self.wide, self.shares
+        peak = gradient.argmax()
+        mean = self.mean_gradient[1, wide] / self.mean_gradient[0, wide]
+        return (
+            f"At d_k = {self.d_k[wide]} the median query without the scale has {jacobian[wide]:.2g}"
+            f" of the scaled Jacobian and {gradient[wide]:.2g} of the scaled gradient"
+            f" ({gradient[-1]:.0e} at {self.d_k[-1]}), while the scaled ones stay within a factor"
+            f" {self.flatness:.2f}; but up to d_k = {self.d_k[peak]} the gradient without it grows"
+            f" (to {gradient[peak]:.1f} times), and its mean never vanishes ({mean:.1f} times at"
+            f" {self.d_k[wide]}): a few queries between two keys keep it."
+        )
+
+    @property
+    def verdict(self):
+        if self.flatness >= FLAT:
+            return DISAGREES
+        return AGREES if (self.shares[:, -1] < VANISHED).all() else NOT_HERE
+
+    def draw(self, left, right):
+        for ax, norms in ((left, self.jacobian), (right, self.gradient)):
+            for i, name in enumerate(NAMES):
+                low, median, high = norms[i].T
+                ax.loglog(self.d_k, median, MARKERS[i], ls="-", color=COLORS[i],
+                          label=f"{name}, median")
+                ax.fill_between(self.d_k, low, high, color=COLORS[i], alpha=0.2, linewidth=0)
+            ax.set_ylim(FLOOR, 100)
+            ax.set_xlabel("$d_k$, width of queries and keys")
+        right.plot(self.d_k, self.mean_gradient[1], ":", color=COLORS[1], label="without, mean")
+        right.set_xticks(self.d_k[::3], [str(d) for d in self.d_k[::3]])
+        right.minorticks_off()
+        left.set(title="Jacobian of the softmax", ylabel="norm for one query (band: quartiles)")
+        right.set_title("gradient that reaches the query")
+        right.legend(loc="lower left")
+
+
+def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
+    """Measure the gradients behind the softmax for random queries and keys, entries N(0, 1).
+
+    Two norms, both for each query q alone: the Frobenius norm of the softmax Jacobian dw/ds, and
+    the norm of dL/dq. The cotangent dL/dout is N(0, 1/d_v) and V is N(0, 1), so that dL/dw has
+    variance 1 for any d_k. With the scale, dL/dq = sum_j dL/ds_j k_j / sqrt(d_k), and since |k_j|
+    is near sqrt(d_k) its norm is near |dL/ds|: no other normalisation is needed to make it flat.
+    Without the scale it is sqrt(d_k) times |dL/ds|: that factor works against vanishing, and is
+    left in.
+
+    Parameters
+    ----------
+    d_k : increasing widths, the last at least 512      n_keys : keys that each query meets
+    queries : how many, a multiple of 64                seed : of the draws
+
+    Returns a Saturation.
+    """
+    rng = np.random.default_rng(seed)
+    layers = ScaledDotProductAttention(), ScoredAttention(DotScore())
+    measured = []
+    for width in d_k:
+        Q = rng.standard_normal((queries // GROUP, GROUP, width))
+        K = rng.standard_normal((queries // GROUP, n_keys, width))
+        V = rng.standard_normal((queries // GROUP, n_keys, D_V))
+        grad_out = rng.standard_normal((queries // GROUP, GROUP, D_V)) / np.sqrt(D_V)
+        measured.append([norms(layer, Q, K, V, grad_out) for layer in layers])
+    jacobian, gradient, largest = np.array(measured).transpose(2, 1, 0, 3)  # (2, len(d_k), queries)
+    return Saturation(
+        np.array(d_k), quartiles(jacobian), quartiles(gradient), gradient.mean(axis=-1),
+        (largest > 0.99).mean(axis=-1), n_keys,
+    )
+
+
+def norms(layer, Q, K, V, grad_out):
+    """Norms of the softmax Jacobian and of dL/dq, and the largest weight, all per query."""
+    _, cache = layer.forward(Q, K, V)
+    w = cache.weights                                                  # (groups, GROUP, n_keys)
+    # |diag(w) - w w^T|^2 = sum_j w_j^2 (1 - w_j)^2 + sum_{j != k} w_j^2 w_k^2
+    rows = np.eye(w.shape[-1])[:, None, None] * np.ones_like(w)        # one cotangent for each key
+    jacobian = [layer.softmax.backward(row, cache.softmax) for row in rows]
+    grad_Q, _, _ = layer.backward(grad_out, cache)
+    square = sum((row * row).sum(axis=-1) for row in jacobian)
+    return [x.ravel() for x in (np.sqrt(square), np.linalg.norm(grad_Q, axis=-1), w.max(axis=-1))]
+
+
+def quartiles(values):
+    """(..., n) -> (..., 3)"""
+    return np.moveaxis(np.quantile(values, [0.25, 0.5, 0.75], axis=-1), 0, -1)
+
+
+SATURATION = Experiment(
+    "saturation", claim=2, section="3.2.1",
+    says="For large d_k the dot products grow so large that the softmax works where its gradients"
+    " are extremely small; dividing by √d_k counteracts this.",
+    alt="Two panels against d_k on logarithmic axes, the norm of the softmax Jacobian and of the"
+    " gradient of a query: with the scale both medians are flat, without it both fall by many"
+    " orders of magnitude beyond d_k = 64, while the mean gradient, dotted, stays near 1.",
+    run=saturation, result=Saturation,
+)
+
+
+@dataclass
+class ScaleTraining(Result):
+    """Training losses, (2, len(d_k), rates, seeds, steps // 10), scaled (0) and unscaled (1).
+
+    Each is the mean of ten steps. score_variance : (2, len(d_k)), variance over the keys of the
+    scores that the softmax of the first layer gets before the first step
+    """
+
+    d_k: np.ndarray
+    rate_scale: np.ndarray
+    curves: np.ndarray
+    score_variance: np.ndarray
+    title = "Without the scale a wide $d_k$ learns slowly"
+    panels = (1, 2)
+    size = (9.0, 4.8)
+    layout: ClassVar = {"sharey": True}
+
+    @property
+    def best(self):
+        """The curves of each at the rate whose median loss ends lowest: (2, len(d_k), seeds, n)."""
+        rate = np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
+        return np.take_along_axis(self.curves, rate[..., None, None, None], axis=2)[:, :, 0]
+
+    @property
+    def final(self):
+        """Mean loss of the last ten steps at the best rate, (2, len(d_k), seeds)."""
+        return self.best[..., -1]
+
+    @property
+    def finding(self):
+        narrow, wide, variance = self.d_k[0], self.d_k[-1], self.score_variance
+        loss = np.median(self.final, axis=-1)
+        return (
+            f"Each at its best of {len(self.rate_scale)} rates, the loss after"
+            f" {WIDTH * self.curves.shape[-1]} steps is {loss[0, -1]:.2f} with and"
+            f" {loss[1, -1]:.2f} nats a token without the scale at d_k = {wide} (initial variance"
+            f" of the scores {variance[0, -1]:.2g} and {variance[1, -1]:.0f}), and"
+            f" {loss[0, 0]:.2f} and {loss[1, 0]:.2f} at d_k = {narrow}"
+            f" ({variance[0, 0]:.2g} and {variance[1, 0]:.0f})."
+        )
+
+    @property
+    def verdict(self):
+        ratio = np.divide(*np.median(self.final, axis=-1)[::-1])
+        apart = self.final[1, -1].min() > self.final[0, -1].max()
+        if ratio[-1] < 1 / BEHIND:
+            return DISAGREES
+        return AGREES if ratio[-1] > max(BEHIND, ratio[0]) and apart else NOT_HERE
+
+    def draw(self, left, right):
+        steps = WIDTH * (np.arange(self.curves.shape[-1]) + 1)
+        for i, name in enumerate(NAMES):
+            draw_spread(left, steps, self.best[i, -1], name, i)
+            draw_spread(right, self.d_k, self.final[i].T, name, i)
+        left.set(xlabel="step", ylabel="loss (nats per token)", title=f"$d_k$ = {self.d_k[-1]}")
+        left.set_ylim(bottom=0)
+        right.set(xlabel="$d_k$, width of queries and keys", xscale="log",
+                  title=f"after {steps[-1]} steps")
+        right.set_xticks(self.d_k, [str(d) for d in self.d_k])
+        right.minorticks_off()
+        left.legend()
+
+
+def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, seeds=3,
+                   d_model=64, batch_size=32, max_length=8):
+    """Train on copying with one head, with and without the scale, at several rates.
+
+    Queries and keys are not N(0, 1) here: with Xavier's initial values and entries of the input of
+    variance s, those of q and k have variance 2 s d_model / (d_model + h d_k), and s is near 1.5 in
+    the first layer. So the variance of the scores is measured. d_v stays d_model.
+
+    Parameters
+    ----------
+    d_k : increasing widths                     rate_scale : of Eq. (3); the best one is judged
+    steps : multiple of 10                      seeds : 0, 1, ... of models and batches
+    d_model : width of the model                batch_size, max_length : of the task
+
+    Returns a ScaleTraining.
+    """
+    task = CopyTask(max_length=max_length)
+    size = dict(h=1, d_model=d_model, d_ff=2 * d_model, d_v=d_model)
+    source = task.validation(256)[0]
+    runs, variances = [], []
+    for attention in (None, dot_attention):
+        for width in d_k:
+            models = [[small_model(task, seed, d_k=width, attention=attention, **size)
+                       for seed in range(seeds)] for _ in rate_scale]
+            variances.append(np.mean([score_variance(m, source) for m in models[0]]))
+            runs += [losses(model, task, seed, steps=steps, batch_size=batch_size, rate_scale=scale)
+                     for scale, row in zip(rate_scale, models) for seed, model in enumerate(row)]
+    curves = smooth(np.reshape(runs, (2, len(d_k), len(rate_scale), seeds, steps)), WIDTH)
+    return ScaleTraining(np.array(d_k), np.array(rate_scale), curves,
+                         np.reshape(variances, (2, len(d_k))))
+
+
+def score_variance(model, src):
+    """Variance over the keys of the first layer's scores, averaged over the queries.
+
+    log(weights) are the scores but for a constant of each query, which has no variance.
+    """
+    src = src[(src != model.pad).all(axis=1)]                          # no key is masked
+    _, cache = copy.deepcopy(model).astype(np.float64).encode(src)
+    weights = cache.encoder.layers[0].self_attention.attention.weights
+    return np.log(weights).var(axis=-1).mean()
+
+
+SCALE_TRAINING = Experiment(
+    "scale_training", claim=2, section="3.2.1",
+    says="As d_k grows, dot products without the scale fall behind additive attention; the"
+    " suspected reason is that the softmax then has extremely small gradients.",
+    alt="Left, training curves at the widest d_k: the loss with the scale falls to near zero, the"
+    " one without stays near 2 nats. Right, the last loss against d_k: the two are close for the"
+    " narrowest and far apart for the wider ones.",
+    run=scale_training, result=ScaleTraining, trains=True,
+)

@@ -1,0 +1,162 @@
+"""Claim 14: post-norm with and without warm-up, and pre-norm beside it (Sec. 5.3 and 3.1)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..plotting import draw_spread
+from ..tasks import CopyTask
+from ..variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from .learning import learn, small_model, smooth
+
+POST, POST_FLAT, PRE, PRE_FLAT = range(4)
+NAMES = ("post-norm, warm-up", "post-norm, no warm-up", "pre-norm, warm-up", "pre-norm, no warm-up")
+PRE_NORM = dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer)
+WIDTH = 10  # steps whose mean is one point of a curve
+
+
+@dataclass
+class WarmUp(Result):
+    """Training losses, (4, len(peak), seeds, steps // 10), each the mean of ten steps.
+
+    The four are NAMES. blind : the loss of the best guess that never looks at the source.
+    diverged : runs that ended in numbers that are not finite; from there on they count as log V.
+    """
+
+    peak: np.ndarray
+    curves: np.ndarray
+    warmup_steps: int
+    N: int
+    blind: float
+    diverged: int
+    title = "At high rates post-norm needs warm-up"
+    panels = (1, 2)
+    size = (10.0, 5.2)
+    layout: ClassVar = {"sharey": True}
+
+    @property
+    def final(self):
+        """Mean loss of the last ten steps, (4, len(peak), seeds)."""
+        return self.curves[..., -1]
+
+    @property
+    def rescued(self):
+        """Where post-norm fails without warm-up with every seed, and works with it: (len(peak),).
+
+        To fail is to stay above `blind`.
+        """
+        blind = self.final >= self.blind
+        return blind[POST_FLAT].all(axis=-1) & ~blind[POST].any(axis=-1)
+
+    @property
+    def shown(self):
+        """Index of the rate whose curves are drawn: the one where warm-up helps post-norm most."""
+        medians = np.median(self.final, axis=-1)
+        return int(np.argmax(medians[POST_FLAT] - medians[POST]))
+
+    @property
+    def finding(self):
+        loss = np.median(self.final, axis=-1)
+        here = loss[:, self.shown]
+        rates = ", ".join(f"{r:g}" for r in self.peak[self.rescued]) or "no measured rate"
+        return (
+            f"With N = {self.N} post-norm learns only with warm-up at {rates}: at peak rate"
+            f" {self.peak[self.shown]:g} it ends at {here[POST_FLAT]:.2f} nats a token without and"
+            f" {here[POST]:.2f} with it ({self.blind:.2f}: source not read); pre-norm learns there"
+            f" without it ({here[PRE_FLAT]:.2f}; with it {here[PRE]:.2f}), and at"
+            f" {self.peak[-1]:g} ends at {loss[PRE_FLAT, -1]:.2f} without and {loss[PRE, -1]:.2f}"
+            f" with it."
+        )
+
+    @property
+    def verdict(self):
+        if self.rescued.any():
+            return AGREES
+        medians = np.median(self.final, axis=-1)
+        worse = medians[POST] > medians[POST_FLAT]
+        return DISAGREES if worse.all() else NOT_HERE
+
+    def draw(self, left, right):
+        steps = WIDTH * (np.arange(self.curves.shape[-1]) + 1)
+        for i, name in enumerate(NAMES):
+            draw_spread(left, self.peak, self.final[i].T, name, i)
+            draw_spread(right, steps, self.curves[i, self.shown], name, i)
+        for ax in (left, right):
+            ax.axhline(self.blind, color="0.5", linestyle=":", label="source not read")
+            ax.set_ylim(bottom=0)
+        left.set(xscale="log", xlabel="peak rate", ylabel="loss (nats per token)",
+                 title=f"after {steps[-1]} steps")
+        left.set_xticks(self.peak, [f"{r:g}" for r in self.peak])
+        left.minorticks_off()
+        right.set(xlabel="step", title=f"at peak rate {self.peak[self.shown]:g}")
+        right.legend(loc="lower left", fontsize=10, frameon=False)
+
+
+def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60, seeds=3,
+            batch_size=16, max_length=5):
+    """Train post-norm and pre-norm on copying, with and without warm-up, at several peak rates.
+
+    With warm-up the rate rises linearly to its peak at `warmup_steps`; without it is at the peak
+    from the first step. After `warmup_steps` both fall alike, as in Eq. (3).
+
+    Parameters
+    ----------
+    peak : the highest rates of the schedule     N : layers of each stack
+    steps : multiple of 10                       seeds : 0, 1, ... of models and batches
+    batch_size, max_length : of the task
+
+    Returns a WarmUp.
+    """
+    task = CopyTask(max_length=max_length)
+    runs = []
+    for norm in ({}, PRE_NORM):
+        for warm in (True, False):
+            for rate in peak:
+                rates = schedule(rate, warmup_steps, warm)
+                runs += [train_losses(small_model(task, seed, N=N, **norm), task, seed, steps=steps,
+                                      batch_size=batch_size, schedule=rates)
+                         for seed in range(seeds)]
+    values = np.array(runs).reshape(4, len(peak), seeds, steps)
+    diverged = int(np.isnan(values).any(axis=-1).sum())
+    curves = smooth(np.nan_to_num(values, nan=np.log(task.vocab_size)), WIDTH)
+    return WarmUp(np.array(peak), curves, warmup_steps, N, blind_loss(task), diverged)
+
+
+def schedule(peak, warmup_steps, warm):
+    """A function of the step: Eq. (3) with this peak, or the same with a level start."""
+    def rate(step):
+        start = step / warmup_steps if warm else 1.0
+        return peak * min(start, (warmup_steps / step) ** 0.5)
+    return rate
+
+
+def train_losses(model, task, seed, *, steps, **options):
+    """The loss of every step, (steps,); nan from the step on where it is no longer finite."""
+    found = np.full(steps, np.nan)
+    try:
+        for progress in learn(model, task, seed, steps=steps, **options):
+            found[progress.step - 1] = progress.loss
+    except FloatingPointError:
+        pass
+    return found
+
+
+def blind_loss(task):
+    """Nats a token of the best guess that knows how lengths are drawn, but not the source."""
+    lengths = np.arange(1, task.max_length + 1)
+    p = (2 * lengths - 1) / task.max_length**2            # of the longer of two uniform lengths
+    nats = -(p * np.log(p)).sum() + (p * lengths).sum() * np.log(task.symbols)
+    return float(nats / (p * (lengths + 1)).sum())
+
+
+WARM_UP = Experiment(
+    "warm_up", claim=14, section="5.3, 3.1",
+    says="The rate rises linearly for the first warmup_steps and then falls with the inverse square"
+    " root of the step; each sub-layer's output is LayerNorm(x + Sublayer(x)), which is post-norm.",
+    alt="Left, the last loss against the peak rate: post-norm without warm-up reaches the line of"
+    " a model that does not read the source at a lower rate than with it; both pre-norm curves stay"
+    " lower. Right, the training curves at one such rate.",
+    run=warm_up, result=WarmUp, trains=True,
+)

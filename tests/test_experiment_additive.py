@@ -1,0 +1,80 @@
+"""Claim 3."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_np.experiments import additive as module
+from aiayn_np.experiments.additive import (
+    ADDITIVE,
+    ADDITIVE_COST,
+    additive_against_dot,
+    additive_cost,
+    cost_ratios,
+    start_variances,
+)
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+
+
+def test_the_additive_score_is_flat_and_the_dot_product_is_not(rng):
+    width = np.array([4, 32, 256])
+    variance = start_variances(width, rng)
+    assert variance["additive"].max() / variance["additive"].min() < 1.25
+    np.testing.assert_allclose(variance["dot"], width, rtol=0.1)
+    np.testing.assert_allclose(variance["scaled"], 1, rtol=0.1)
+
+
+def test_a_dot_product_in_place_of_the_additive_score_is_seen(rng, monkeypatch):
+    monkeypatch.setattr(module, "AdditiveScore", lambda h, d_k, rng: module.DotScore())
+    variance = start_variances((4, 32, 256), rng)
+    assert variance["additive"].max() / variance["additive"].min() > 50
+    kept = dataclasses.replace(committed(ADDITIVE), variance=variance)
+    assert kept.verdict == DISAGREES
+
+
+def test_without_a_scale_the_dot_product_falls_behind_as_d_k_grows():
+    kept = committed(ADDITIVE)
+    assert len(kept.loss["dot"]) >= 3
+    assert kept.apart
+    assert kept.behind[-1] > 1 > 0.5 > abs(kept.behind[0])
+    assert np.median(kept.loss["scaled"][:, -1]) < 0.5
+    assert np.median(kept.end[:, -1]) > 5 * np.median(kept.start[:, -1])
+    assert kept.verdict == AGREES
+
+
+def test_losses_that_do_not_part_are_not_taken_for_the_claim():
+    kept = committed(ADDITIVE)
+    scaled = kept.loss["scaled"]
+    mixed = dict(kept.loss, dot=kept.loss["additive"] + np.linspace(-0.01, 0.02, 5)[:, None])
+    assert dataclasses.replace(kept, loss=dict(kept.loss, dot=scaled)).verdict != AGREES
+    assert dataclasses.replace(kept, loss=mixed).verdict == NOT_HERE
+
+
+@pytest.mark.slow
+def test_the_models_part_again(seed):
+    seeds = (seed, seed + 1, seed + 2)
+    measured = additive_against_dot(width=(4, 64), d_k=(4, 128), seeds=seeds)
+    assert measured.behind[-1] > 0.5
+    assert measured.verdict == AGREES, measured.finding
+
+
+def test_the_memory_of_additive_attention_grows_with_d_k(rng):
+    memory = [cost_ratios(64, d_k, 1, rng)[1] for d_k in (4, 64, 256)]
+    assert memory[0] > 2
+    assert memory[-1] > 10 * memory[0]
+
+
+def test_the_dot_product_is_faster_and_smaller():
+    kept = committed(ADDITIVE_COST)
+    assert min(kept.memory_n.min(), kept.memory_d.min()) > 2
+    assert min(kept.time_n[1].min(), kept.time_d[1].min()) > 2
+    assert kept.verdict == AGREES
+
+
+def test_two_that_cost_the_same_are_seen(monkeypatch):
+    monkeypatch.setattr(module, "additive_attention", module.dot_attention)
+    same = additive_cost(n=(16, 64), d_k=(16, 64), at=1, repeats=3)
+    assert same.memory_n.max() < 1.5
+    assert same.verdict != AGREES

@@ -1,0 +1,70 @@
+"""Claim 5."""
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_np.experiments import complexity as module
+from aiayn_np.experiments.complexity import (
+    COMPLEXITY,
+    LAYERS,
+    SIZES,
+    TABLE_1,
+    TOLERANCE,
+    complexity,
+    relative_costs,
+)
+from aiayn_np.experiments.experiment import AGREES
+from aiayn_np.experiments.measuring import exponent, peak_bytes
+
+# What a layer keeps: self-attention n^2 scores, the others n rows; all of them rows of d numbers.
+KEPT = {"n": {name: 2 if name == "self-attention" else 1 for name in LAYERS},
+        "d": dict.fromkeys(LAYERS, 1)}
+
+
+def memory_exponents(axis, rng):
+    costs = relative_costs(axis, lambda f: [peak_bytes(g) for g in f], rng)
+    column = "nd".index(axis)
+    return {name: exponent(np.array(SIZES[axis][name])[:, column], cost)
+            for name, cost in costs.items()}
+
+
+@pytest.mark.parametrize("axis", ["n", "d"])
+def test_memory_grows_as_what_is_kept(rng, axis, monkeypatch):
+    without_the_widest = {name: pairs[:-1] for name, pairs in SIZES["d"].items()}
+    monkeypatch.setitem(SIZES, "d", without_the_widest)  # they take long to draw
+    assert memory_exponents(axis, rng) == pytest.approx(KEPT[axis], abs=0.15)
+
+
+def test_a_neighbourhood_that_grows_with_n_is_seen(rng, monkeypatch):
+    monkeypatch.setitem(SIZES["n"], "restricted", SIZES["n"]["self-attention"])
+    monkeypatch.setitem(LAYERS, "restricted", LAYERS["self-attention"])
+    assert memory_exponents("n", rng)["restricted"] > 1.8
+
+
+def test_the_committed_times_grow_as_table_1_says():
+    kept = committed(COMPLEXITY)
+    for axis in TABLE_1:
+        assert kept.exponents(axis) == pytest.approx(TABLE_1[axis], abs=TOLERANCE)
+        assert kept.exponents(axis, "memory") == pytest.approx(KEPT[axis], abs=0.15)
+    assert kept.verdict == AGREES
+
+
+def test_times_of_another_power_would_be_seen():
+    kept = committed(COMPLEXITY)
+    kept.time["d"]["recurrent"] = kept.time["d"]["recurrent"] ** 0.5
+    assert kept.error > 0.8
+    assert kept.verdict != AGREES
+
+
+@pytest.mark.slow
+def test_the_times_grow_as_table_1_says(seed):
+    measured = complexity(repeats=60, seed=seed)
+    assert measured.verdict == AGREES, measured.finding
+
+
+@pytest.mark.slow
+def test_attention_to_all_in_place_of_the_neighbourhood_is_seen(monkeypatch):
+    monkeypatch.setitem(SIZES["n"], "restricted", SIZES["n"]["self-attention"])
+    monkeypatch.setitem(module.LAYERS, "restricted", LAYERS["self-attention"])
+    assert complexity(repeats=10).verdict != AGREES

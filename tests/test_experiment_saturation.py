@@ -1,0 +1,100 @@
+"""Claim 2."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_np.experiments import saturation as module
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+from aiayn_np.experiments.saturation import SATURATION, SCALE_TRAINING, saturation, scale_training
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return saturation((1, 8, 64, 512, 1024), queries=512)
+
+
+def test_without_the_scale_the_median_vanishes(measured):
+    jacobian, gradient = measured.shares
+    assert measured.d_k[measured.wide] == 512
+    assert jacobian[measured.wide] < 0.02
+    assert gradient[measured.wide] < 0.2
+    assert jacobian[-1] < 0.01
+    assert gradient[-1] < 0.02
+    assert measured.one_hot[1, measured.wide] > 0.5
+    assert measured.one_hot[0].max() == 0
+
+
+def test_with_the_scale_it_is_flat_within_a_factor_2(measured):
+    assert measured.flatness < 2
+
+
+def test_at_small_widths_and_in_the_mean_it_does_not_vanish(measured):
+    gradient = measured.shares[1]
+    assert gradient[0] == pytest.approx(1)
+    assert gradient[1:3].min() > 2
+    assert measured.mean_gradient[1, -1] > measured.mean_gradient[0, -1]
+
+
+def test_the_committed_result_agrees_at_all_widths(measured):
+    kept = committed(SATURATION)
+    assert kept.verdict == AGREES
+    assert (kept.d_k[0], kept.d_k[-1]) == (1, 4096)
+    assert kept.shares[0, kept.wide] < 0.01
+    assert kept.shares[1, kept.wide] < 0.2
+    at = np.isin(kept.d_k, measured.d_k)
+    np.testing.assert_allclose(kept.gradient[0, at, 1], measured.gradient[0, :, 1], rtol=0.15)
+
+
+def test_the_norm_of_the_jacobian_is_that_of_its_definition(rng):
+    Q, K, V = rng.standard_normal((3, 1, 5, 4))
+    layer = module.ScaledDotProductAttention()
+    w = layer.forward(Q, K, V)[1].weights[0]
+    want = [np.linalg.norm(np.diag(row) - np.outer(row, row)) for row in w]
+    np.testing.assert_allclose(module.norms(layer, Q, K, V, np.ones_like(Q))[0], want)
+
+
+def test_scores_that_are_not_scaled_would_be_seen(monkeypatch):
+    unscaled = lambda: module.ScoredAttention(module.DotScore())  # noqa: E731
+    monkeypatch.setattr(module, "ScaledDotProductAttention", unscaled)
+    assert saturation((1, 64, 1024), queries=128).verdict == DISAGREES
+
+
+def test_widths_at_which_nothing_vanishes_do_not_agree():
+    assert saturation((512,), n_keys=2, queries=64).verdict == NOT_HERE
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(SCALE_TRAINING)
+
+
+def test_training_falls_behind_without_the_scale_at_a_large_d_k(kept):
+    scaled, unscaled = kept.final[:, -1]
+    assert kept.verdict == AGREES
+    assert len(scaled) >= 3
+    assert unscaled.min() > 2 * scaled.max()
+
+
+def test_the_gap_is_smaller_at_a_small_d_k(kept):
+    narrow, wide = np.median(kept.final[1] - kept.final[0], axis=-1)[[0, -1]]
+    assert narrow < wide / 2
+
+
+def test_unscaled_scores_vary_d_k_times_as_much(kept):
+    scaled, unscaled = kept.score_variance
+    np.testing.assert_allclose(unscaled / scaled, kept.d_k, rtol=1e-3)
+
+
+def test_two_runs_alike_do_not_agree(kept):
+    twin = kept.curves[[0, 0]]
+    assert replace(kept, curves=twin).verdict == NOT_HERE
+    assert replace(kept, curves=kept.curves[::-1]).verdict == DISAGREES
+
+
+@pytest.mark.slow
+def test_training_again_at_the_smallest_size_shows_it():
+    again = scale_training((4, 64), rate_scale=(0.2,), steps=150, seeds=1)
+    assert again.verdict == AGREES
