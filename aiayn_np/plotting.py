@@ -154,6 +154,27 @@ def plot_positional_encoding(table, *, title=None):
     return fig
 
 
+def plot_signed(matrix, row_tokens, column_tokens, *, value, rows="query", columns="key",
+                title=None):
+    """Draw a small matrix of numbers with signs, such as a gradient: purple above 0, orange below.
+
+    matrix : (len(row_tokens), len(column_tokens))   value, rows, columns : what they mean
+    """
+    matrix = np.asarray(matrix)
+    if matrix.shape != (len(row_tokens), len(column_tokens)):
+        raise ValueError(f"matrix must have shape ({len(row_tokens)}, {len(column_tokens)}) for"
+                         f" these tokens, got {matrix.shape}")
+    fig = new_figure(4.6, 3.8)
+    ax = fig.subplots()
+    limit = np.abs(matrix).max() or 1
+    image = ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit)
+    ax.set_xticks(range(len(column_tokens)), column_tokens)
+    ax.set_yticks(range(len(row_tokens)), row_tokens)
+    ax.set(xlabel=columns, ylabel=rows, title=title)
+    fig.colorbar(image, ax=ax).set_label(value)
+    return fig
+
+
 def plot_loss(history, *, title=None):
     """Draw training: loss and token accuracy of each step, validation where it was measured.
 

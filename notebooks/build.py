@@ -41,7 +41,7 @@ def execute(notebook):
     """Run every cell in a fresh kernel; RuntimeError for a cell that writes on stderr."""
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"}
     NotebookClient(
-        notebook, timeout=120, kernel_name="python3", record_timing=False,
+        notebook, timeout=120, kernel_name="python3", record_timing=False, coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute(env=environment)

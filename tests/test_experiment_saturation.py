@@ -13,7 +13,7 @@ from aiayn_np.experiments.saturation import SATURATION, SCALE_TRAINING, saturati
 
 @pytest.fixture(scope="module")
 def measured():
-    return saturation((1, 8, 64, 512, 1024), queries=512)
+    return saturation((1, 8, 64, 512, 1024), queries=1024)
 
 
 def test_without_the_scale_the_median_vanishes(measured):
@@ -22,7 +22,7 @@ def test_without_the_scale_the_median_vanishes(measured):
     assert jacobian[measured.wide] < 0.02
     assert gradient[measured.wide] < 0.2
     assert jacobian[-1] < 0.01
-    assert gradient[-1] < 0.02
+    assert gradient[-1] < 0.03
     assert measured.one_hot[1, measured.wide] > 0.5
     assert measured.one_hot[0].max() == 0
 
@@ -63,7 +63,7 @@ def test_scores_that_are_not_scaled_would_be_seen(monkeypatch):
 
 
 def test_widths_at_which_nothing_vanishes_do_not_agree():
-    assert saturation((512,), n_keys=2, queries=64).verdict == NOT_HERE
+    assert saturation((1, 16, 64), queries=128).verdict == NOT_HERE
 
 
 @pytest.fixture(scope="module")

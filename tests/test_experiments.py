@@ -376,11 +376,12 @@ def test_a_small_model_is_float32_and_takes_options(task):
     assert (model.d_model, len(model.encoder.layers), model.dropout.P_drop) == (8, 2, 0.0)
 
 
-def test_learn_goes_on_when_the_task_is_solved(task, monkeypatch):
+def test_learn_goes_on_when_the_task_is_solved_and_loads_no_average(task, monkeypatch):
     monkeypatch.setattr("aiayn_np.training.validate", lambda *_: 1.0)
     model = small_model(task, 0, d_model=8, d_ff=8, h=2)
     history = list(learn(model, task, 0, steps=26, batch_size=2))
     assert [p.step for p in history] == list(range(1, 27))  # `train` validates after 25
+    assert all(p.validation is None for p in history)
 
 
 def test_scores_leave_padding_out(task):

@@ -56,6 +56,17 @@ class Standardised(Module):
         return self.factor * (g - means) / std
 
 
+class Remembers(Linear):
+    """Keeps its last input in itself, and has nothing in its cache."""
+
+    def forward(self, x):
+        y, self.last = super().forward(x)
+        return y, None
+
+    def backward(self, grad_y, cache):
+        return super().backward(grad_y, self.last)
+
+
 @pytest.fixture
 def linear(rng):
     return Linear(3, 4, rng=rng)
@@ -337,3 +348,11 @@ def test_a_millionth_wrong_fails_also_where_the_forward_misleads_the_complex_ste
     x = rng.standard_normal((2, 4, 5))
     assert check_gradients(Standardised(5, rng), x)
     assert not check_gradients(Standardised(5, rng, factor=1 + 1e-6), x)
+
+
+def test_a_layer_that_remembers_its_last_forward_fails(x, rng):
+    layer = Remembers(3, 4, rng=rng)
+    report = check_gradients(layer, x)
+    assert [row.tensor for row in report.rows if not row.ok] == ["W", "all together"]
+    y, cache = layer.forward(x)                       # right when nothing came in between, as usual
+    np.testing.assert_allclose(layer.backward(np.ones_like(y), cache), layer.W.value.sum(1) + 0 * x)

@@ -11,6 +11,7 @@ from aiayn_np.plotting import (
     plot_attention_grid,
     plot_loss,
     plot_positional_encoding,
+    plot_signed,
 )
 
 
@@ -114,3 +115,27 @@ def test_bad_input_is_refused(draw, message):
 def test_titles_that_are_too_few_are_refused(rng):
     with pytest.raises(ValueError, match="every row must have 3 heads and titles, got 3 and 1"):
         plot_attention(weights_of(rng), list("abcd"), list("vwxyz"), titles=["only one"])
+
+
+def test_signed_numbers_are_drawn_around_zero(rng):
+    matrix = rng.standard_normal((2, 3))
+    fig = plot_signed(matrix, list("ab"), list("xyz"), value="slope", title="T")
+    assert drawn(fig)
+    (image,) = maps_of(fig)[0].images
+    low, high = image.get_clim()
+    assert high == -low == np.abs(matrix).max()
+    np.testing.assert_array_equal(image.get_array(), matrix)
+    assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == list("ab")
+    with pytest.raises(ValueError, match=r"matrix must have shape \(3, 2\) .* got \(2, 3\)"):
+        plot_signed(matrix, list("xyz"), list("ab"), value="slope")
+
+
+def test_a_notebook_shows_a_figure_whatever_the_backend(rng, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    fig = plot_attention(weights_of(rng), list("abcd"), list("vwxyz"))
+    assert fig._repr_png_().startswith(b"\x89PNG")
+
+
+def test_no_tokens_are_refused(rng):
+    with pytest.raises(ValueError, match="weights must have shape"):
+        plot_attention(weights_of(rng), [], [])

@@ -96,7 +96,8 @@ class AdditiveAgainstDot(Result):
             ax.set_xticks(widths, [str(d) for d in widths])
             ax.set_xticks([], minor=True)
             ax.set_xlabel("$d_k$, width of queries and keys")
-        left.set(title="before training, q and k with entries N(0, 1)", ylabel="variance of the score")
+        left.set(title="before training, q and k with entries N(0, 1)",
+                 ylabel="variance of the score")
         seeds = len(self.loss["dot"])
         right.set(title=f"copy task, after {self.steps} steps: median and range of {seeds} seeds",
                   ylabel="loss (nats per token)")

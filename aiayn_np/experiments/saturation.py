@@ -14,7 +14,7 @@ from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
 from .learning import losses, small_model, smooth
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-WIDE = 512  # the finding names the first measured d_k that is at least this
+WIDE = 512  # the finding names the first measured d_k that is at least this, or the last
 VANISHED, FLAT = 0.01, 2.0  # at most this share of the scaled norm; at most this max/min
 D_V, GROUP = 64, 64  # width of the values; queries that meet the same keys
 FLOOR = 1e-10  # of the figure
@@ -45,8 +45,8 @@ class Saturation(Result):
 
     @property
     def wide(self):
-        """Index of the d_k that the claim is judged at."""
-        return int(np.searchsorted(self.d_k, WIDE))
+        """Index of the d_k that the finding names."""
+        return min(int(np.searchsorted(self.d_k, WIDE)), len(self.d_k) - 1)
 
     @property
     def shares(self):
@@ -65,8 +65,8 @@ class Saturation(Result):
         peak = gradient.argmax()
         mean = self.mean_gradient[1, wide] / self.mean_gradient[0, wide]
         return (
-            f"At d_k = {self.d_k[wide]} the median query without the scale has {jacobian[wide]:.2g}"
-            f" of the scaled Jacobian and {gradient[wide]:.2g} of the scaled gradient"
+            f"At d_k = {self.d_k[wide]} the median query without the scale has {jacobian[wide]:.1g}"
+            f" of the scaled Jacobian and {gradient[wide]:.1g} of the scaled gradient"
             f" ({gradient[-1]:.0e} at {self.d_k[-1]}), while the scaled ones stay within a factor"
             f" {self.flatness:.2f}; but up to d_k = {self.d_k[peak]} the gradient without it grows"
             f" (to {gradient[peak]:.1f} times), and its mean never vanishes ({mean:.1f} times at"
@@ -108,8 +108,8 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
 
     Parameters
     ----------
-    d_k : increasing widths, the last at least 512      n_keys : keys that each query meets
-    queries : how many, a multiple of 64                seed : of the draws
+    d_k : increasing widths           n_keys : keys that each query meets
+    queries : a multiple of 64        seed : of the draws
 
     Returns a Saturation.
     """

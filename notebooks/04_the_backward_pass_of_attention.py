@@ -1,0 +1,576 @@
+# %% [markdown]
+# # Lesson 4 · The backward pass of attention, derived and proven
+#
+# | | |
+# |---|---|
+# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards; look at what the gradient wants; then prove it, and catch three wrong backwards that train without complaint |
+# | **You will learn** | the two rules that every backward pass is made of; what `grad_scores` says; why a falling loss proves nothing and a complex step proves everything; why the cache is returned |
+# | **You need** | Lessons 1 and 2, the chain rule |
+# | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
+# | **Time** | 45 minutes |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = ".." if Path("../pyproject.toml").exists() else "aiayn-np"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", here], check=True)
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import (
+    Cache,
+    Linear,
+    Module,
+    ScaledDotProductAttention,
+    Softmax,
+    check_gradients,
+    plot_attention,
+)
+from aiayn_np.plotting import COLORS, MARKERS, new_figure, plot_signed
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# ## 4.1 Two rules
+#
+# A backward pass asks of every array: *if this entry rises a little, how much does the loss $L$ rise?* The answers
+# for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
+# three rules, and you know the third, softmax, from Lesson 2. The first is the matrix product:
+#
+# $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways
+# to the loss; for $B_{kj}$, which stands in every entry of column $j$, likewise:
+#
+# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
+# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
+#
+# The second rule is for a factor: $y = A / c$ gives $\mathrm{grad\_A} = \mathrm{grad\_y} / c$.
+
+# %%
+A = np.array([[1.0, 2.0, 0.0],              # (2, 3)
+              [0.0, 1.0, 3.0]])
+B = np.array([[1.0, 0.0],                   # (3, 2)
+              [2.0, 1.0],
+              [0.0, 4.0]])
+grad_y = np.array([[1.0, 10.0],             # (2, 2)  as it comes from above
+                   [0.0, -1.0]])
+grad_A = grad_y @ B.T                       # (2, 3)
+grad_B = A.T @ grad_y                       # (3, 2)
+print("grad_A", grad_A.shape)
+print(grad_A)
+
+# %% [markdown]
+# Check one entry. Take $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. It is linear in
+# $A$, so a whole step of 1 is as good as a small one.
+#
+# > **Predict.** $A_{01}$, now 2, becomes 3. By how much does $L$ change?
+
+# %%
+def L(A, B):
+    return (grad_y * (A @ B)).sum()
+
+moved = A.copy()
+moved[0, 1] += 1
+print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
+
+# %% [markdown]
+# By $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it stands.
+# Do not lean on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are wrong.
+# Section 4.7 plants one of that kind.
+
+# %% [markdown]
+# ## 4.2 Forwards, with a name for every array
+#
+# Four tokens, $d_k = 3$, $d_v = 2$: three different sizes, so that shapes tell something.
+
+# %%
+tokens = ["the", "cat", "sat", "down"]
+rng = np.random.default_rng(0)
+Q, K = rng.standard_normal((2, 4, 3))                                  # (T_q, d_k), (T_k, d_k)
+V = rng.standard_normal((4, 2))                                        # (T_k, d_v)
+d_k = Q.shape[-1]
+scores = Q @ K.T / math.sqrt(d_k)                                      # (T_q, T_k)  MatMul, Scale
+weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)  # (T_q, T_k)  SoftMax
+out_by_hand = weights @ V                                              # (T_q, d_v)  MatMul
+
+# %%
+attention = ScaledDotProductAttention()
+out, cache = attention.forward(Q, K, V)                                # (T_q, d_v)
+print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
+print(cache)
+
+# %% [markdown]
+# The cache holds what backward will ask for. `kept` is what dropout keeps of the weights; dropout is off, so `kept`,
+# `weights` and `softmax.y` are one and the same array, and its bytes count once.
+#
+# > **Predict.** The scores are not in this list. Does backward need them?
+
+# %%
+print("one array under three names:", cache.kept is cache.weights is cache.softmax.y)
+print("have the scores been kept?  ", hasattr(cache, "scores"))
+
+# %% [markdown]
+# It does not. A product wants its two *factors*, and softmax only its own result: the formula of Lesson 2,
+# $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no score.
+
+# %% [markdown]
+# ## 4.3 Backwards, one line for each line
+#
+# From above comes `grad_out`, one number for each entry of the output. Read Equation 1 from its last operation to its
+# first:
+#
+# | forwards | rule | backwards |
+# |---|---|---|
+# | `out = kept @ V` | product | `grad_kept = grad_out @ V.T`, `grad_V = kept.T @ grad_out` |
+# | `kept = weights` (no dropout) | – | `grad_weights = grad_kept` |
+# | `weights = softmax(scores)` | Lesson 2 | `grad_scores = weights * (grad_weights - mean_grad)` |
+# | `scores = Q @ K.T / sqrt(d_k)` | product, factor | `grad_Q = grad_scores @ K / sqrt(d_k)`, `grad_K = grad_scores.T @ Q / sqrt(d_k)` |
+
+# %%
+grad_out = rng.standard_normal(out.shape)                              # (T_q, d_v)
+print("grad_out    ", grad_out.shape)
+
+# %% [markdown]
+# $\mathrm{out}_{iv} = \sum_j \mathrm{kept}_{ij} V_{jv}$. The weight of key $j$ matters to query $i$ through all
+# entries of $v_j$: its gradient is the dot product of `grad_out[i]` with $v_j$. "Would more of this value help?"
+
+# %%
+grad_kept = grad_out @ cache.V.T                                       # (T_q, T_k)
+print("grad_kept   ", grad_kept.shape)
+
+# %% [markdown]
+# The value $v_j$ went to every query that looked at it, so it hears from each of them, as loudly as it was looked
+# at: $\mathrm{grad\_V}_{jv} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{iv}$. The same map, read by columns.
+
+# %%
+grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
+print("grad_V      ", grad_V.shape)
+
+# %% [markdown]
+# Then dropout, which did nothing, and softmax, row by row:
+
+# %%
+grad_weights = grad_kept                                               # (T_q, T_k)
+mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 1)
+grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
+print("grad_weights", grad_weights.shape)
+print("grad_scores ", grad_scores.shape)
+
+# %% [markdown]
+# Last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_k Q_{ik} K_{jk} / \sqrt{d_k}$. There $K$ is
+# transposed already, so in $\mathrm{grad\_Q}_{ik} = \sum_j \mathrm{grad\_scores}_{ij} K_{jk} / \sqrt{d_k}$ it is not.
+# And $\sqrt{d_k}$ divides on the way back, too.
+
+# %%
+grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
+grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d_k)
+print("grad_Q      ", grad_Q.shape)
+print("grad_K      ", grad_K.shape)
+
+# %%
+from_class = attention.backward(grad_out, cache)
+for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
+    print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
+
+# %% [markdown]
+# That is the whole class: open `aiayn_np/attention.py` and compare. Where we wrote `.T` it has `.mT`, which transposes
+# the last two axes and leaves batch and heads in front as they are.
+
+# %% [markdown]
+# ## 4.4 What does the gradient want?
+#
+# A task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
+# half the squared distance from these wanted outputs.
+
+# %%
+wanted = out.copy()                                                    # (T_q, d_v)
+wanted[2] = V[1]                                                       # row "sat": the value of "cat"
+grad_out = out - wanted                                                # L = ½ Σ (out - wanted)²
+grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_q, T_k)
+print("loss", 0.5 * ((out - wanted) ** 2).sum())
+print("weight that sat gives to cat", cache.weights[2, 1])
+
+# %% [markdown]
+# > **Predict.** How many rows of `grad_scores` are not zero? What is the sum of each row?
+
+# %%
+print(grad_scores)
+print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
+
+# %% [markdown]
+# One row: so far only `sat` is wrong. And every row sums to zero, since attention can only be moved from one key to
+# another. The picture shows `-grad_scores`, the way a step of descent goes: purple scores shall rise, orange ones fall.
+
+# %%
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+
+# %% [markdown]
+# `sat` shall look less at itself and more at `cat`, but also more at `down`. Nobody told it *whom* to look at; it only
+# sees which values would help. Those of `cat` and `down` both would:
+
+# %%
+print("would more of this value help?", dict(zip(tokens, (-grad_out[2] @ V.T).round(4).tolist())))
+
+# %% [markdown]
+# Now take 100 steps of gradient descent, first on queries and keys only.
+
+# %%
+def fit(layer, wanted, steps, rate=0.5, values_too=True):
+    """Gradient descent on Q, K, V themselves; the loss before each step, and the last cache."""
+    q, k, v, losses = Q, K, V, []
+    for _ in range(steps + 1):
+        out, cache = layer.forward(q, k, v)
+        losses.append(0.5 * ((out - wanted) ** 2).sum())
+        grad_Q, grad_K, grad_V = layer.backward(out - wanted, cache)
+        q, k, v = q - rate * grad_Q, k - rate * grad_K, v - rate * values_too * grad_V
+    return losses, cache
+
+losses_QK, cache_QK = fit(attention, wanted, 100, values_too=False)
+print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after")
+
+# %% [markdown]
+# > **Predict.** If the values may move as well, is the loss then lower? And does `sat` then look more at `cat`?
+
+# %%
+losses_QKV, cache_QKV = fit(attention, wanted, 100)
+print(f"loss {losses_QKV[0]:.4f} before, {losses_QKV[-1]:.4f} after")
+for name, c in {"before": cache, "Q, K": cache_QK, "Q, K, V": cache_QKV}.items():
+    print(f"{name:8} sat looks at {dict(zip(tokens, c.weights[2].round(4).tolist()))}")
+
+# %% [markdown]
+# The loss is lower, and `sat` looks at `cat` *less* than before. It looks mostly at `down`, and the gradient has moved
+# the values until their mean is right. The loss never asked for a map, only for an output. Remember it when you read
+# maps (Lesson 11). The picture shows the three maps; compare the rows of `sat`.
+
+# %%
+plot_attention(np.stack([cache.weights, cache_QK.weights, cache_QKV.weights]), tokens, tokens,
+               titles=["before", "Q, K learned", "Q, K, V learned"])
+
+# %% [markdown]
+# ## 4.5 The proof
+#
+# We have derived it, and the class has the same lines. But both could share a mistake. So compare with the only thing
+# that cannot be mistaken about its own slope: the forward. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a
+# complex point must be $J^\top u \cdot v$ from backward.
+
+# %%
+print(check_gradients(attention, Q, K, V))
+
+# %% [markdown]
+# A row for each array that is differentiated by: `input 0` is $Q$, then $K$, then $V$, and at last all three
+# moved at once. `analytic` comes from backward, `numeric` from the complex step, `error` is their relative distance,
+# `central` the ordinary difference as a second witness. The verdict is `ok` if the error is below 1e-12.
+
+# %% [markdown]
+# ## 4.6 Why not just a difference?
+#
+# Measure the slope of $u \cdot \mathrm{out}$ along $v$, a direction for $Q$, in three ways, for steps $h$ from 1 down to
+# $10^{-16}$, and compare it with backward's.
+
+# %%
+u, v = rng.standard_normal((20, 4, 2)), rng.standard_normal((20, 4, 3))    # 20 directions
+
+def f(move):                                                           # u · out at Q + move
+    return (u * attention(Q + move, np.stack([K] * 20), np.stack([V] * 20))).sum(axis=(1, 2))
+
+grads = [attention.backward(u_i, cache)[0] for u_i in u]               # 20 × (T_q, d_k)
+exact = np.array([(g * v_i).sum() for g, v_i in zip(grads, v)])        # (20,)
+methods = {
+    "one-sided": lambda h: (f(h * v) - f(0 * v)) / h,
+    "central": lambda h: (f(h * v) - f(-h * v)) / (2 * h),
+    "complex step": lambda h: f(1j * h * v).imag / h,
+}
+
+# %% [markdown]
+# > **Predict.** Which step is the best for the central difference: $10^{-1}$, $10^{-5}$ or $10^{-15}$?
+
+# %%
+steps = np.logspace(0, -16, 33)
+errors = {
+    name: np.array([np.median(np.abs(slope(h) / exact - 1)) for h in steps])
+    for name, slope in methods.items()
+}
+for name, error in errors.items():
+    some = [f"{steps[i]:.0e}: {max(error[i], 1e-16):.0e}" for i in (2, 10, 18, 30)]
+    print(f"{name:13}", "   ".join(some))
+
+# %% [markdown]
+# Each entry is "step: error", the median over 20 directions. The central difference is best at $10^{-5}$; at $10^{-15}$
+# hardly a digit is right. In the picture, go from right to left. Smaller steps make every method better at first,
+# because what it ignores shrinks with $h$ or $h^2$. Then the two differences turn and get worse: they subtract nearly
+# equal numbers, and what is left is rounding. The complex step subtracts nothing. It falls to the last digit of a
+# float64 and stays there.
+
+# %%
+fig = new_figure(7, 4.2)
+ax = fig.subplots()
+for i, (name, error) in enumerate(errors.items()):
+    ax.loglog(steps, np.maximum(error, 1e-16), color=COLORS[i], marker=MARKERS[i], markevery=4,
+              label=name)
+ax.axhline(1e-12, color="0.6", linestyle=":", label="asked by check_gradients")
+ax.set(xlabel="step h", ylabel="relative error of the slope",
+       title="Three ways to measure a slope of attention")
+ax.legend()
+fig
+
+# %% [markdown]
+# Why care for the digits between? Because a wrong gradient can be nearly right. With a tolerance of 1e-5 a small
+# mistake passes as rounding; at 1e-12 there is nothing left to explain away.
+
+# %% [markdown]
+# ## 4.7 Three wrong backwards that train
+#
+# Three mistakes that are made again and again. The first: no $1/\sqrt{d_k}$ on the way back.
+
+# %%
+class ForgetsTheScale(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, grad_V = super().backward(grad_out, cache)
+        scale = math.sqrt(cache.Q.shape[-1])
+        return grad_Q * scale, grad_K * scale, grad_V
+
+# %% [markdown]
+# The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry.
+
+# %%
+class ElementwiseSoftmax(Softmax):
+    def backward(self, grad_weights, cache):
+        return grad_weights * cache.y * (1 - cache.y)
+
+class OnlyTheDiagonal(ScaledDotProductAttention):
+    def __init__(self):
+        super().__init__()
+        self.softmax = ElementwiseSoftmax()
+
+# %% [markdown]
+# The third forgets a transpose. With as many queries as keys the shapes fit.
+
+# %%
+class NotTransposed(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, _ = super().backward(grad_out, cache)
+        return grad_Q, grad_K, cache.kept @ grad_out
+
+# %% [markdown]
+# > **Predict.** Each of the four fits random outputs, 200 steps. With how many does the loss fall below a tenth of where it began?
+
+# %%
+target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
+layers = [attention, ForgetsTheScale(), OnlyTheDiagonal(), NotTransposed()]
+curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer in layers}
+for name, losses in curves.items():
+    print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
+
+# %% [markdown]
+# With all four, and two of the wrong ones end lower than the right one. The picture shows the four curves. Cover the
+# legend: would you find the right one?
+
+# %%
+fig = new_figure(7, 4.2)
+ax = fig.subplots()
+for i, (name, losses) in enumerate(curves.items()):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
+ax.legend()
+fig
+
+# %%
+for layer in layers:
+    report = check_gradients(layer, Q, K, V)
+    wrong = [row.tensor for row in report.rows if not row.ok]
+    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+
+# %% [markdown]
+# The check says not only *that* but also *where*: the first two mistakes hit $Q$ and $K$, the third hits $V$. The full
+# report names the worst entry, too:
+
+# %%
+print(check_gradients(NotTransposed(), Q, K, V))
+
+# %% [markdown]
+# Why do wrong gradients train at all? Descent needs no more than a direction that has a positive cosine with the true
+# gradient. Here are the cosines at the start, for the array that each mistake hits:
+
+# %%
+out, cache = attention.forward(Q, K, V)
+right = attention.backward(out - target, cache)
+for layer, i in zip(layers[1:], (0, 0, 2)):
+    wrong = layer.backward(out - target, cache)[i]
+    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
+    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+
+# %% [markdown]
+# A forgotten scale does not turn the gradient at all; for $Q$ and $K$ it is a larger learning rate. The other two turn
+# it a little, and the loss goes down on another path. A loss curve has nothing to be compared with; the forward has.
+
+# %% [markdown]
+# ## 4.8 One array, used three times
+#
+# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss hears of it in
+# three ways. First the shortest case, $Q = K = V = x$.
+#
+# > **Predict.** `backward` returns three arrays. Which of them, or what of them, is the gradient of $x$?
+
+# %%
+x = rng.standard_normal((4, 5))                                        # (T, d_model)
+u, v = rng.standard_normal((2, 4, 5))
+out, cache = attention.forward(x, x, x)
+grads = attention.backward(u, cache)                                   # three times (T, d_model)
+moved = x + 1e-20j * v                                                 # x moves in all three places
+print("u · Jv, from forward", (u * attention(moved, moved, moved)).sum().imag / 1e-20)
+print("grad_Q alone        ", (grads[0] * v).sum())
+print("the sum of all three", (sum(grads) * v).sum())
+
+# %% [markdown]
+# The sum: where an array is used more than once, its gradients **add up**. Now with the three learned matrices of
+# Lesson 1. A layer made of layers calls their backwards in reverse order, and adds where the path forked.
+
+# %%
+class SelfAttention(Module):
+    def __init__(self, d_model, d_k, d_v, rng):
+        self.linears = [Linear(d_model, n, bias=False, rng=rng) for n in (d_k, d_k, d_v)]
+        self.attention = ScaledDotProductAttention()
+
+    def forward(self, x):
+        (Q, of_Q), (K, of_K), (V, of_V) = [linear.forward(x) for linear in self.linears]
+        out, of_attention = self.attention.forward(Q, K, V)
+        return out, Cache(linears=[of_Q, of_K, of_V], attention=of_attention)
+
+    def backward(self, grad_out, cache):
+        grads = self.attention.backward(grad_out, cache.attention)
+        paths = [m.backward(g, c) for m, g, c in zip(self.linears, grads, cache.linears)]
+        return paths[0] + paths[1] + paths[2]                          # (T, d_model)
+
+# %%
+print(check_gradients(SelfAttention(5, 3, 2, rng), x))
+
+# %% [markdown]
+# `input 0` is $x$, the other rows are $W^Q$, $W^K$ and $W^V$. What proves the library's layers proves yours. Leave out
+# one path and see:
+
+# %%
+class LosesAPath(SelfAttention):
+    def backward(self, grad_out, cache):
+        lost = self.attention.backward(grad_out, cache.attention)[2] @ self.linears[2].W.value.T
+        return super().backward(grad_out, cache) - lost
+
+report = check_gradients(LosesAPath(5, 3, 2, rng), x)
+for row in report.rows:
+    print(f"{row.tensor:14} {row.verdict[:5]}")
+
+# %% [markdown]
+# All three matrices still get the right gradient, so this layer learns. Only what lies *below* it learns wrongly.
+
+# %% [markdown]
+# ## 4.9 Why is the cache returned?
+#
+# A layer could also remember its last forward, and `backward` would need one argument less. Here is one that does. Use
+# it for two sentences, and then go backwards.
+
+# %%
+class Remembers(ScaledDotProductAttention):
+    def forward(self, *arrays):
+        out, self.last = super().forward(*arrays)
+        return out, None
+
+    def backward(self, grad_out, cache):
+        return super().backward(grad_out, self.last)
+
+# %% [markdown]
+# > **Predict.** Forward with sentence $a$, forward with sentence $b$, backward of $a$, backward of $b$. Which of the two gradients are right, with each layer?
+
+# %%
+a, b = rng.standard_normal((2, 3, 4, 3))                               # each: Q, K, V of (T, d_k)
+grad_out = rng.standard_normal((4, 3))
+alone = [attention.backward(grad_out, attention.forward(*s)[1])[0] for s in (a, b)]
+for layer in (attention, Remembers()):
+    caches = [layer.forward(*s)[1] for s in (a, b)]
+    after = [layer.backward(grad_out, c)[0] for c in caches]
+    same = [bool(np.abs(x - y).max() < 1e-12) for x, y in zip(alone, after)]
+    print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
+
+# %% [markdown]
+# The layer that remembers has forgotten $a$, and says nothing. A test that calls `backward` right after `forward`, as most
+# do, finds nothing wrong with it. `check_gradients` runs another forward, elsewhere, in between, and so it does:
+
+# %%
+print(check_gradients(Remembers(), Q, K, V))
+
+# %% [markdown]
+# With the cache in your hand the mistake cannot be made: any number of forwards may come before any of their backwards,
+# in any order. The Transformer needs that: its one embedding matrix is used three times (Section 3.4 of the paper). And the
+# cache shows what training costs: all these arrays have to wait until backward comes; inference may drop them at once.
+
+# %% [markdown]
+# ## 4.10 Check what this lesson claimed
+
+# %%
+for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
+    assert np.abs(ours - theirs).max() < 1e-12                         # derived = implemented
+assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
+assert cache_QK.weights[2, 1] > 0.8                                    # Q, K learn the map
+assert cache_QKV.weights[2, 1] < 0.1                                   # Q, K, V do not
+assert losses_QKV[-1] < losses_QK[-1]                                  # and have the lower loss
+assert 1e-13 < errors["central"].min() < 1e-8                          # differences have a bottom
+assert errors["complex step"][16:].max() < 1e-12                       # for every h below 1e-8
+assert all(losses[-1] < 0.1 * losses[0] for losses in curves.values())    # all four train
+right, *wrong = [losses[-1] for losses in curves.values()]
+assert sum(loss < right for loss in wrong) == 2                        # two even better
+assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
+assert not check_gradients(Remembers(), Q, K, V)                       # forward, forward, backward
+assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
+assert check_gradients(SelfAttention(5, 3, 2, rng), x)                 # gradients of x add up
+assert not check_gradients(LosesAPath(5, 3, 2, rng), x)
+print("all true")
+
+# %% [markdown]
+# ## Summary
+#
+# - $y = AB$ gives $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ and $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$. With the
+#   factor and the softmax of Lesson 2, that is all of attention.
+# - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
+# - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
+# - A central difference has a best step and a bottom; the complex step has neither. A falling loss proves nothing.
+# - Where an array is used more than once, its gradients add up.
+#
+# ## Questions
+#
+# **1.** A key gets weight 0 from every query. Which gradients do its key and its value get?
+#
+# <details><summary>Answer</summary>
+#
+# Both zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$ uses column
+# $j$ of `grad_scores`, which has the weight as a factor. Who is not looked at learns nothing. A masked key is just that
+# case (Lesson 5).
+#
+# </details>
+#
+# **2.** `ForgetsTheScale` passes the check if $d_k$ has one special value. Which? What does that say about the sizes to
+# test with?
+#
+# <details><summary>Answer</summary>
+#
+# $d_k = 1$, where $\sqrt{d_k} = 1$. Likewise `NotTransposed` is right when the map is symmetric, and a map of one query
+# and one key always is. Test with sizes above 1 that are all different: then a wrong transpose does not even fit.
+#
+# </details>
+#
+# **3.** The same vector is added to all keys. Lesson 1 says that the weights stay. What follows for `grad_K`?
+#
+# <details><summary>Answer</summary>
+#
+# Its rows add up to the zero vector: moving all keys together changes nothing, so the slope in that direction is 0. In
+# the formula: $\sum_j \mathrm{grad\_K}_{jk} = \sum_i Q_{ik} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$, and the rows
+# of `grad_scores` sum to 0.
+#
+# </details>
