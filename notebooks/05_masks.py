@@ -288,9 +288,13 @@ jacobian.figure()
 # the *true* target: this is **teacher forcing**. The picture shows the share of tokens predicted right.
 
 # %%
+def rate(step):                                                         # up to 0.01, then down to 0
+    return 0.01 * min(step / 50, 1 - step / 401)
+
+
 def trained(task, layer):
     model = small_model(task, seed=0, decoder_layer=layer)              # N = 1, d_model = 32
-    history = learn(model, task, seed=0, steps=300, batch_size=32, rate_scale=0.5)
+    history = learn(model, task, seed=0, steps=400, batch_size=32, schedule=rate)
     return model, [progress.accuracy for progress in history]
 
 
@@ -307,9 +311,9 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Both rise to nearly 1: no training curve gives it away. Neither does a test set, if the test is teacher-forced, too. The one thing that
-# tells is to let the model write by itself: **greedy decoding** feeds it its own last token, and there is no answer
-# in the input to look at.
+# Both rise to nearly 1: no training curve gives it away. Neither does a test set, if the test is teacher-forced, too.
+# So let the model write by itself: **greedy decoding** feeds it its own tokens, and there is no answer in the input to
+# look at.
 #
 # > **Predict.** Both have more than 90 % of the test tokens right under teacher forcing. Which share of the test *sequences* does each decode exactly?
 

@@ -34,6 +34,7 @@ from aiayn_np import (
     check_gradients,
 )
 from aiayn_np.experiments.normalisation import NORMALISATION
+from aiayn_np.experiments.warm_up import WARM_UP
 from aiayn_np.plotting import draw_spread, new_figure
 from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.norms import BatchNorm
@@ -43,7 +44,7 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # Attention is one box of Figure 1. The paper puts around it, and around every other **sub-layer**, the same frame
-# (Sections 3.1 and 5.4):
+# (Section 3.1, Section 5.4):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #
@@ -74,22 +75,21 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
 # %%
 plain = [lengths_on_the_way_down(False, seed=seed) for seed in range(5)]
 added = [lengths_on_the_way_down(True, seed=seed) for seed in range(5)]
-one_layer = plain[0][1]
-print(f"without Add, after 1 layer: {one_layer:.2f}")
+print(f"without Add, after 1 layer: {plain[0][1]:.2f}")
 
 # %% [markdown]
 # > **Predict.** One layer lets a bit more than half of the gradient through. How much arrives at the input below 24 of them: about a tenth, a thousandth, or a millionth?
 
 # %%
 for name, runs in (("y = f(x)    ", plain), ("y = x + f(x)", added)):
-    print(name, " at the input, five seeds:", " ".join(f"{run[-1]:.0e}" for run in runs))
+    print(name, " at the input, five seeds:", " ".join(f"{run[-1]:.2g}" for run in runs))
 
 # %% [markdown]
 # About a millionth: half, halved again and again. The first layer of such a stack learns next to nothing. With the sum
 # the gradient is alive. In the picture, a line is the median of five stacks and its band goes from the least to the most.
 
 # %%
-fig = new_figure(7, 3.8)
+fig = new_figure(6.4, 3.4)
 ax = fig.subplots()
 draw_spread(ax, range(25), added, "y = x + f(x)", 0)
 draw_spread(ax, range(25), plain, "y = f(x)", 1)
@@ -107,7 +107,7 @@ fig
 # no layer weakens anything. Two things follow:
 #
 # - $x + f(x)$ must have a meaning, so every sub-layer and the embedding have one width, `d_model` (Section 3.1).
-# - Nothing holds the sum back. Here the gradient has *grown*, and so has the signal. Somebody must keep it in range.
+# - Nothing holds the sum back: here the gradient has *grown*, more than tenfold. Somebody must keep the sum in range.
 #
 # ## 7.2 Norm: one token, by hand
 #
@@ -189,7 +189,7 @@ for name, f in (("layer norm", layer_norm), ("batch norm", batch_norm)):
 
 # %% [markdown]
 # Batch norm, both times. A translation would depend on which other sentences are in the batch, and on the length of the
-# longest one. The worst case is the one that matters most: the model writes, one token at a time.
+# longest one. The worst case is the one that matters most: the model writes, and its first token stands alone.
 #
 # > **Predict.** A batch of one sequence with one token. What does batch norm give?
 
@@ -278,7 +278,7 @@ print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))
 # %%
 f = PositionwiseFeedForward(8, 32, rng=rng)                            # d_model, d_ff = 4 d_model
 x = rng.standard_normal((1, 5, 8))                                     # (B, T, d_model)
-y, cache = f.forward(x)
+fed_alone, cache = f.forward(x)
 print(cache)
 print(f"hidden units that ReLU sets to 0: {(cache.relu.x <= 0).mean():.0%}")
 
@@ -290,7 +290,7 @@ print(f"hidden units that ReLU sets to 0: {(cache.relu.x <= 0).mean():.0%}")
 # %%
 changed = x.copy()
 changed[0, 2] += 1.0
-print("tokens that change:", np.any(f(changed) != y, axis=-1)[0])
+print("tokens that change:", np.any(f(changed) != fed_alone, axis=-1)[0])
 
 # %% [markdown]
 # Only token 2, and the others not in a single bit. That is "position-wise": attention *moves* information between tokens,
@@ -301,7 +301,7 @@ widen, narrow = Convolution1D(8, 32, 1, rng=rng), Convolution1D(32, 8, 1, rng=rn
 widen.W.value[0], widen.b.value[:] = f.linear_1.W.value, f.linear_1.b.value
 narrow.W.value[0], narrow.b.value[:] = f.linear_2.W.value, f.linear_2.b.value
 by_convolution = narrow(np.maximum(0, widen(x)))                       # (B, T, d_model)
-print("largest difference:", np.abs(by_convolution - y).max())
+print("largest difference:", np.abs(by_convolution - fed_alone).max())
 
 # %% [markdown]
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$: where are most of the parameters, in the attention or here?
@@ -328,8 +328,8 @@ y, cache = layer.forward(x)
 print(cache)
 
 # %% [markdown]
-# Read it from the top: the three inputs of the projections, queries, keys, values and the attention map, the heads side by
-# side before $W^O$; then the norm; then in and out of the ReLU; then the second norm. Do the four steps with
+# Read it from the top: the three inputs of the projections, queries, keys, values; the attention map (one array under
+# three names, as nothing is dropped from it); the heads side by side before $W^O$; then the norm; then in and out of the ReLU; then the second norm. Do the four steps with
 # the layer's own parts:
 
 # %%
@@ -341,7 +341,7 @@ print("largest difference from the layer:", np.abs(by_hand - y).max())
 
 # %% [markdown]
 # Backwards in reverse order. A sum hands its gradient to both of its terms, so each Add & Norm gives
-# two equal gradients: one goes on straight, one goes through the sub-layer, and where they meet again they add.
+# two equal gradients (without dropout): one goes on straight, one goes through the sub-layer, and where they meet again they add.
 #
 # > **Predict.** How many gradients meet at the input $x$ of the layer?
 
@@ -357,11 +357,11 @@ grad_Q, grad_K, grad_V = layer.self_attention.backward(grad_attended, cache.self
 for name, term in (("straight", straight), ("as Q", grad_Q), ("as K", grad_K), ("as V", grad_V)):
     print(f"{name:8}  {term.shape}  length {np.linalg.norm(term):.2f}")
 grad_x = straight + grad_Q + grad_K + grad_V                           # (B, T, d_model)
-print("largest difference from layer.backward:",
-      np.abs(grad_x - layer.backward(grad_y, cache)).max())
+from_layer = layer.backward(grad_y, cache)                             # (B, T, d_model)
+print("largest difference from layer.backward:", np.abs(grad_x - from_layer).max())
 
 # %% [markdown]
-# Four: $x$ is used in the sum, and three times in attention. The straight one is the longest.
+# Four: $x$ is used in the sum, and three times in attention. The straight one is the longest here.
 #
 # One part of the frame was silent: **dropout** (Section 5.4). It sets a share of the sub-layer's output to 0, *before* the
 # sum, so the straight path is never cut. It happens only when `forward` is given a random generator.
@@ -369,9 +369,9 @@ print("largest difference from layer.backward:",
 # %%
 dropout = Dropout(P_drop=0.1)
 ones = np.ones(100_000)
-print("without rng:", dropout(ones)[:8])
 dropped = dropout(ones, rng=rng)
-print("with rng   :", dropped[:8])
+print("without rng: values", np.unique(dropout(ones)))
+print("with rng   : values", np.unique(dropped))
 print(f"share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown]
@@ -384,9 +384,9 @@ print(f"share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 # $$\text{post:}\quad x_{l+1} = \mathrm{LayerNorm}\big(x_l + \mathrm{Sublayer}(x_l)\big) \qquad\qquad \text{pre:}\quad x_{l+1} = x_l + \mathrm{Sublayer}\big(\mathrm{LayerNorm}(x_l)\big)$$
 #
 # Look for the straight path of 7.1. With pre-norm it is whole: a sum, nothing else. With post-norm there is a norm on it in every
-# sub-layer, and each multiplies by its $1/s$.
+# sub-layer, and each multiplies by its $1/s$ (besides taking two directions out, 7.4).
 #
-# > **Predict.** 12 layers, so 24 norms, none of which multiplies by less than about 0.7 on average. What is left of the path: about a half, a tenth, or less than a hundredth?
+# First, how much of the path is left?
 
 # %%
 def stack(layer_class, N, seed, d_model=64):
@@ -402,14 +402,19 @@ def stack(layer_class, N, seed, d_model=64):
 _, _, cache, _ = stack(EncoderLayer, 12, seed=0)
 factors = np.array([[c.add_norm_1.layer_norm.inv_std.mean(), c.add_norm_2.layer_norm.inv_std.mean()]
                     for c in cache.layers])                            # (N, 2)
-print("1/s after attention and after feed-forward:", factors.mean(axis=0))
-print(f"product of all {factors.size}: {factors.prod():.4f}")
+after_attention, after_feed_forward = factors.mean(axis=0)
+print(f"mean of 1/s: {after_attention:.2f} after attention, {after_feed_forward:.2f} after feed-forward")
 
 # %% [markdown]
-# PATHTEXT
-#
-# So does the gradient die as in 7.1? Measure, in stacks that are not trained, the gradient of one matrix in each layer,
-# the $W_2$ of its feed-forward network, against the length of the gradient from above; and beside it the size of what runs through the stack.
+# > **Predict.** 12 layers have 24 such norms. What is left of the straight path from top to bottom: about a half, a tenth, or a hundredth?
+
+# %%
+print(f"product of all {factors.size}: {factors.prod():.3f}")
+
+# %% [markdown]
+# About a hundredth. The rest of the gradient has to go through the sub-layers. So does it die as in 7.1? Take stacks
+# that are not trained. In each layer, measure the gradient of one matrix, the $W_2$ of its feed-forward network, relative to
+# the gradient from above; and, on the way up, the size of what leaves the layer.
 
 # %%
 def measure(layer_class, N, seed):
@@ -438,16 +443,17 @@ for kind in kinds:
           f"   ratio {last[kind, 24] / last[kind, 6]:.2f}")
 
 # %% [markdown]
-# FIGTEXT
+# Post-norm: hardly. Pre-norm: it is about half, as $1/\sqrt{4}$. Here is all of it, for the 24 layers from bottom (1) to
+# top (24): on the left the gradients, on the right the size of the signal.
 
 # %%
-fig = new_figure(10, 4)
+fig = new_figure(9, 3.5)
 left, right = fig.subplots(1, 2)
 for style, kind in enumerate(kinds):
     both = measured[kind, 24]                                          # (seeds, 2, N)
     draw_spread(left, range(1, 25), both[:, 0], kind, style)
     draw_spread(right, range(1, 25), both[:, 1], kind, style)
-left.set(xlabel="layer", ylabel="relative length of the gradient of W_2", title="gradient")
+left.set(xlabel="layer", ylabel="relative gradient of $W_2$", title="gradient")
 right.set(xlabel="layer", ylabel="standard deviation of the output", title="signal")
 for ax in (left, right):
     ax.set_ylim(bottom=0)
@@ -455,13 +461,97 @@ for ax in (left, right):
 fig
 
 # %% [markdown]
-# ENDTEXT
+# Read the right side first. Post-norm sets every token back to 1 after every sum. With pre-norm each sub-layer adds a
+# piece of about the same size to a sum that nobody normalises: the variance grows with the number of layers, the standard
+# deviation with its root. This has two consequences:
+#
+# - A pre-norm stack **needs one more norm at its end**. `Transformer` adds it, since the layer asks for it: `stack_norm`.
+# - This norm divides by its $s$, forwards and backwards: the deeper the stack, the smaller the gradient at its top.
+#
+# And the left side: post-norm does not let the gradient die, since its norms rescale what went through the sub-layers too.
+# But its top layers get the same gradient however deep the stack is. One explanation of why the paper has to
+# *warm up* (Section 5.3: the rate starts near 0 and rises) is just this: the first steps at the top are too large (Xiong et
+# al., 2020). It cannot be all, since Adam divides by the size of the gradient. So look at training itself:
+# the experiment `warm_up` trains small models on copying, four ways. The right side shows the loss at the rate where warm-up
+# matters most; a model above the dotted line does not read its source.
+#
+# > **Predict.** At that rate, without warm-up: does post-norm get below the dotted line? Does pre-norm?
+
+# %%
+if Path("../figures/warm_up.json").exists():                           # what the whole experiment found
+    trained = WARM_UP.load("../figures")
+else:                                                                  # a small one, in seconds
+    trained = WARM_UP.run(peak=(0.001, 0.01), seeds=1)
+trained.figure()
+
+# %% [markdown]
+# Post-norm does not, and with warm-up it does. Pre-norm does without. At the lowest rate, on the left, all four
+# learn: warm-up does not make learning possible, it makes a *high rate* possible. (Why then did the
+# authors choose post-norm? They do not say; Section 3.1 just defines it.)
 #
 # ## 7.8 Check what this lesson claimed
 
 # %%
-x, token = rng.standard_normal((2, 1, 5, 8)), np.array([15.0, 9.0, 7.0, 1.0])
+tokens, token = rng.standard_normal((1, 5, 8)), np.array([15.0, 9.0, 7.0, 1.0])
+assert max(run[-1] for run in plain) < 1e-4 < 1 < min(run[-1] for run in added)
+assert np.allclose(LayerNorm(4)(token), [1.4, 0.2, -0.2, -1.4])        # by hand
+assert np.abs(layer_norm(10 * tokens + 100) - layer_norm(tokens)).max() < 1e-5     # up to eps
+assert np.all(batch_norm(tokens[:, :1]) == 0)                          # one token alone
+assert not dependence.layer_rows.any()                                 # not the batch
+assert not dependence.layer_padding.any()                              # not the padding
+assert dependence.batch_rows.min() > 0.01
+assert np.abs(with_means - from_class).max() < 1e-12                   # the three ways
+assert abs(from_class.sum()) < 1e-12                                   # nothing along 1
+assert abs(from_class @ n) < 1e-6                                      # nothing along n
+assert np.any(f(changed) != fed_alone, axis=-1).sum() == 1             # position-wise
+assert np.abs(by_convolution - fed_alone).max() < 1e-12                # two convolutions, k = 1
+assert np.abs(by_hand - y).max() < 1e-12                               # four steps are the layer
+assert np.abs(grad_x - from_layer).max() < 1e-12                       # four gradients meet
+assert factors.prod() < 0.03                                           # post-norm's straight path
+assert 0.7 < last["post-norm", 24] / last["post-norm", 6] < 1.4
+assert 0.3 < last["pre-norm", 24] / last["pre-norm", 6] < 0.7
+assert trained.verdict == "agrees"
 print("all true")
 
 # %% [markdown]
 # ## Summary
+#
+# - **Add** gives the gradient a straight path: $I + J$ in place of $J$. So every sub-layer has the width `d_model`.
+# - **Norm** takes offset and size away from each token by itself, never looking at the batch or the padding. Its gradient is
+#   `(g - mean(g) - n mean(g n)) / s`: nothing along the two directions that change nothing.
+# - **Feed-forward** is the same small network at every position. It holds two thirds of an encoder layer's parameters.
+# - In backward, an array that is used several times adds up the gradients of its uses: here four.
+# - Post-norm (the paper) keeps the signal at size 1 and all but closes the straight path; pre-norm keeps the path, lets the
+#   signal grow, needs a norm at the end, and does without warm-up at rates where post-norm does not.
+#
+# ## Questions
+#
+# **1.** RMS norm (`variants.norms`) is $x / \sqrt{\mathrm{mean}(x^2)}$: no mean is subtracted. Which of the three terms of the
+# backward does it not have, and why?
+#
+# <details><summary>Answer</summary>
+#
+# $\mathrm{mean}(g)$. That term takes out the direction 1, because layer norm does not notice a shift of all features. RMS norm
+# does notice it, so there the gradient may have a component along 1. The scale still changes nothing, so the term with $n$ stays.
+#
+# </details>
+#
+# **2.** Leave out the ReLU. What is left of the feed-forward network?
+#
+# <details><summary>Answer</summary>
+#
+# $(x W_1 + b_1) W_2 + b_2 = x\, (W_1 W_2) + (b_1 W_2 + b_2)$: one linear map from `d_model` to `d_model`. In the base model $512 \cdot 512$
+# numbers and a bias would do what two million do. Without the ReLU the wide layer in the middle buys nothing.
+#
+# </details>
+#
+# **3.** Somebody writes `EncoderLayer.backward` and returns `grad_Q + grad_K + grad_V`, without the straight term. Which
+# gradients are then wrong: those of the layer's parameters, those of the layers below?
+#
+# <details><summary>Answer</summary>
+#
+# Those of this layer's parameters are right: they are computed before the mistake. Everything below gets a wrong
+# gradient, without its straight path, and in a stack it gets worse with every layer. The top layers still learn, so a
+# falling loss does not tell; `check_gradients` does, in the line `input 0`.
+#
+# </details>

@@ -1,5 +1,7 @@
 """The committed results of the experiments, in figures/."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 FIGURES = Path(__file__).parents[1] / "figures"
@@ -8,3 +10,10 @@ FIGURES = Path(__file__).parents[1] / "figures"
 def committed(experiment):
     """What `aiayn-np figures` found when the figures of the repository were made."""
     return experiment.load(FIGURES)
+
+
+def measured_again(experiment, folder):
+    """What `aiayn-np figures` finds now, in its own program, with one thread."""
+    command = [sys.executable, "-m", "aiayn_np", "figures", experiment.name, "--out", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    return experiment.load(folder)

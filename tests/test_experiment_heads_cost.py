@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import committed, measured_again
 
 from aiayn_np.experiments.experiment import AGREES
 from aiayn_np.experiments.heads_cost import HEADS_COST, heads_cost, product_multiply_adds
@@ -58,6 +58,6 @@ def test_heads_of_full_width_would_be_seen(rng):
 
 
 @pytest.mark.slow
-def test_eight_heads_take_about_as_long_as_one_here():
-    measured = heads_cost(h=(1, 8), n=(64, 256))
+def test_eight_heads_take_about_as_long_as_one_here(tmp_path):
+    measured = measured_again(HEADS_COST, tmp_path)
     assert measured.verdict == AGREES, measured.finding

@@ -17,6 +17,7 @@ from committed import FIGURES, committed
 
 from aiayn_np import CopyTask, experiments
 from aiayn_np.cli import main
+from aiayn_np.cli_figures import ONE_THREAD
 from aiayn_np.experiments import AGREES, DISAGREES, EXPERIMENTS, NOT_HERE, Experiment, Result
 from aiayn_np.experiments.experiment import plain, restored
 from aiayn_np.experiments.gallery import anchor, page, plain_text
@@ -52,7 +53,14 @@ def toys(monkeypatch):
     """The command knows two experiments, `one` and `two`, and nothing else."""
     both = {"one": toy("one", timed=True), "two": toy("two", claim=2, trains=True)}
     monkeypatch.setattr(experiments, "EXPERIMENTS", both)
+    one_thread(monkeypatch)
     return both
+
+
+def one_thread(monkeypatch):
+    """So that the command does its work here, and not in a child."""
+    for name, value in ONE_THREAD.items():
+        monkeypatch.setenv(name, value)
 
 
 # The experiments of the package, and what is committed of them
@@ -264,7 +272,23 @@ def test_progress_on_a_terminal_is_one_line_that_is_written_over(toys, tmp_path,
     assert re.fullmatch(r"\[1/1\] one  \d+\.\d s\n", done)
 
 
-def test_an_unknown_figure_is_refused_with_the_choices_and_writes_nothing(tmp_path, capsys):
+def test_the_work_is_done_by_a_program_with_one_thread(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(
+        "subprocess.call", lambda command, env: calls.append((command, env)) or 7
+    )
+    assert main(["figures", "one", "two", "--out", str(tmp_path)]) == 7
+    ((command, env),) = calls
+    assert command[1:] == ["-m", "aiayn_np", "figures", "one", "two", "--out", str(tmp_path)]
+    assert set(ONE_THREAD.values()) == {"1"}
+    assert env == os.environ | ONE_THREAD
+
+
+def test_an_unknown_figure_is_refused_with_the_choices_and_writes_nothing(
+    tmp_path, capsys, monkeypatch
+):
+    one_thread(monkeypatch)
     out = tmp_path / "out"
     assert main(["figures", "variance", "varience", "--out", str(out)]) == 2
     printed, error = capsys.readouterr()
@@ -283,6 +307,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
 
     slow = dataclasses.replace(toy("one"), run=run)
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"one": slow})
+    one_thread(monkeypatch)
     (tmp_path / "file").write_text("")
     assert main(["figures", "one", "--out", str(tmp_path / "file" / "x")]) == 2
     printed, error = capsys.readouterr()

@@ -8,7 +8,8 @@
 `aiayn-np figures` runs them all.
 """
 
-from .additive import ADDITIVE, ADDITIVE_COST
+from .additive import ADDITIVE
+from .additive_cost import ADDITIVE_COST
 from .causality import CAUSALITY
 from .complexity import COMPLEXITY
 from .embedding_scale import EMBEDDING_SCALE

@@ -118,6 +118,7 @@ def complexity(*, repeats=100, seed=0):
     Attention is without its projections, as Table 1 counts it. Only forward passes are measured;
     backward passes consist of the same products, twice as many. Each layer has sizes at which the
     term of Table 1 is the largest (SIZES), so that times of different layers do not compare.
+    `aiayn-np figures` gives it one thread of BLAS: several on a busy machine blur the powers.
 
     Parameters
     ----------

@@ -58,7 +58,8 @@ class Widths(Result):
             ax.set_xticks(values, [f"{v}" for v in values])
             ax.minorticks_off()
         ours.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
-        ours.legend()
+        ours.set_ylim(bottom=0.05)                                     # room for the legend
+        ours.legend(ncols=3, loc="lower center", columnspacing=1, handlelength=1.5)
 
 
 @dataclass

@@ -86,6 +86,8 @@ def product_multiply_adds(n, d_model, h):
 def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, seed=0):
     """Time forward and backward of MultiHeadAttention(d_model, h), d_k = d_v = d_model / h.
 
+    `aiayn-np figures` gives it one thread of BLAS: several on a busy machine blur the ratios.
+
     Parameters
     ----------
     h : numbers of heads; the first is what the others are compared with, 8 must be among them

@@ -75,6 +75,7 @@ class Saturation(Result):
 
     @property
     def verdict(self):
+        """Judged at the widest d_k: the paper does not say from which one on gradients vanish."""
         if self.flatness >= FLAT:
             return DISAGREES
         return AGREES if (self.shares[:, -1] < VANISHED).all() else NOT_HERE

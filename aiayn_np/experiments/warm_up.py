@@ -65,7 +65,7 @@ class WarmUp(Result):
             f" {self.change(POST, self.shown)} nats a token at peak rate {self.peak[self.shown]:g}"
             f" (source not read: {self.blind:.2f}) and {self.change(POST, 0)} at {low:g}; pre-norm"
             f" {self.change(PRE, self.shown)} and {self.change(PRE, 0)}, and"
-            f" {self.change(PRE, -1)} at {high:g}: post-norm learns only with it at {rates}."
+            f" {self.change(PRE, -1)} at {high:g}: at {rates} post-norm learns only with it."
         )
 
     def change(self, norm, rate):
