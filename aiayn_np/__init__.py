@@ -11,7 +11,8 @@ Read it beside the paper, in this order:
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     loss, optimizer                          Sec. 5.4, 5.3: Eq. (3)
     tasks, training, decoding, checkpoint    Sec. 5, 6.1
-    gradient_check, maps, plotting           the proof, and the pictures
+    gradient_check, maps, trace, plotting    the proof, the tables and the pictures
+    experiments/                             the paper's claims, measured
     variants/                                other scores, positions, norms, layers, models
 """
 
@@ -37,6 +38,7 @@ from .decoding import exact_match, greedy_decode
 from .training import Progress, train
 from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from .maps import attention_maps, attention_masks
+from .trace import Trace, trace
 from .gradient_check import GradientReport, check_gradients
 from .plotting import plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding
 from .memory import keep_freed_memory

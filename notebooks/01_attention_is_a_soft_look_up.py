@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = ".." if Path("../pyproject.toml").exists() else "aiayn-np"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", here], check=True)
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
 
 # %%
 import math

@@ -5,7 +5,7 @@
 # |---|---|
 # | **You will do** | send a gradient through 24 layers with and without "Add"; normalise one token with pen and paper; make batch norm fail on a padded batch; derive the backward of layer norm; take a whole encoder layer apart and put it together again |
 # | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features and batch norm over the batch; what the feed-forward network sees; what changes when the norm moves from after the sum to before the sub-layer |
-# | **You need** | Lesson 1, the chain rule; for 7.6 a look at Lesson 4 |
+# | **You need** | Lesson 1, the chain rule; for Section 7.6 a look at Lesson 4 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
 # | **Time** | 45 minutes |
 #
@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = ".." if Path("../pyproject.toml").exists() else "aiayn-np"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", here], check=True)
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
 
 # %%
 import numpy as np
@@ -249,7 +250,7 @@ from_class = norm.backward(grad_y, cache)                              # (4,)
 print(with_matrix, with_means, from_class, sep="\n")
 
 # %% [markdown]
-# Three times the same. What does it *mean*? In 7.2 two moves of $x$ changed nothing: a shift of all
+# Three times the same. What does it *mean*? In Section 7.2 two moves of $x$ changed nothing: a shift of all
 # features, the direction $(1, 1, 1, 1)$, and a change of scale, the direction $n$. Moves that change nothing can have no gradient.
 #
 # > **Predict.** What is the sum of the features of `grad_x`? And its dot product with $n$?
@@ -263,7 +264,7 @@ print("grad at x / grad at 10 x:", from_class / ten_times)
 # %% [markdown]
 # Both are 0: $\mathrm{mean}(g)$ takes the component along 1 out of $g$, and $n\, \mathrm{mean}(g\, n)$ takes out
 # the one along $n$. The factor $1/s$ remains: a token ten times as large gets a tenth of the gradient, since
-# the same step moves it ten times less. Now for many tokens and with gamma and beta, by the proof of Lesson 2.7:
+# the same step moves it ten times less. Now for many tokens and with gamma and beta, by the proof of Lesson 2 (Section 2.7):
 
 # %%
 print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))
@@ -383,8 +384,8 @@ print(f"share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 #
 # $$\text{post:}\quad x_{l+1} = \mathrm{LayerNorm}\big(x_l + \mathrm{Sublayer}(x_l)\big) \qquad\qquad \text{pre:}\quad x_{l+1} = x_l + \mathrm{Sublayer}\big(\mathrm{LayerNorm}(x_l)\big)$$
 #
-# Look for the straight path of 7.1. With pre-norm it is whole: a sum, nothing else. With post-norm there is a norm on it in every
-# sub-layer, and each multiplies by its $1/s$ (besides taking two directions out, 7.4).
+# Look for the straight path of Section 7.1. With pre-norm it is whole: a sum, nothing else. With post-norm there is a norm on it in every
+# sub-layer, and each multiplies by its $1/s$ (besides taking two directions out, Section 7.4).
 #
 # First, how much of the path is left?
 
@@ -412,7 +413,7 @@ print(f"mean of 1/s: {after_attention:.2f} after attention, {after_feed_forward:
 print(f"product of all {factors.size}: {factors.prod():.3f}")
 
 # %% [markdown]
-# About a hundredth. The rest of the gradient has to go through the sub-layers. So does it die as in 7.1? Take stacks
+# About a hundredth. The rest of the gradient has to go through the sub-layers. So does it die as in Section 7.1? Take stacks
 # that are not trained. In each layer, measure the gradient of one matrix, the $W_2$ of its feed-forward network, relative to
 # the gradient from above; and, on the way up, the size of what leaves the layer.
 

@@ -93,7 +93,7 @@ def test_its_parts_are_those_of_every_lesson(source):
 @lessons
 def test_every_decimal_number_of_the_text_is_in_a_cell_or_its_output(source):
     known = " ".join(c.source + " ".join(text_outputs(c)) for c in code_cells(source))
-    text = re.sub(r"## \d+\.\d+|Sec(?:tion|\.) [\d.]+|\$[^$]*\$", "", markdown(source))
+    text = re.sub(r"## \d+\.\d+|(?:Lesson|Section|Sec\.) [\d.]+|\$[^$]*\$", "", markdown(source))
     for number in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text):
         assert number in known, f"{number} is in no cell and no output"
 

@@ -1,0 +1,166 @@
+"""A trace: what every component of a model did in one forward and backward, as a table.
+
+The layers know nothing of it: on a copy of the model, each layer's `forward` and `backward` are
+wrapped by functions that note shapes and norms and pass everything on.
+"""
+
+import copy
+import html
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .loss import LabelSmoothedCrossEntropy
+from .module import Module
+
+HEADINGS = ("component", "layer", "computes", "input", "output", "parameters", "|output|",
+            "|gradient|")
+
+
+@dataclass
+class Component:
+    """One call of one layer.
+
+    `activation` is the norm of its output, `gradient` the norm of the loss's gradient with respect
+    to that output, `depth` the number of layers that it is inside of, `parameters` their number in
+    it and below, a shared one counted once.
+    """
+
+    path: str
+    depth: int
+    layer: str
+    formula: str
+    inputs: tuple
+    output: tuple = ()
+    parameters: int = 0
+    activation: float = float("nan")
+    gradient: float = float("nan")
+
+    def cells(self):
+        """What the table says of it, as text."""
+        shapes = " ".join(dict.fromkeys(map(str, self.inputs)))
+        numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
+        return [self.path or "(all)", self.layer, self.formula, shapes, str(self.output),
+                f"{self.parameters:,}", *numbers]
+
+
+class Trace:
+    """The components in the order of their forward calls; a layer that is used twice comes twice.
+
+    `print(trace)` shows the outer ones, `trace.table(depth)` more of them, and
+    `trace["decoder.layers.0"]` is the trace of what is at or below a dotted path.
+    """
+
+    def __init__(self, components):
+        self.components = components
+
+    def __getitem__(self, path):
+        inside = [c for c in self.components if c.path == path or c.path.startswith(f"{path}.")]
+        if not inside:
+            known = dict.fromkeys(c.path for c in self.components if c.depth == 1)
+            raise KeyError(f"no component {path!r}; the outer ones are {', '.join(known)}")
+        outer = min(c.depth for c in inside)
+        return Trace([replace(c, depth=c.depth - outer) for c in inside])
+
+    def table(self, depth=2):
+        """The components down to a depth, as aligned text."""
+        rows = [HEADINGS] + [c.cells() for c in self.components if c.depth <= depth]
+        wide = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+        aligned = [
+            [cell.rjust(w) if i >= 5 else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, wide))]
+            for r in rows
+        ]
+        return "\n".join("  ".join(row).rstrip() for row in aligned)
+
+    def __repr__(self):
+        return self.table()
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td style='text-align:left;padding-left:{1 + c.depth}em'>"
+            + "</td><td style='text-align:left'>".join(map(html.escape, c.cells())) + "</td></tr>"
+            for c in self.components
+        )
+        head = "".join(f"<th>{html.escape(h)}</th>" for h in HEADINGS)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def trace(model, src, tgt, targets, *, loss=None):
+    """Run one forward and backward on a copy of a model, and tell what every component did.
+
+    Parameters
+    ----------
+    model : a Transformer, or any Module called with (src, tgt) that has a `pad`
+    src, tgt : ids (B, T_src), (B, T_tgt)          targets : ids (B, T_tgt)
+    loss : a layer called with (logits, targets=...); None is LabelSmoothedCrossEntropy()
+
+    Returns a Trace. The model is not changed, and its gradients neither.
+    """
+    model = copy.deepcopy(model)
+    loss = copy.deepcopy(loss) if loss else LabelSmoothedCrossEntropy(pad=model.pad)
+    recorder = Recorder()
+    recorder.watch(model, "")
+    recorder.watch(loss, "loss")
+    logits, cache = model.forward(src, tgt)
+    recorder.depth = 1
+    _, loss_cache = loss.forward(logits, targets=targets)
+    model.backward(loss.backward(1.0, loss_cache), cache)
+    return Trace(recorder.components)
+
+
+class Recorder:
+    """Wraps layers, and notes what goes through them."""
+
+    def __init__(self):
+        self.components, self.depth, self.noted = [], 0, {}
+
+    def watch(self, layer, path):
+        """Wrap a layer, and the layers in it, by the attributes they are kept in."""
+        for name, child in vars(layer).copy().items():
+            prefix = f"{path}.{name}" if path else name
+            if isinstance(child, Module):
+                self.watch(child, prefix)
+            for i, item in enumerate(child if isinstance(child, list | tuple) else ()):
+                if isinstance(item, Module):
+                    self.watch(item, f"{prefix}.{i}")
+        layer.forward = self.forward_of(layer, path, layer.forward)
+        layer.backward = self.backward_of(layer, layer.backward)
+
+    def forward_of(self, layer, path, forward):
+        """The layer's forward, noted."""
+
+        def noted_forward(*arrays, **options):
+            shapes = tuple(np.shape(x) for x in arrays)
+            component = Component(path, self.depth, type(layer).__name__, formula(layer), shapes)
+            self.components.append(component)
+            self.depth += 1
+            y, cache = forward(*arrays, **options)
+            self.depth -= 1
+            component.parameters = sum(p.value.size for p in layer.parameters())
+            component.output, component.activation = np.shape(y), norm(y)
+            self.noted[id(layer), id(cache)] = component, cache  # kept alive: ids stay unique
+            return y, cache
+
+        return noted_forward
+
+    def backward_of(self, layer, backward):
+        """The layer's backward, noted with the forward that it belongs to."""
+
+        def noted_backward(grad_y, cache):
+            self.noted[id(layer), id(cache)][0].gradient = norm(grad_y)
+            return backward(grad_y, cache)
+
+        return noted_backward
+
+
+def norm(array):
+    """The square root of the sum of squares, of what is finite: masked scores are not."""
+    array = np.asarray(array, dtype=np.float64)
+    return float(np.linalg.norm(array[np.isfinite(array)]))
+
+
+def formula(layer):
+    """What the layer computes: the first line of its class's docstring, up to the source."""
+    first = (type(layer).__doc__ or "").strip().split("\n")[0]
+    return re.split(r"\s{3,}", first)[0].removesuffix(",")
