@@ -1,4 +1,6 @@
-"""The command line: train (in cli_train), decode, attend, check, figures (in cli_figures).
+"""The command line: train, decode, attend, trace, check, figures.
+
+The commands `train` and `figures` are in files of their own.
 
 Results go to stdout, progress to stderr. Exit code 0: done; 1: it went wrong on the way (a loss
 that is not finite, a gradient that does not agree, an interruption); 2: the request was wrong.
@@ -21,6 +23,7 @@ EXAMPLES = """examples:
   aiayn-np train sort --out runs/mine --steps 5000 --resume
   aiayn-np decode runs/copy "3 1 4 1 5"  what the model makes of a sequence
   aiayn-np attend runs/copy "3 1 4 1 5"  draw what attends to what
+  aiayn-np trace runs/copy "3 1 4"       what every component does, forwards and backwards
   aiayn-np check                         prove every gradient of a whole model
   aiayn-np figures variance              measure a claim of the paper; without a name, all
 """
@@ -59,7 +62,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    commands = main.add_subparsers(required=True, metavar="{train,decode,attend,check,figures}")
+    commands = main.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(name, command, what):
         sub = commands.add_parser(
@@ -87,6 +90,12 @@ def parser():
     p.add_argument("run", type=Path, help="folder that `train` wrote")
     p.add_argument("symbol", nargs="+", help='such as "3 1 4"')
     p.add_argument("--out", type=Path, help="folder for the pictures (default: RUN/attend)")
+
+    p = add("trace", trace_command, "tell what every component does with a sequence, as a table")
+    p.add_argument("run", type=Path, help="folder that `train` wrote")
+    p.add_argument("symbol", nargs="+", help='such as "3 1 4"')
+    p.add_argument("--of", metavar="PATH", help="only this component, such as decoder.layers.0")
+    p.add_argument("--depth", type=int, default=2, help="layers inside layers (default: 2)")
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
@@ -129,6 +138,21 @@ def attend_command(args):
     prefix = "_".join([run.task.name, *run.task.text(src[0]).split()])[:60] + "_"
     for path in run.draw_attention(src, folder, prefix):
         print(path)
+    return 0
+
+
+def trace_command(args):
+    from .run import Run
+    from .trace import trace
+
+    run = Run.load(args.run)
+    src = source_of(run, " ".join(args.symbol))
+    _, tgt_in, tgt_out = run.task.examples_of([src[0, :-1]])
+    table = trace(run.trained(), src, tgt_in, tgt_out)
+    try:
+        print((table[args.of] if args.of else table).table(args.depth))
+    except KeyError as error:
+        raise UsageError(error.args[0]) from None
     return 0
 
 

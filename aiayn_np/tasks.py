@@ -57,7 +57,7 @@ class Task:
         rows: list[np.ndarray] = []
         while len(rows) < n:
             rows += [s for s in self._draw(n - len(rows), rng) if is_training(s)]
-        return self._examples(rows)
+        return self.examples_of(rows)
 
     def validation(self, n):
         """The first n validation examples, all different; fewer where the task has fewer."""
@@ -116,9 +116,10 @@ class Task:
                 f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"
                 f" length >= {SHORTEST_HELD_OUT} to hold out: raise one of them"
             )
-        return self._examples(list(found.values()))
+        return self.examples_of(list(found.values()))
 
-    def _examples(self, sequences):
+    def examples_of(self, sequences):
+        """ids (src, tgt_in, tgt_out) for sequences of symbols, each an array of their ids."""
         answers = [self.target(s) for s in sequences]
         src = padded([[*s, EOS] for s in sequences])
         tgt_in = padded([[BOS, *a] for a in answers])

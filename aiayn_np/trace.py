@@ -16,6 +16,7 @@ from .module import Module
 
 HEADINGS = ("component", "layer", "computes", "input", "output", "parameters", "|output|",
             "|gradient|")
+WIDEST = 52  # characters of a formula in a table of text
 
 
 @dataclass
@@ -64,8 +65,10 @@ class Trace:
         return Trace([replace(c, depth=c.depth - outer) for c in inside])
 
     def table(self, depth=2):
-        """The components down to a depth, as aligned text."""
-        rows = [HEADINGS] + [c.cells() for c in self.components if c.depth <= depth]
+        """The components down to a depth, as aligned text, with long formulas cut."""
+        rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
+        for row in rows:
+            row[2] = row[2] if len(row[2]) <= WIDEST else row[2][: WIDEST - 1] + "…"
         wide = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
         aligned = [
             [cell.rjust(w) if i >= 5 else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, wide))]

@@ -16,7 +16,7 @@ def symbols(row):
 
 def test_one_example_by_hand():
     task = ReverseTask(symbols=10, max_length=3)
-    src, tgt_in, tgt_out = task._examples([np.array([6, 4, 7]), np.array([5])])
+    src, tgt_in, tgt_out = task.examples_of([np.array([6, 4, 7]), np.array([5])])
     assert src.tolist() == [[6, 4, 7, EOS], [5, EOS, PAD, PAD]]
     assert tgt_in.tolist() == [[BOS, 7, 4, 6], [BOS, 5, PAD, PAD]]
     assert tgt_out.tolist() == [[7, 4, 6, EOS], [5, EOS, PAD, PAD]]
