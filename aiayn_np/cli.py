@@ -62,7 +62,8 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    commands = main.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    names = "{train,decode,attend,trace,check,figures}"
+    commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):
         sub = commands.add_parser(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from trained import alignment_scores
 
-from aiayn_np import Progress, attention_maps
+from aiayn_np import Progress, attention_maps, trace
 from aiayn_np.checkpoint import read_checkpoint
 from aiayn_np.cli import main
 from aiayn_np.run import Run
@@ -174,6 +174,19 @@ def test_attend_draws_the_maps_of_the_models_own_output(folder, tmp_path, capsys
         assert masks[name].shape == maps[name].shape
 
 
+def test_trace_tells_what_every_component_does_with_the_right_answer(folder, capsys):
+    run = Run.load(folder)
+    _, tgt_in, tgt_out = run.task.examples_of([run.task.source("3 1 2")[0, :-1]])
+    want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out)
+    assert main(["trace", str(folder), "3 1 2"]) == 0
+    assert capsys.readouterr().out == f"{want}\n"
+    path = "decoder.layers.0.cross_attention"
+    assert main(["trace", str(folder), "3", "1", "2", "--of", path, "--depth", "3"]) == 0
+    assert capsys.readouterr().out == f"{want[path].table(3)}\n"
+    assert main(["trace", str(folder), "3 1 2", "--of", "decoder.layer"]) == 2
+    assert capsys.readouterr().err.startswith("aiayn-np: error: no component 'decoder.layer'")
+
+
 def test_check_proves_a_whole_model(capsys):
     assert main(["check", "--seed", "3"]) == 0
     out = capsys.readouterr().out
@@ -235,7 +248,7 @@ def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
 
 @pytest.mark.parametrize(
     ("argv", "message"),
-    [([], "train,decode,attend,check"), (["fly"], "invalid choice"),
+    [([], "train,decode,attend,"), (["fly"], "invalid choice"),
      (["train", "sing"], "invalid choice: 'sing'"),
      (["train", "copy", "--steps", "x"], "invalid int value: 'x'")],
 )
@@ -246,7 +259,8 @@ def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["decode"], ["attend"], ["check"]])
+@pytest.mark.parametrize("command", [[], ["train"], ["decode"], ["attend"], ["trace"], ["check"], ["figures"]]
+)
 def test_help_has_examples(capsys, command):
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
