@@ -161,9 +161,10 @@ dot = products.sum(axis=1)                                             # (20000,
 print(f"q · k      mean {dot.mean():7.4f}   variance {dot.var():.2f}   std {dot.std():.2f}")
 
 # %% [markdown]
-# 8, the root of 64. (And the two sums above add up to this variance, as they must.) So why do dot products get large? They are sums of $d_k$ terms, and each term adds its variance.
-# The signs cancel a good deal, so a typical sum is not 64, but they never cancel all of it. It is a walk of $d_k$
-# steps, left or right at random: after 64 steps you stand about 8 from where you began.
+# 8, the root of 64. (And the two sums above add up to this variance, as they must.) So why do dot products get large?
+# They are sums of $d_k$ terms, and each term adds its variance. The signs cancel a good deal, so a typical sum is not
+# 64, but they do not cancel all of it. It is a walk of $d_k$ steps, left or right at random: after 64 steps you stand
+# about 8 from where you began.
 #
 # The derivation never asked how the numbers are distributed. Nor does the measurement:
 
@@ -389,8 +390,8 @@ print(f"largest difference: {before:.4f} before, less than 1e-12 after: {after <
 # ## 3.7 Training with and without
 #
 # The experiment `SCALE_TRAINING` trains small models with one head to copy a sequence, with the scale and without, each
-# at several learning rates, of which the better one counts. By default it takes up to a minute; this is a smaller
-# run of a few seconds.
+# at two learning rates, of which the better one counts. By default it takes up to a minute; this is a smaller run of a
+# few seconds.
 #
 # > **Predict.** $d_k = 4$ and $d_k = 256$. Where does leaving out the scale cost more?
 
@@ -446,7 +447,7 @@ for d_k in (4, 256):
         print(f"d_k = {d_k:<4} {name:8} {first:.2f} before, {sure_after[name, d_k]:.2f} after")
 
 # %% [markdown]
-# The wide one drives itself into saturation. Adam moves every entry of $W^Q$ and $W^K$ by about the same amount, however
+# The narrow one hardly changes; the wide one drives itself into saturation. Adam moves every entry of $W^Q$ and $W^K$ by about the same amount, however
 # wide they are (Lesson 10); so all $d_k$ products of a score change at once, and the changes add up. The scale divides
 # that, too. Be careful with the reason all the same: that the model is behind is measured, and that most of its queries are
 # saturated. That small gradients are *why* is what the paper suspects, in so many words. Lesson 3.4 makes it likely. It
@@ -474,9 +475,9 @@ for name, values in variances.items():
     print(f"{name:14} {np.array(values)}")
 
 # %% [markdown]
-# It does not grow. Two reasons, and the first is the well-known one. **tanh is bounded.** Every entry of the hidden layer is between
-# -1 and 1, so $|\mathrm{score}| \le \sum_a |v_a|$, however long $q$ and $k$ are. A dot product has no such bound. Make $q$ and $k$
-# longer and see:
+# It does not grow. There are two reasons, and the first is the well-known one. **tanh is bounded.** Every entry of the
+# hidden layer is between -1 and 1, so $|\mathrm{score}| \le \sum_a |v_a|$, however long $q$ and $k$ are. A dot product has no
+# such bound. Make $q$ and $k$ longer and see:
 
 # %%
 score = AdditiveScore(1, 64, rng=rng)

@@ -259,7 +259,8 @@ def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["decode"], ["attend"], ["trace"], ["check"], ["figures"]]
+@pytest.mark.parametrize(
+    "command", [[], ["train"], ["decode"], ["attend"], ["trace"], ["check"], ["figures"]]
 )
 def test_help_has_examples(capsys, command):
     with pytest.raises(SystemExit) as caught:

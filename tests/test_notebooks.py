@@ -105,6 +105,21 @@ def test_no_section_that_the_text_names_is_missing(source):
     assert set(links) <= headings
 
 
+def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
+    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \|", page, re.MULTILINE)
+    assert [name for _, _, name in rows] == [s.with_suffix(".ipynb").name for s in build.SOURCES]
+    for (number, title, _), source in zip(rows, build.SOURCES):
+        assert f"# Lesson {number} · {title}" in notebook(source).cells[0].source
+    headings = {m for s in build.SOURCES for m in re.findall(r"^## (\d+\.\d+)", markdown(s), re.M)}
+    table = page.split("## Where is my question answered?")[1].split("## Running")[0]
+    questions = re.findall(r"^\| (.*\?) \| (.*) \|$", table, re.MULTILINE)
+    assert len(questions) == table.count("\n|") - 2 >= 12
+    for question, cells in questions:
+        assert re.fullmatch(r"(Lesson \d+\.\d+(, )?)+", cells), question
+        assert set(re.findall(r"\d+\.\d+", cells)) <= headings, question
+
+
 def run_as_script(source):
     threads = {f"{lib}_NUM_THREADS": "1" for lib in ("OPENBLAS", "OMP", "MKL", "VECLIB")}
     return subprocess.run(

@@ -1,11 +1,12 @@
 """The claims of the paper, measured: each a function that returns numbers, and their figure.
 
-    from aiayn_np.experiments import EXPERIMENTS
-    result = EXPERIMENTS["variance"].run()
-    print(result.finding)
-    result.figure()
+    >>> from aiayn_np.experiments import EXPERIMENTS
+    >>> result = EXPERIMENTS["causality"].run()
+    >>> print(result.verdict)
+    agrees
+    >>> picture = result.figure()
 
-`aiayn-np figures` runs them all.
+`result.finding` says in a sentence what was measured. `aiayn-np figures` runs them all.
 """
 
 from .additive import ADDITIVE
