@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   aiayn-np train sort --out runs/mine --steps 5000 --resume
   aiayn-np decode runs/copy "3 1 4 1 5"  what the model makes of a sequence
   aiayn-np attend runs/copy "3 1 4 1 5"  draw what attends to what
+  aiayn-np explore runs/copy             a page to look at its attention with, in a browser
   aiayn-np trace runs/copy "3 1 4"       what every component does, forwards and backwards
   aiayn-np check                         prove every gradient of a whole model
   aiayn-np figures variance              measure a claim of the paper; without a name, all
@@ -98,6 +99,11 @@ def parser():
     p.add_argument("--of", metavar="PATH", help="only this component, such as decoder.layers.0")
     p.add_argument("--depth", type=int, default=2, help="layers inside layers (default: 2)")
 
+    p = add("explore", explore_command, "write a page to look at a run's attention with")
+    p.add_argument("run", type=Path, help="folder that `train` wrote")
+    p.add_argument("sequence", nargs="*", help='such as "3 1 4"; none: some of the test set')
+    p.add_argument("--out", type=Path, help="file of the page (default: RUN/explore.html)")
+
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
 
@@ -154,6 +160,21 @@ def trace_command(args):
         print((table[args.of] if args.of else table).table(args.depth))
     except KeyError as error:
         raise UsageError(error.args[0]) from None
+    return 0
+
+
+def explore_command(args):
+    from .explorer import write_explorer
+    from .run import Run
+
+    run = Run.load(args.run)
+    sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
+    path = args.out or args.run / "explore.html"
+    if path.is_dir():
+        raise UsageError(f"--out must be a file, got the folder {path}")
+    make_writable(path.parent)
+    title = f"Attention of a Transformer, task {run.task.name}"
+    print(write_explorer(path, run.explorer_examples(sources), title=title))
     return 0
 
 

@@ -18,6 +18,7 @@ from .checkpoint import (
 )
 from .checks import check_seed
 from .decoding import exact_match, greedy_decode
+from .explorer import Attention
 from .maps import attention_maps, attention_masks
 from .optimizer import Adam
 from .plotting import plot_attention_grid, plot_loss
@@ -136,19 +137,44 @@ class Run:
         masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
         return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
 
-    def draw_attention(self, src, folder, prefix=""):
-        """Save a picture of every layer and head for each kind of attention; return the paths."""
+    def attention_by_kind(self, src):
+        """For each of KINDS that keeps its maps: (kind, title, queries, keys, maps, masks)."""
         src_tokens, tgt_tokens, maps, masks = self.attention(src)
-        paths = []
         for kind, (stack, attention, title) in KINDS.items():
             chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
             queries = src_tokens if stack == "encoder" else tgt_tokens
             keys = src_tokens if kind != "decoder_self" else tgt_tokens
+            if chosen:
+                yield kind, title, queries, keys, chosen, masks
+
+    def draw_attention(self, src, folder, prefix=""):
+        """Save a picture of every layer and head for each kind of attention; return the paths."""
+        paths = []
+        for kind, title, queries, keys, maps, masks in self.attention_by_kind(src):
             title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-            fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+            fig = plot_attention_grid(maps, queries, keys, masks=masks, title=title)
             paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
             fig.savefig(paths[-1], dpi=120)
         return paths
+
+    def explorer_examples(self, sources):
+        """(name, attentions) of each source (1, T), for `explorer`: what the model makes of it."""
+        examples = []
+        for src in sources:
+            attentions = [
+                Attention(title, queries, keys, maps.values(), [masks[n] for n in maps], kind)
+                for kind, title, queries, keys, maps, masks in self.attention_by_kind(src)
+            ]
+            name = f"{self.task.text(src[0])} → {self.task.text(self.decode(src)[0])}"
+            examples.append((name, attentions))
+        return examples
+
+    def test_sources(self, n=5):
+        """n sources (1, T) of the test set: its longest, and the first others."""
+        src = self.task.test(2000)[0]
+        longest = self.task.longest(src)
+        others = src[(src != longest).any(axis=1)][: n - 1]
+        return [row[row != self.task.pad][None] for row in [*longest, *others]]
 
     def draw_loss(self):
         """Save the training curve; return its path."""

@@ -36,7 +36,8 @@ from aiayn_np import (
     plot_attention,
 )
 from aiayn_np.experiments.learning import learn, small_model
-from aiayn_np.experiments.saturation import SATURATION, SCALE_TRAINING
+from aiayn_np.experiments.saturation import SATURATION
+from aiayn_np.experiments.scale_training import SCALE_TRAINING
 from aiayn_np.experiments.variance import VARIANCE
 from aiayn_np.plotting import draw_spread, new_figure
 from aiayn_np.variants.scoring import AdditiveScore, DotScore, ScoredAttention, dot_attention
@@ -229,7 +230,7 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens,
 # > **Predict.** $d_k = 512$, 32 random keys, no scale. In what share of queries does *one* key get more than 0.99 of the weight?
 
 # %%
-saturation = SATURATION.run()
+saturation = SATURATION.run(queries=2048)
 print("keys of each query:", saturation.n_keys)
 print("d_k    with   without     share of queries with one weight > 0.99")
 for d_k, share_with, share_without in zip(saturation.d_k, *saturation.one_hot):
@@ -254,9 +255,9 @@ for name, weights in maps.items():
           f"   of grad_s {np.linalg.norm(J.T @ grad_w):.1e}")
 
 # %% [markdown]
-# The paper says that the softmax is pushed "into regions where it has extremely small gradients". For this query that is
+# The paper says that large scores push the softmax to where its gradients are extremely small. For this query that is
 # so. For all of them? The same experiment measured, for each of its 2048 queries, the length of the gradient that
-# reaches the query, $\partial L / \partial q$. A median is the query in the middle; a mean is the sum over all.
+# reaches the query, $\partial L / \partial q$. The median is the query in the middle; the mean counts them all.
 #
 # > **Predict.** $d_k = 512$, with the scale and without. Which *median* is larger? And which *mean*?
 
@@ -270,8 +271,9 @@ for name, size in {"median": median, "mean": mean}.items():
 
 # %% [markdown]
 # The median at 512 has shrunk to about a tenth, and at 4096 nothing is left of it. (At 64 it is still *larger* without the
-# scale.) But the mean has grown everywhere, to several times what it is with the scale! The picture shows the length of
-# $J$ and of the gradient against $d_k$; a band holds the middle half of the queries, the dotted line is the mean.
+# scale.) But the mean is *larger* at all three widths, several times what it is with the scale! The picture shows the
+# length of $J$ and of the gradient against $d_k$; a band holds the middle half of the queries, the dotted line is the
+# mean.
 
 # %%
 saturation.figure()
@@ -346,10 +348,10 @@ print("the formula is backward:", np.abs(grad_s @ K / math.sqrt(512) - grad_Q).m
 # %% [markdown]
 # ## 3.6 But are the entries of q and k like that?
 #
-# In a Transformer they are not drawn. They are $q = x W^Q$ and $k = x W^K$. Before training, $x$ comes out of a layer norm
-# (entries of variance 1), and here $W^Q$ and $W^K$ start with Xavier's numbers, of variance
-# $2 / (d_{model} + h\, d_k)$: they have $d_{model}$ rows and $h\, d_k$ columns. An entry of $q$ is a sum of $d_{model}$
-# products, so by the derivation above
+# In a Transformer they are not drawn. They are $q = x W^Q$ and $k = x W^K$. In every layer but the first, $x$ comes out of
+# a layer norm (before training: entries of variance 1), and here $W^Q$ and $W^K$ start with Xavier's numbers, of
+# variance $2 / (d_{model} + h\, d_k)$: they have $d_{model}$ rows and $h\, d_k$ columns. An entry of $q$ is a sum of
+# $d_{model}$ products, so by the derivation above
 # $$\mathrm{Var}(q_i) = d_{model} \cdot 1 \cdot \frac{2}{d_{model} + h\, d_k}$$
 #
 # > **Predict.** The base model has $d_{model} = 512$, $h = 8$, $d_k = 64$. What is $\mathrm{Var}(q_i)$? And if each head had $d_k = 512$?
@@ -419,9 +421,11 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Now read the variances. They are not 4 and 256, for the reason of Lesson 3.6 ($h\, d_k$ is not $d_{model}$): without the
-# scale both widths *start* about alike. So the start alone cannot be why the wide one is so far behind. Look at the
-# softmax of the encoder while it trains.
+# Now read the variances. They are not 4 and 256, and with the scale not 1, for the reason of Lesson 3.6: $h\, d_k$ is not
+# $d_{model}$ (and the $x$ of the first layer, embedding plus position, is no layer norm's). The wide model with the scale
+# even starts very flat, and learns best: an undecided softmax has a gradient. And without the scale both widths *start*
+# about alike, so the start alone cannot be why the wide one is so far behind. Look at the softmax of the encoder before
+# and after.
 #
 # > **Predict.** How does the share of queries with one weight above 0.99 change in 120 steps without the scale?
 
@@ -447,11 +451,13 @@ for d_k in (4, 256):
         print(f"d_k = {d_k:<4} {name:8} {first:.2f} before, {sure_after[name, d_k]:.2f} after")
 
 # %% [markdown]
-# The narrow one hardly changes; the wide one drives itself into saturation. Adam moves every entry of $W^Q$ and $W^K$ by about the same amount, however
-# wide they are (Lesson 10); so all $d_k$ products of a score change at once, and the changes add up. The scale divides
-# that, too. Be careful with the reason all the same: that the model is behind is measured, and that most of its queries are
-# saturated. That small gradients are *why* is what the paper suspects, in so many words. Lesson 3.4 makes it likely. It
-# is no proof.
+# The narrow one gets no surer. The wide one, which starts *less* saturated, drives itself there. A likely reason: Adam
+# moves every entry of $W^Q$ and $W^K$ by about the same amount (Lesson 10), so all $d_k$ products of a score change at
+# once, and the changes add up. The scale divides that, too.
+#
+# Be careful all the same. It is measured that the wide model without the scale is behind, and that most of its queries
+# are saturated. That small gradients are *why* is what the paper itself only suspects. Lesson 3.4 makes it likely; it is
+# no proof.
 
 # %% [markdown]
 # ## 3.8 Why does additive attention not need it?
@@ -506,7 +512,7 @@ print("d_k                        ", widths)
 print("variance with Var(v_a) = 1 ", np.array(grown))
 
 # %% [markdown]
-# So additive attention has its scale inside: in a tanh that holds each term below 1, and in parameters that can be drawn
+# So additive attention has its scale inside: in a tanh that holds each hidden entry below 1, and in parameters that can be drawn
 # small. A dot product has neither tanh nor parameters. Its scale must stand in the formula, and there it is.
 
 # %% [markdown]
@@ -521,8 +527,8 @@ assert abs((Q @ K.mT / math.sqrt(256)).var() - 1) < 0.1                # after t
 assert variance.error < 0.03                                           # at every width
 assert saturation.one_hot[1, at] > 0.5                                 # 512: mostly one-hot
 assert saturation.one_hot[0].max() < 0.01                              # with the scale: never
-assert median[1, at] < 0.3 * median[0, at]                                  # the median query starves,
-assert mean[1, at] > 2 * mean[0, at]                                       # the mean does not
+assert median[1, at] < 0.3 * median[0, at]                             # the median query starves,
+assert mean[1, at] > 2 * mean[0, at]                                   # the mean does not
 assert shares["without"][0] < 0.05 < 0.2 < shares["with"][0]
 assert table[1, 1024][1] < 1.5 / 32                                    # / d_k: too flat
 assert after < 1e-12 < before                                          # W^Q can do it, too
@@ -571,7 +577,7 @@ print("all true")
 #
 # $q \cdot q = \sum_i q_i^2$ has mean $d_k = 64$; after the scale 8, while the scores with other tokens are about $\pm 1$. So
 # each token looks at itself. The first line fails: $q_i$ and $k_i$ are not independent, and $E[q_i q_i] = 1$, not 0. Where
-# $q$ and $k$ agree on purpose, as after training, dot products grow as $d_k$, not as its root. The scale is right for
+# $q$ and $k$ agree on purpose, as training may make them, dot products grow as $d_k$, not as its root. The scale is right for
 # chance, which is where training starts.
 #
 # </details>

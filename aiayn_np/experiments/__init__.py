@@ -24,7 +24,8 @@ from .parameter_counts import PARAMETER_COUNTS
 from .permutation import PERMUTATION
 from .position_training import LEARNED_POSITIONS
 from .positions import ROTATION
-from .saturation import SATURATION, SCALE_TRAINING
+from .saturation import SATURATION
+from .scale_training import SCALE_TRAINING
 from .smoothing import LABEL_SMOOTHING
 from .variance import VARIANCE
 from .warm_up import WARM_UP

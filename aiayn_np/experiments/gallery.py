@@ -12,7 +12,7 @@ HEAD = """# The paper's claims, measured
 
 Each claim of *Attention Is All You Need* that can be tested on a laptop, with what was measured.
 This page, its figures and the numbers behind them (the `.json` beside each figure) are written by
-`aiayn-np figures`; one of them by the command under it. {made}
+`aiayn-np figures`, with one thread; one of them by the command under it. {made}
 
 {contents}
 """

@@ -168,7 +168,7 @@ def key_width(d_k=(1, 2, 4, 8), *, h=4, d_model=32, tasks=("copy", "reverse", "s
 
 
 HEAD_COUNT = Experiment(
-    "head_count", claim=11, section="3.2.2, 6.2, Table 3 A",
+    "head_count", claim=11, section="3.2.2, 6.2, Table 3 (A)",
     says="At constant h·d_k one head is worse than the best number of heads, and too many heads are"
     " worse too.",
     alt="Left, held-out loss against the number of heads from 1 to 32, a line with a band for each"
@@ -179,7 +179,7 @@ HEAD_COUNT = Experiment(
 )
 
 KEY_WIDTH = Experiment(
-    "key_width", claim=11, section="6.2, Table 3 B",
+    "key_width", claim=11, section="6.2, Table 3 (B)",
     says="A smaller d_k alone hurts the model: compatibility is not easy to determine.",
     alt="Left, held-out loss against d_k from 1 to 8, a line with a band for each of three tasks:"
     " copy falls most, reverse less, sort hardly. Right, the paper's perplexity on translation"

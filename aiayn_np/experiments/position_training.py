@@ -139,7 +139,7 @@ def position_training(
 
 
 LEARNED_POSITIONS = Experiment(
-    "learned_positions", claim=7, section="3.5, Table 3 E",
+    "learned_positions", claim=7, section="3.5, Table 3 (E)",
     says="Learned positions give nearly the same result as sinusoidal ones (perplexity 4.92 and"
     " 4.92). Sinusoids were chosen because they might reach lengths beyond training, which the"
     " paper does not test.",

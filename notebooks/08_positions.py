@@ -1,0 +1,506 @@
+# %% [markdown]
+# # Lesson 8 · Positions: from a set to a sequence
+#
+# | | |
+# |---|---|
+# | **You will do** | show that an encoder cannot tell "dog bites man" from "man bites dog"; test five ways to number the tokens against five wishes; compute the sinusoids by hand, and turn one position into another with a rotation |
+# | **You will learn** | why positions are added, and what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned, for sinusoidal and for relative positions |
+# | **You need** | Lesson 1; sine, cosine and their addition theorem |
+# | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
+# | **Time** | 45 minutes |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np import (
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    MultiHeadAttention,
+    SinusoidalPositionalEncoding,
+    not_padding,
+    plot_positional_encoding,
+)
+from aiayn_np.experiments.embedding_scale import EMBEDDING_SCALE
+from aiayn_np.experiments.permutation import PERMUTATION
+from aiayn_np.experiments.position_training import LEARNED_POSITIONS
+from aiayn_np.experiments.positions import ROTATION
+from aiayn_np.plotting import plot_signed
+from aiayn_np.variants.relative_position import RelativePositionBias, relative_attention
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# ## 8.1 Attention sees a set
+#
+# Two sentences of the same three words, and an encoder that is given the words and nothing else.
+
+# %%
+rng = np.random.default_rng(0)
+words = ["<pad>", "dog", "bites", "man"]
+ids = np.array([[1, 2, 3],                                             # (B, T)  dog bites man
+                [3, 2, 1]])                                            #         man bites dog
+embedding = Embedding(len(words), 16, rng=rng)                         # d_model = 16
+encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N = 2, h = 2
+y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
+print(y_plain.shape)
+
+# %% [markdown]
+# > **Predict.** Both outputs at `dog`: in the first sentence it bites, in the second it is bitten. By how much do the two vectors differ?
+
+# %%
+print("dog  ", np.abs(y_plain[0, 0] - y_plain[1, 2]).max())
+print("bites", np.abs(y_plain[0, 1] - y_plain[1, 1]).max())
+
+# %% [markdown]
+# Not at all, but for rounding. Let $P$ be a permutation of the rows of $x$. The scores become
+# $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, rows and columns moved. Softmax works in each row, so the weights move in the same way, and
+# $(P\,W P^\top)(P V) = P\,(W V)$, since $P^\top P = I$. The layer norm and the feed-forward network never look at other tokens. So
+# every layer $f$ has
+#
+# $$f(Px) = P f(x),$$
+#
+# and so has a stack of them. This is called **permutation-equivariant**: other order in, the same order out, and
+# nothing else. The experiment `permutation` draws 50 random orders of 16 tokens and measures how far four stacks are from that,
+# as $\lVert f(Px) - P f(x) \rVert \,/\, \lVert f(x) \rVert$.
+
+# %%
+permutation = PERMUTATION.run(N=2, permutations=50)
+names = {"encoder": "encoder, no positions", "decoder": "decoder, no mask, no positions",
+         "causal": "decoder, causal mask, no positions", "positions": "encoder with positions"}
+for name, difference in permutation.random.items():
+    print(f"{names[name]:35} least {difference.min():.0e}   most {difference.max():.0e}")
+
+# %% [markdown]
+# The third line is a surprise: the decoder's causal mask breaks the symmetry by itself. A token that may look at three
+# others is not in the place of one that may look at ten. But an encoder has no mask, and needs positions. (The paper: no
+# recurrence, no convolution, so the order must be put in.)
+#
+# ## 8.2 What must a code of positions satisfy?
+#
+# Add to each token a vector that says where it stands. Which vector? Five wishes:
+#
+# 1. **unique**: no two positions have the same code;
+# 2. **bounded**: the numbers do not grow with the sequence and drown the word;
+# 3. **the same at every length**: position 3 is position 3, in a sentence of 16 words or of 512;
+# 4. **one distance for one step**: from 7 to 8 is as far as from 8 to 9, so that "the next one" means one thing;
+# 5. **order**: what is near in the sentence is near in the code.
+#
+# Five candidates, each a function of the length $T$ that gives a table, one row for each position.
+
+# %%
+sinusoids = SinusoidalPositionalEncoding(512, max_len=512)
+codes = {
+    "integer":   lambda T: np.arange(T)[:, None] * 1.0,                # (T, 1)    pos
+    "pos / T":   lambda T: np.arange(T)[:, None] / T,                  # (T, 1)
+    "one-hot":   lambda T: np.eye(512)[:T],                            # (T, 512)
+    "binary":    lambda T: (np.arange(T)[:, None] >> np.arange(9)) % 2 * 1.0,  # (T, 9)  digits
+    "sinusoids": sinusoids.table,                                      # (T, 512)
+}
+print(codes["binary"](5)[:, :4])
+
+# %% [markdown]
+# Binary is written with the lowest digit first, so row 3 is 1 1 0 0. Now the measurements; `far` is the distance between codes
+# that are $k$ positions apart.
+
+# %%
+def far(table, k):
+    return np.linalg.norm(table[k:] - table[:-k], axis=1)              # (T - k,)
+
+rows = {}
+for name, code in codes.items():
+    table = code(512)                                                  # (512, width)
+    unique = len(np.unique(table.round(9), axis=0))
+    moved = np.abs(code(16) - table[:16]).max()
+    rows[name] = unique, np.abs(table).max(), moved, far(table, 1).min(), far(table, 1).max()
+
+# %% [markdown]
+# > **Predict.** Three of the candidates break one wish each, one breaks two, one breaks none. Which, and which wishes?
+
+# %%
+print("           unique  largest  moves with T   distance of neighbours")
+for name, (unique, largest, moved, least, most) in rows.items():
+    print(f"{name:10} {unique:6} {largest:8.1f} {moved:13.3f} {least:12.3f} to {most:.3f}")
+
+# %%
+print("mean distance   ", *(f"k = {k:<5}" for k in (1, 4, 16, 64, 256)))
+distances = {name: [far(code(512), k).mean() for k in (1, 4, 16, 64, 256)] for name, code in codes.items()}
+for name, mean in distances.items():
+    print(f"{name:16}", *(f"{d:<9.2f}" for d in mean))
+
+# %% [markdown]
+# - **The integer** grows without bound (2). What that does to a word is in the next cell.
+# - **pos / T** has another code for position 3 in every length (3). Its step is $1/T$, so "the next one" depends on the length too.
+# - **One-hot** has no order (5): every two positions are equally far apart, 1 or 256. (And it needs a column for every position.)
+# - **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. These two
+#   neighbours are as far apart as codes can be, and on average distance even *falls* with $k$: that breaks the order (5) as well.
+# - **The sinusoids** break none of them, and we see below why.
+#
+# For wish 2, add the integer to one entry of two different words:
+
+# %%
+def cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+one, other = rng.standard_normal((2, 512))                             # (512,) each: two words
+for pos in (0, 10, 500):
+    number = np.zeros(512)
+    number[0] = pos
+    wave = sinusoids.table(512)[pos]
+    print(f"position {pos:3}   cosine of the two words: with the integer {cosine(one + number, other + number):6.3f}"
+          f"   with sinusoids {cosine(one + wave, other + wave):.3f}")
+
+# %% [markdown]
+# At position 500 the two words have all but become one. With sinusoids they share something too, the code of their position, but at
+# 500 hardly more than at 0.
+#
+# ## 8.3 Sinusoids by hand
+#
+# $$PE_{(pos, 2i)} = \sin\frac{pos}{10000^{2i/d_\mathrm{model}}}, \qquad PE_{(pos, 2i+1)} = \cos\frac{pos}{10000^{2i/d_\mathrm{model}}} \qquad \text{(Section 3.5)}$$
+#
+# Each pair of columns is a sine and a cosine of one angle. With $d_\mathrm{model} = 4$ there are two pairs, $i = 0$ and $i = 1$, and
+# $10000^{2/4} = 100$. So the angles are $pos$ and $pos / 100$.
+#
+# > **Predict.** Which four numbers are row 0? And which row is $(\sin 2, \cos 2, \sin 0.02, \cos 0.02)$?
+
+# %%
+pos = np.arange(4)                                                     # (T,)
+by_hand = np.stack([np.sin(pos), np.cos(pos), np.sin(pos / 100), np.cos(pos / 100)], axis=1)
+print(by_hand)                                                         # (T, d_model)
+from_class = SinusoidalPositionalEncoding(4, max_len=100).table(4)
+print("the same as the class:", np.abs(by_hand - from_class).max() < 1e-12)
+
+# %% [markdown]
+# Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0. The other one is row 2.
+#
+# A pair is the hand of a clock: sine and cosine are where its tip is, and it turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every
+# position. The first hand is the fastest. One turn takes $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**:
+
+# %%
+two_i = np.arange(0, 512, 2)                                           # (d_model / 2,)
+wavelength = 2 * np.pi * 10000 ** (two_i / 512)
+print("pairs", len(wavelength), "  first ones", wavelength[:3], "  last", wavelength[-1].round())
+print("each is longer than the one before by a factor", wavelength[1] / wavelength[0])
+
+# %% [markdown]
+# The paper says "from $2\pi$ to $10000 \cdot 2\pi$", which is $62\,832$; the last pair is $2i = 510$, one step before it.
+# The picture shows the table for 64 positions and $d_\mathrm{model} = 32$. Read it from left to right: fast waves, then slower and slower ones.
+
+# %%
+plot_positional_encoding(SinusoidalPositionalEncoding(32, max_len=64).table(64))
+
+# %% [markdown]
+# That is how a **binary counter** works, too: its lowest digit flips with every number, the next one half as often, and so on.
+# All of its digits together name the number. The sinusoids are a counter without jumps: where a digit
+# flips at once, a hand moves on smoothly. So neighbours stay neighbours. Why then not only the first, fast hand?
+
+# %%
+clock = SinusoidalPositionalEncoding(2, max_len=1000).table(1000)      # (1000, 2)  one hand
+for k in (1, 22, 44, 710):
+    print(f"positions 0 and {k:3}: {k / (2 * np.pi):8.4f} turns, distance {np.linalg.norm(clock[k] - clock[0]):.5f}")
+
+# %% [markdown]
+# After 44 positions it has turned almost exactly 7 times, after 710 as good as exactly 113 times. No two positions are equal, yet
+# many are too alike to be told apart. The slow hands tell them apart, as the hour hand does for the minute hand.
+#
+# ## 8.4 A step of k is a rotation
+#
+# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, wherever it stands.
+# In formulas, the addition theorem:
+#
+# $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$
+# $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
+#
+# Both right sides are linear in the old pair. The four coefficients are a 2 × 2 matrix, and it holds $k$ but not $pos$.
+
+# %%
+def turn(omega, k):
+    c, s = np.cos(omega * k), np.sin(omega * k)
+    return np.array([[c, s], [-s, c]])                                 # (2, 2)
+
+hand = SinusoidalPositionalEncoding(4, max_len=1000).table(1000)[:, 2:]    # (1000, 2)  i = 1
+M_3 = turn(1 / 100, 3)
+print(M_3)
+
+# %% [markdown]
+# > **Predict.** $M_3$ takes position 5 to position 8. Where does it take 100? And which one matrix is $M_3$ applied twice?
+
+# %%
+print("  5 →   8:", np.abs(M_3 @ hand[5] - hand[8]).max() < 1e-12)
+print("100 → 103:", np.abs(M_3 @ hand[100] - hand[103]).max() < 1e-12)
+print("every one:", np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12)
+print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
+
+# %% [markdown]
+# One matrix for each step, and steps add up. With all pairs, $M_k$ has such a block for each, and $PE_{pos+k} = M_k\, PE_{pos}$.
+# This is the paper's reason for the sinusoids: "look $k$ back" is a linear map, the kind that $W^Q$ and $W^K$ can learn.
+#
+# A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since
+# $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
+#
+# $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$
+#
+# The experiment `rotation` checks this for $d_\mathrm{model} = 512$. Its twin is a table of random positions: for them no such matrix exists,
+# even if it is fitted. On the right, the dot product against the distance: wish 5.
+
+# %%
+rotation = ROTATION.run()
+rotation.figure()
+
+# %% [markdown]
+# Three positions, one curve, the highest point at distance 0. The decline has ripples, which is wish 5 with a grain of
+# salt: of two distances the larger one has not *always* the less similar code.
+#
+# ## 8.5 Added, and why √d_model
+#
+# Why is the code added to the word and not put beside it? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$; a projection of
+# the sum is $(x + PE)\, W = x W + PE\, W$. So the sum is the same thing with $W_x = W_p$, and it keeps the width. Do word and
+# place then get mixed up? In 512 dimensions there is room. Count how many directions the codes use:
+
+# %%
+table = sinusoids.table(100)                                           # (100, 512)
+share = np.linalg.svd(table, compute_uv=False) ** 2
+share = np.cumsum(share) / share.sum()                                 # (100,)
+directions = np.searchsorted(share, 0.99) + 1
+print(f"{directions} directions of 512 hold 99 % of the codes of 100 positions")
+
+# %% [markdown]
+# The rest is free for words, and a learned $W$ can pick out the one or the other. But the two must be of similar
+# size. Here is a conflict. The library draws the entries of $E$ with variance $1/d_\mathrm{model}$, because $E$ is used twice more: as
+# $E^\top$ it makes the logits (Section 3.4), and a logit is a dot product of width $d_\mathrm{model}$ (Lesson 3):
+
+# %%
+E = Embedding(1000, 512, rng=rng).E.value                              # (vocab_size, d_model)
+x = rng.standard_normal((100, 512))                                    # as after a layer norm
+print(f"logits: standard deviation {(x @ E.T).std():.2f},"
+      f" with entries of variance 1 it would be {(x @ (E * 512**0.5).T).std():.1f}")
+
+# %% [markdown]
+# So as an output matrix $E$ has to be small. And as an embedding?
+#
+# > **Predict.** $d_\mathrm{model} = 512$. A row of $PE$ holds sines and cosines: what is its length? A row of $E$ has about length 1. How many times longer is the position than the word?
+
+# %%
+position_length = np.linalg.norm(table, axis=1)                        # (100,)
+word_length = np.linalg.norm(E, axis=1).mean()
+print("position:", position_length.min(), "to", position_length.max())
+print(f"word: {word_length:.2f}   position / word: {position_length[0] / word_length:.0f}")
+
+# %% [markdown]
+# 16 times: $\sin^2 + \cos^2 = 1$ for each of 256 pairs, so every row has length $\sqrt{256}$. The word would be a whisper under its own position.
+# Multiplied by $\sqrt{d_\mathrm{model}}$, about 22.6, it is the longer one of the two:
+
+# %%
+word = Embedding(1000, 512, rng=rng)(np.arange(1000))                  # (1000, 512)  as the layer returns it
+scaled_length = np.linalg.norm(word, axis=1).mean()
+print(f"√512 = {512**0.5:.1f}   word: {scaled_length:.1f}   word / position: {scaled_length / position_length[0]:.2f}")
+
+# %% [markdown]
+# The ratio is $\sqrt2$, since a sine or cosine has mean square ½; and it is that at every width. The paper gives no reason for the factor; with
+# this way to draw $E$, this is one. The experiment `embedding_scale` adds positions to many words, with the factor and without, and asks what
+# is alike in the sums: one word at two positions, or two words at one position? (The numbers are mean cosines.)
+#
+# > **Predict.** $d_\mathrm{model} = 512$, no factor: which of the two pairs is more alike?
+
+# %%
+scale = EMBEDDING_SCALE.run()
+print("d_model            word / position   one word, two positions   two words, one position")
+for row, factor in enumerate(("with   ", "without")):
+    size = (scale.scaled, scale.unscaled)[row] / scale.position
+    for i in (0, 3, 6):
+        print(f"{scale.d_model[i]:5}  {factor} {size[i]:15.2f} {scale.same_token[row, i]:22.2f}"
+              f" {scale.same_position[row, i]:25.3f}")
+
+# %% [markdown]
+# Without the factor, two *different words* at one position: at width 512 they are all but equal, and it gets worse with the
+# width. With it, a word is first of all a word, and that at every width.
+
+# %% [markdown]
+# ## 8.6 Learned positions
+#
+# The paper also tried the plainest way: a table of parameters with a row for each position, learned like the embedding.
+
+# %%
+learned = LearnedPositionalEncoding(16, max_len=8, rng=rng)            # E (max_len, d_model)
+x = rng.standard_normal((4, 5, 16))                                    # (B, T, d_model)
+y, cache = learned.forward(x)
+learned.backward(np.ones_like(y), cache)
+print("y = x + E[pos]:", np.abs(y - (x + learned.E.value[:5])).max() < 1e-12)
+
+# %% [markdown]
+# > **Predict.** The table has 8 rows and the sequences have 5 tokens. Which rows get a gradient?
+
+# %%
+print("largest gradient of each row:", np.abs(learned.E.grad).max(axis=1))
+
+# %% [markdown]
+# The first five. (Each gets 4: a 1 from each sequence.) Rows 5 to 7 never learn, if no sequence is longer: they stay the noise that they
+# were drawn as. And where the table ends, there is nothing at all. Both encodings in this library say so; for the sinusoids `max_len` is just a limit that you set, for
+# the learned ones it is the number of rows.
+
+# %%
+try:
+    learned(np.zeros((1, 9, 16)))
+except ValueError as error:
+    print("ValueError:", error)
+
+# %% [markdown]
+# Learned or sinusoidal? Table 3 (E) of the paper: no difference. (Both end at perplexity $4.92$.) The authors chose the sinusoids since these *may* work
+# for sequences that are longer than those in training; they did not test it. The experiment `learned_positions` did: small models learn to copy up to 8 symbols,
+# and then have to copy more.
+#
+# > **Predict.** With 10 symbols, two beyond training: which share is copied exactly with learned positions, and with sinusoids?
+
+# %%
+if Path("../figures/learned_positions.json").exists():                 # what the whole experiment found
+    trained = LEARNED_POSITIONS.load("../figures")
+else:                                                                  # a small one, in seconds
+    trained = LEARNED_POSITIONS.run(seeds=1, steps=250, tests=300, longest=12)
+for name, one, two, steps in zip(trained.encodings, trained.beyond(1), trained.beyond(2), trained.reached):
+    print(f"{name:27}  9 symbols: {one:4.0%}   10 symbols: {two:4.0%}"
+          f"   95 % of the training tokens after {np.median(steps):.0f} steps")
+
+# %% [markdown]
+# Next to none, with either. A few sinusoidal models get some sequences with *one* symbol more. The picture shows the training on the left, and
+# on the right the share copied exactly against the length. There is a third line in it, and it does much better.
+
+# %%
+trained.figure()
+
+# %% [markdown]
+# So as far as this goes: within the trained lengths it does not matter, the learned ones even get there in fewer steps here. Beyond them,
+# learned rows are noise, and sinusoids, which do exist there, are still combinations that the model has never met. "Can be
+# computed" is not "is understood".
+#
+# ## 8.7 Relative positions: only the distance
+#
+# The third line gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
+#
+# $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{j - i}$$
+#
+# (Not in the paper; Shaw et al., 2018, and others after them. Distances beyond a largest one are clipped.) Here is what it adds to scores that
+# are all 0: one head, largest distance 3, numbers as they are drawn, not learned.
+
+# %%
+bias = RelativePositionBias(1, 3, rng=rng)                             # b (2 · 3 + 1, h)
+added = bias(np.zeros((1, 8, 8)))[0]                                   # (T_q, T_k)
+plot_signed(added, range(8), range(8), value="added to the score", title="One number for each distance")
+
+# %% [markdown]
+# Every diagonal has one colour (such a matrix is called Toeplitz), and from distance 3 on it is one colour for all. Seven numbers
+# make 64 cells, and would make a million. Now move a sentence: the same five tokens, once alone and once behind four
+# masked `<pad>`, so that they stand at 4 to 8.
+
+# %%
+near = np.array([[1, 2, 3, 1, 2]])                                     # (1, 5)
+later = np.array([[0, 0, 0, 0, 1, 2, 3, 1, 2]])                        # (1, 9)
+
+def map_of(layer, ids, encode):
+    x = encode(embedding(ids))                                         # (1, T, d_model)
+    _, cache = layer.forward(x, x, x, allowed=not_padding(ids))
+    return cache.attention.weights[0][:, -5:, -5:]                     # (h, 5, 5)
+
+# %% [markdown]
+# > **Predict.** Does the map of the five tokens change: with sinusoids? With the relative bias?
+
+# %%
+absolute = MultiHeadAttention(16, 2, rng=rng)
+relative = MultiHeadAttention(16, 2, attention=relative_attention, rng=rng)
+sines = SinusoidalPositionalEncoding(16, max_len=64)
+changes = {}
+for name, layer, encode in (("sinusoids", absolute, sines), ("relative ", relative, lambda x: x)):
+    changes[name] = np.abs(map_of(layer, later, encode) - map_of(layer, near, encode)).max()
+    print(f"{name}  largest change of a weight {changes[name]:.1e}")
+
+# %% [markdown]
+# With the bias it does not change: the distances have not. It is invariant to shifts *by construction*, whatever is learned. Sinusoids only make this possible: the
+# scores of a sum $x + PE$ also have terms in which a word meets a position, and $W^Q$, $W^K$ can be anything.
+#
+# ## 8.8 One token at a time
+#
+# When a model writes, its tokens may come one by one. A single token is row 0 of what it is in, so it has to be told its place: `start`.
+
+# %%
+x = embedding(near)                                                    # (1, 5, d_model)
+whole = sines(x)                                                       # (1, 5, d_model)
+pieces = [sines(x[:, t : t + 1], start=t) for t in range(5)]           # (1, 1, d_model) each
+forgot = [sines(x[:, t : t + 1]) for t in range(5)]
+print("with start   :", np.abs(np.concatenate(pieces, axis=1) - whole).max())
+print("without start:", np.abs(np.concatenate(forgot, axis=1) - whole).max().round(2))
+
+# %% [markdown]
+# Without it every token would be the first. And note what wish 3 is good for: the code of a token does not depend on how many
+# will follow. With $pos / T$ every new token would change the code of all the others.
+#
+# ## 8.9 Check what this lesson claimed
+
+# %%
+assert np.abs(y_plain[0, 0] - y_plain[1, 2]).max() < 1e-12             # dog = dog: a set
+assert permutation.verdict == rotation.verdict == scale.verdict == "agrees"
+unique, largest, moved, least, most = rows["sinusoids"]                # wishes 1 to 4
+assert unique == 512
+assert largest <= 1
+assert moved < 1e-12
+assert most - least < 1e-9
+assert np.all(np.diff(distances["sinusoids"]) > 0)                     # wish 5, on average
+assert np.abs(by_hand - from_class).max() < 1e-12
+assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation
+assert np.allclose(position_length, 16)
+assert abs(scaled_length / position_length[0] - 2**0.5) < 0.05
+assert not learned.E.grad[5:].any()                                    # rows that no token used
+assert trained.beyond(2)[:2].max() < 0.1 < 0.3 < trained.beyond(2)[2]
+assert changes["relative "] < 1e-12 < 0.01 < changes["sinusoids"]
+assert np.abs(np.concatenate(pieces, axis=1) - whole).max() < 1e-12
+print("all true")
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention, layer norm and feed-forward are permutation-equivariant: without positions an encoder reads a bag of words.
+# - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Integers, fractions, one-hot and binary
+#   digits each break a wish; sinusoids do not.
+# - A step of $k$ rotates every pair of the sinusoids: $PE_{pos+k} = M_k\, PE_{pos}$, and $PE_p \cdot PE_{p+k}$ depends on $k$ alone.
+# - Added, not set beside: the width stays, and there is room. $\sqrt{d_\mathrm{model}}$ brings an embedding, which is small because it is also the output matrix, to the size of the position.
+# - Learned or sinusoidal? Alike within the trained lengths. Beyond them both fail here; a bias on the scores for each distance lasts longer.
+#
+# ## Questions
+#
+# **1.** Positions are added once, below the first layer. How can the last layer still know where a token stands?
+#
+# <details><summary>Answer</summary>
+#
+# By the residual path (Lesson 7): each sub-layer adds to what came in, so the position goes up with the word, unless the model
+# learns to remove it. And attention that moves what a token knows moves its position with it.
+#
+# </details>
+#
+# **2.** Without positions, an encoder is followed by the mean over all tokens and a classifier. Which sentences can it not
+# tell apart?
+#
+# <details><summary>Answer</summary>
+#
+# All that have the same words the same number of times, in any order: $f(Px) = P f(x)$, and the mean over rows does not see $P$. A bag of words, though with words that know which others are in the bag.
+#
+# </details>
+#
+# **3.** You use $PE$ with $d_\mathrm{model} = 512$, and all your sequences have at most 20 tokens. What do the slowest hands tell the model?
+#
+# <details><summary>Answer</summary>
+#
+# Nearly nothing: in 20 positions a hand of wavelength 60 000 turns by about a tenth of a degree. Its sine stays near 0 and its cosine near 1, a constant. These columns are in effect free for the word.
+#
+# </details>

@@ -1,0 +1,541 @@
+# %% [markdown]
+# # Lesson 12 · Other scores, and one of your own
+#
+# | | |
+# |---|---|
+# | **You will do** | score one query and one key in four ways by hand; turn three of the four into one another; measure what the fourth costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
+# | **You will learn** | what "dot", "general", "concat" and "additive" are; which of them are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
+# | **You need** | Lessons 1, 3 and 6; for your own score Lesson 4 |
+# | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
+# | **Time** | 45 minutes |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+
+# %%
+import math
+from pathlib import Path
+
+import numpy as np
+
+from aiayn_np import (
+    Cache,
+    CopyTask,
+    Module,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+    Softmax,
+    check_gradients,
+    plot_attention,
+)
+from aiayn_np.experiments.additive import ADDITIVE, start_variances
+from aiayn_np.experiments.additive_cost import ADDITIVE_COST
+from aiayn_np.experiments.learning import losses, small_model, smooth
+from aiayn_np.multi_head import merge_heads, split_heads
+from aiayn_np.plotting import COLORS, MARKERS, new_figure
+from aiayn_np.variants.scoring import (
+    AdditiveScore,
+    ConcatScore,
+    DotScore,
+    GeneralScore,
+    ScoredAttention,
+    additive_attention,
+    concat_attention,
+    dot_attention,
+    general_attention,
+)
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# ## 12.1 Four scores by hand
+#
+# Attention needs one number for each pair of a query and a key: how well does this key answer? Everything after that,
+# the mask, the softmax, the mean of the values, does not care where the number comes from. Four common answers:
+#
+# | name | score$(q, k)$ | learned |
+# |---|---|---|
+# | dot | $q \cdot k$ | nothing |
+# | general | $q^\top W k$ | $W$ |
+# | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
+# | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
+#
+# The first two multiply $q$ with $k$, the other two are small networks that *add* what they see of both. Take
+# $q = (1, 2)$ and $k = (3, 1)$. For "general" let $W$ exchange the two entries, and for "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
+#
+# > **Predict.** What are the first two scores? And is the additive one above or below zero?
+
+# %%
+q, k = np.array([1.0, 2.0]), np.array([3.0, 1.0])                      # (d_k,) each
+exchange = np.array([[0.0, 1.0], [1.0, 0.0]])                          # (d_k, d_k)
+W, U, v = np.eye(2), -np.eye(2), np.ones(2)                            # (d_k, d_a) twice, (d_a,)
+hidden = np.tanh(W.T @ q + U.T @ k)                                    # (d_a,)  tanh(q - k)
+by_hand = {"dot": q @ k, "general": q @ exchange @ k, "additive": v @ hidden}
+print("hidden", hidden)
+for name, score in by_hand.items():
+    print(f"{name:9} {score:.4f}")
+
+# %% [markdown]
+# 5, as $1 \cdot 3 + 2 \cdot 1$. Then 7, as $1 \cdot 1 + 2 \cdot 3$: the first entry of the query meets the second of the key. The
+# third is $\tanh(-2) + \tanh(1)$, just below zero. With $U = -I$ each hidden unit *compares*: is my entry of $q$ above that
+# of $k$? And $v$ counts the votes.
+#
+# The library has a class for each. Their parameters have an axis for the heads; here $h = 1$ head, one query, one key.
+
+# %%
+rng = np.random.default_rng(0)
+Q, K = q[None, None], k[None, None]                                    # (h, T_q, d_k), (h, T_k, d_k)
+general, additive = GeneralScore(1, 2, rng=rng), AdditiveScore(1, 2, rng=rng)
+general.W.value[0] = exchange
+additive.W.value[0], additive.U.value[0], additive.v.value[0] = W, U, v
+from_class = {"dot": DotScore()(Q, K), "general": general(Q, K), "additive": additive(Q, K)}
+for name, scores in from_class.items():
+    print(f"{name:9} {scores.shape}  same to 1e-12: {abs(scores.item() - by_hand[name]) < 1e-12}")
+
+# %% [markdown]
+# ## 12.2 General: multi-head attention has it already
+#
+# With $W = I$ "general" is the dot product. With another $W$ it looks richer. Is it? Write $W = W_1^\top W_2$:
+#
+# $$q^\top W k = q^\top W_1^\top W_2\, k = (W_1 q) \cdot (W_2 k)$$
+#
+# A dot product again, of two projections. This is what multi-head attention does with every token: the $W_1$ of
+# head $i$ is its block $W_i^Q$ of `linear_Q`, the $W_2$ its block $W_i^K$ of `linear_K` (in rows, $x W_i^Q$). So hand a
+# `GeneralScore` the *raw* tokens and $W_i = W_i^Q (W_i^K)^\top$:
+
+# %%
+layer = MultiHeadAttention(16, 4, rng=rng)                             # d_model, h; so d_k = 4
+x = rng.standard_normal((1, 5, 16))                                    # (B, T, d_model)
+_, cache = layer.forward(x, x, x)
+by_heads = cache.attention.Q @ cache.attention.K.mT                    # (B, h, T, T)
+W_Q = split_heads(layer.linear_Q.W.value, 4)                           # (h, d_model, d_k)
+W_K = split_heads(layer.linear_K.W.value, 4)                           # (h, d_model, d_k)
+
+# %%
+general = GeneralScore(4, 16, rng=rng)
+general.W.value[...] = W_Q @ W_K.mT                                    # (h, d_model, d_model)
+raw = np.stack([x] * 4, axis=1)                                        # (B, h, T, d_model)
+by_general = general(raw, raw)                                         # (B, h, T, T)
+print("scores", by_general.shape, " same to 1e-12:", np.abs(by_general - by_heads).max() < 1e-12)
+
+# %% [markdown]
+# > **Predict.** Each $W_i$ is a matrix of 16 by 16. What is its rank? And in the base model ($d_{model} = 512$, $d_k = 64$): how many numbers would a free $W$ have, how many have the two blocks?
+
+# %%
+print("rank of each W_i  ", np.linalg.matrix_rank(general.W.value))
+print(f"a free W           {512 * 512:,}")
+print(f"the two blocks     {2 * 512 * 64:,}")
+
+# %% [markdown]
+# The rank is $d_k = 4$, and two blocks have a quarter of the numbers. That is the bargain of a head: a general score of low rank.
+#
+# And a $W$ *inside* each head, between its queries and its keys? It can be put into $W_i^Q$, since $(x W_i^Q)\, W = x\, (W_i^Q W)$:
+
+# %%
+inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head
+plain = MultiHeadAttention(16, 4, attention=dot_attention, rng=rng)
+for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
+    getattr(plain, name).W.value[...] = getattr(inside, name).W.value
+W = inside.attention.score.W.value                                     # (h, d_k, d_k)
+plain.linear_Q.W.value[...] = merge_heads(split_heads(plain.linear_Q.W.value, 4) @ W)
+absorbed = np.abs(plain(x, x, x) - inside(x, x, x)).max()
+print("dot with another W^Q is general, to 1e-12:", absorbed < 1e-12)
+
+# %% [markdown]
+# Under multi-head attention "general" has more parameters and not one function more. Luong et al. needed it because their
+# queries and keys were the states of two networks, without projections. One score less.
+
+# %% [markdown]
+# ## 12.3 Concat is additive
+#
+# "Concat" sets $q$ and $k$ one above the other and multiplies with a $W$ of $2 d_k$ rows. The upper rows meet only $q$, the
+# lower ones only $k$:
+#
+# $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
+#
+# > **Predict.** Set additive's $W$ and $U$ one above the other, and give the result to "concat". How large is the difference of the scores?
+
+# %%
+additive, concat = AdditiveScore(2, 8, rng=rng), ConcatScore(2, 8, rng=rng)
+concat.W.value[...] = np.concatenate([additive.W.value, additive.U.value], axis=1)    # (h, 2 d_k, d_a)
+concat.v.value[...] = additive.v.value                                 # (h, d_a)
+Q, K = rng.standard_normal((2, 2, 6, 8))                               # (h, T, d_k) each
+print("W of concat", concat.W.value.shape, " W and U of additive", additive.W.value.shape)
+print("largest difference:", np.abs(concat(Q, K) - additive(Q, K)).max())
+
+# %% [markdown]
+# None. It is one score under two names, and two are left of four: **dot** and **additive**, the two that Section 3.2.1
+# speaks of.
+#
+# What is the tanh for? Leave it out, and the score is $v^\top W^\top [q; k] = a \cdot q + b \cdot k$ with two fixed
+# vectors $a = W_q v$ and $b = W_k v$.
+#
+# > **Predict.** Two queries, the same keys, no tanh. Do the two look at different keys?
+
+# %%
+class NoTanh(Module):
+    def forward(self, x, y):
+        hidden = x[..., :, None, :] + y[..., None, :, :]               # (..., T_q, T_k, d_a)
+        return hidden, Cache(hidden=hidden)
+
+linear = ConcatScore(2, 8, rng=rng)
+concat.v.value *= 2                                                    # for clearer maps
+linear.W.value[...], linear.v.value[...] = concat.W.value, concat.v.value
+linear.pair_tanh = NoTanh()                                            # everything else stays
+
+# %%
+attend = {"with tanh": ScoredAttention(concat), "without": ScoredAttention(linear)}
+maps = {name: a.forward(3 * Q, 3 * K, K)[1].weights[0] for name, a in attend.items()}   # (T, T) each
+for name, weights in maps.items():
+    print(f"{name:10} largest difference between two rows: {np.ptp(weights, axis=0).max():.4f}")
+
+# %% [markdown]
+# They cannot. The part $a \cdot q$ is the same for every key, and the softmax over the keys does not see it (Lesson 2).
+# What is left, $b \cdot k$, does not know the query. The picture shows both maps: without tanh all rows are equal. Everybody
+# looks at the same keys, whatever they ask. (For clearer maps $q$, $k$ and $v$ are longer than usual.)
+
+# %%
+tokens = ["the", "cat", "sat", "on", "a", "mat"]
+plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
+
+# %% [markdown]
+# A sum lets $q$ and $k$ meet only in what bends it. The dot product needs no tanh, because a product is not a sum: it lets
+# every entry of $q$ turn an entry of $k$ up or down.
+
+# %% [markdown]
+# ## 12.4 Why does additive attention need no scale?
+#
+# Lesson 3.8 has the argument: tanh is bounded, and $v$ starts small enough. Now as numbers. For $q$ and $k$ with entries of
+# variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
+# $1/d_a$ (here $d_a = d_k$) and mean 0, so
+#
+# $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, E[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot E[\tanh^2 z] = E[\tanh^2 z], \qquad z \sim N(0, 1)$$
+#
+# The width has gone. The function `start_variances` of the experiment `additive` measures it.
+#
+# > **Predict.** Is this variance above or below 1? And what is the variance of $q \cdot k$ for $d_k = 256$?
+
+# %%
+print(f"E[tanh² z] = {(np.tanh(rng.standard_normal(1_000_000)) ** 2).mean():.2f}")
+widths = (4, 16, 64, 256)
+variance = start_variances(widths, np.random.default_rng(0))
+print("d_k             ", *(f"{d:8}" for d in widths))
+for name, values in variance.items():
+    print(f"{name:16}", *(f"{value:8.2f}" for value in values))
+
+# %% [markdown]
+# About 0.4 at every width, against $d_k$ for the dot product. That is the start. Whatever training does to $W$ and $U$
+# later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays.
+#
+# Is a bound free? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
+
+# %%
+score = AdditiveScore(1, 64, rng=rng)
+Q, K = rng.standard_normal((2, 1, 32, 64))                             # (h, T, d_k) each
+grad = rng.standard_normal((1, 32, 32))                                # (h, T, T)  of the scores
+bound, flat, reach = np.abs(score.v.value).sum(), {}, {}
+for factor in (1, 10, 100):
+    scores, cache = score.forward(factor * Q, factor * K)
+    flat[factor] = (np.abs(cache.pair_tanh.hidden) > 0.99).mean()      # of (h, T, T, d_a) units
+    reach[factor] = np.linalg.norm(score.backward(grad, cache)[0])
+    print(f"q, k × {factor:3}   largest |score| {np.abs(scores).max():.2f} of {bound:.2f}"
+          f"   units beyond 0.99: {flat[factor]:4.0%}   length of grad_Q {reach[factor]:5.2f}")
+
+# %% [markdown]
+# It is not. The scores stay small, but with vectors 100 times as long nearly all units are saturated: there the derivative
+# $1 - \tanh^2$ is next to nothing, and the gradient falls to about a tenth. The trouble with large sums is not gone, it has
+# moved from the softmax into the tanh. And the sum inside would grow with $d_k$ too, if $W$ and $U$ were not drawn with
+# variance $1/(2 d_k)$. That is a scale as well; it only stands in another place.
+
+# %% [markdown]
+# ## 12.5 What it costs
+#
+# "Alike in theory", says Section 3.2.1 of the two, but the dot product is "much faster and more space-efficient". Here are 64 tokens of width 64.
+# Look for the largest array.
+
+# %%
+Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
+_, dot_cache = dot_attention(1, 64, 64, rng).forward(Q, K, V)
+_, additive_cache = additive_attention(1, 64, 64, rng).forward(Q, K, V)
+print(additive_cache)
+
+# %% [markdown]
+# > **Predict.** How many numbers does `score.pair_tanh.hidden` hold for each number of the map `weights`? And what does the dot product keep for a pair?
+
+# %%
+hidden, weights = additive_cache.score.pair_tanh.hidden, additive_cache.weights
+print("numbers for each pair:", hidden.size // weights.size)
+print(dot_cache)
+
+# %% [markdown]
+# 64, that is $d_a$, where the dot product keeps one: the weight. Its products $q_a k_a$ are summed up inside the matrix
+# product and never stored. An additive score must keep the hidden layer of every pair, because the backward of tanh asks for
+# it. (The products $W^\top q$ and $U^\top k$ are cheap: once for each token, not for each pair.)
+#
+# In time the counts are alike: $T^2 d_k$ multiply-adds there, $T^2 d_a$ sums, tanhs and multiply-adds here. But a matrix
+# product is what processors do best. The experiment `additive_cost` measures forward and backward, additive over dot:
+
+# %%
+cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
+cost.figure()
+
+# %% [markdown]
+# The dotted line would be "alike". Time depends on the machine; the bytes do not, and they grow with the width.
+
+# %% [markdown]
+# ## 12.6 All of them in the same Transformer
+#
+# `Transformer(attention=...)` takes a factory and calls it for every attention of the model, three in a model of one layer. So
+# everything but the score stays equal: task, sizes, learning rate, seed of the data. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
+#
+# > **Predict.** Five scores, 200 steps. Which one is behind the others?
+
+# %%
+task = CopyTask(symbols=6, max_length=5)
+factories = {"scaled dot": None, "dot": dot_attention, "general": general_attention,
+             "concat": concat_attention, "additive": additive_attention}
+
+def train_with(factory, seed=0):
+    model = small_model(task, seed, h=2, d_k=64, attention=factory)
+    return losses(model, task, seed, steps=200, batch_size=16)         # (steps,)
+
+curves = {name: train_with(factory) for name, factory in factories.items()}
+
+# %%
+last = {name: curve[-25:].mean() for name, curve in curves.items()}
+for name, curve in curves.items():
+    below = smooth(curve, 10) < 0.5                                    # (steps / 10,)
+    when = f"after about {10 * below.argmax() + 10} steps" if below.any() else "not yet"
+    print(f"{name:11} loss below 0.5: {when}, at the end: {last[name]:.1f}")
+
+# %% [markdown]
+# The dot product without its scale. The picture shows the five losses, each point the mean of ten steps.
+
+# %%
+fig = new_figure(7, 4)
+ax = fig.subplots()
+for i, (name, curve) in enumerate(curves.items()):
+    points = smooth(curve, 10)
+    ax.plot(10 * np.arange(1, len(points) + 1), points, color=COLORS[i], marker=MARKERS[i],
+            markevery=(i, 5), label=name)
+ax.set(xlabel="step", ylabel="loss (nats per token)", title="Learning to copy, one seed each")
+ax.set_ylim(bottom=0)
+ax.legend()
+fig
+
+# %% [markdown]
+# This is one seed. Do not read an order of the other four from it; try `train_with(factory, seed=1)` and 2, and see what
+# stays. Is it the width that hurts the unscaled one, as the paper suspects? The experiment `additive` trains three scores
+# with five seeds at each width (a copy of this lesson alone runs a smaller one). In its figure, left the variance at the start, as above; right the loss.
+
+# %%
+if Path("../figures/additive.json").exists():                          # what the whole experiment found
+    result = ADDITIVE.load("../figures")
+else:                                                                  # a small one, in seconds
+    result = ADDITIVE.run(d_k=(4, 256), steps=120, seeds=(0, 1))
+result.figure()
+
+# %% [markdown]
+# For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind,
+# and additive attention does not. With the scale the dot product keeps up. So the paper's choice is: nearly the quality of
+# additive attention, at the price of a matrix product. One division buys that.
+
+# %% [markdown]
+# ## 12.7 A score of your own
+#
+# Let closeness count: the nearer a key lies to the query, the better it answers.
+#
+# $$\mathrm{score}(q, k) = -\frac{\lVert q - k \rVert^2}{2 \sqrt{d_k}}$$
+#
+# **Step 1, think.** Multiply out: $-\lVert q - k \rVert^2 = 2\, q \cdot k - \lVert q \rVert^2 - \lVert k \rVert^2$. So
+#
+# $$\mathrm{score}(q, k) = \frac{q \cdot k}{\sqrt{d_k}} - \frac{\lVert k \rVert^2}{2 \sqrt{d_k}} - \frac{\lVert q \rVert^2}{2 \sqrt{d_k}}$$
+#
+# The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is
+# the middle one: a long key pays for its length.
+#
+# **Step 2, forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
+# gradient check will send complex numbers through (Lesson 4.5).
+
+# %%
+class DistanceForward(Module):
+    """score(q, k) = -|q - k|^2 / (2 sqrt(d_k))"""
+
+    def forward(self, Q, K):
+        of_q = (Q * Q).sum(axis=-1)[..., :, None]                      # (..., T_q, 1)  |q|²
+        of_k = (K * K).sum(axis=-1)[..., None, :]                      # (..., 1, T_k)  |k|²
+        scores = (Q @ K.mT - of_q / 2 - of_k / 2) / math.sqrt(Q.shape[-1])    # (..., T_q, T_k)
+        return scores, Cache(Q=Q, K=K)
+
+# %%
+Q, K = rng.standard_normal((2, 1, 5, 4))                               # (h, T, d_k) each
+scores = DistanceForward()(Q, K)                                       # (h, T_q, T_k)
+one = -((Q[0, 1] - K[0, 3]) ** 2).sum() / (2 * math.sqrt(4))           # query 1, key 3, from the formula
+print(f"{scores[0, 1, 3]:.6f}  {one:.6f}  same to 1e-12: {abs(scores[0, 1, 3] - one) < 1e-12}")
+
+# %% [markdown]
+# **Step 3, derive.** Write $s_{ij}$ for the score of query $i$ and key $j$. One pair first:
+#
+# $$\frac{\partial s_{ij}}{\partial q_i} = \frac{k_j - q_i}{\sqrt{d_k}}, \qquad \frac{\partial s_{ij}}{\partial k_j} = \frac{q_i - k_j}{\sqrt{d_k}}$$
+#
+# Query $i$ is in the scores of all keys $j$, and key $j$ in those of all queries $i$, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
+#
+# $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
+#
+# **Step 4, backward.** Somebody was in a hurry and forgot the second term of `grad_Q`:
+
+# %%
+class Hurried(DistanceForward):
+    def backward(self, grad_scores, cache):
+        g = grad_scores / math.sqrt(cache.Q.shape[-1])                 # (..., T_q, T_k)
+        grad_Q = g @ cache.K                                           # (..., T_q, d_k)
+        grad_K = g.mT @ cache.Q - g.sum(axis=-2)[..., None] * cache.K  # (..., T_k, d_k)
+        return grad_Q, grad_K
+
+class DistanceScore(Hurried):
+    def backward(self, grad_scores, cache):
+        grad_Q, grad_K = super().backward(grad_scores, cache)
+        g = grad_scores / math.sqrt(cache.Q.shape[-1])
+        return grad_Q - g.sum(axis=-1)[..., None] * cache.Q, grad_K
+
+# %% [markdown]
+# **Step 5, prove.** First the score alone.
+
+# %%
+for score in (Hurried(), DistanceScore()):
+    print(check_gradients(score, Q, K), end="\n\n")
+
+# %% [markdown]
+# > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. Does the check find the mistake?
+
+# %%
+V = rng.standard_normal((1, 5, 3))                                     # (h, T_k, d_v)
+hidden_mistake = check_gradients(ScoredAttention(Hurried()), Q, K, V)
+print(hidden_mistake)
+
+# %% [markdown]
+# It does not, and it is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
+# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. It is the backward side of "the softmax does not see $\lVert q \rVert^2$". Still, prove a layer
+# by itself: in another place, without a softmax above, the hurried one is wrong.
+#
+# **Step 6, compare.** Take the dot product and subtract what a long key pays: it must be the same map. And if all keys have
+# one length, it is the paper's attention.
+
+# %%
+_, cache = ScoredAttention(DistanceScore()).forward(Q, K, V)
+pays = (K * K).sum(axis=-1)[:, None, :] / 2                            # (h, 1, T_k)
+by_dot = Softmax()((Q @ K.mT - pays) / math.sqrt(4))                   # (h, T_q, T_k)
+print("dot minus the keys' norm, same map:", np.abs(cache.weights - by_dot).max() < 1e-12)
+K_1 = K / np.linalg.norm(K, axis=-1, keepdims=True)                    # all keys of length 1
+equal = ScoredAttention(DistanceScore())(Q, K_1, V) - ScaledDotProductAttention()(Q, K_1, V)
+print("keys of one length, the paper's:   ", np.abs(equal).max() < 1e-12)
+
+# %% [markdown]
+# What does the difference do? Make one key loud: three times as long as it was.
+#
+# > **Predict.** Which score gives the loud key more weight, over all queries?
+
+# %%
+tokens = ["the", "cat", "sat", "on", "mat"]
+loud = K.copy()
+loud[0, 1] *= 3                                                        # "cat" shouts
+attentions = {"scaled dot": ScaledDotProductAttention(), "distance": ScoredAttention(DistanceScore())}
+maps = {name: a.forward(Q, loud, V)[1].weights[0] for name, a in attentions.items()}
+for name, weights in maps.items():
+    print(f"{name:11} weights of 'cat' {weights[:, 1]}   mean {weights[:, 1].mean():.2f}")
+
+# %% [markdown]
+# The picture shows both maps; look at the column of `cat`. For the dot product, a shout is heard by everyone who points
+# its way. For the distance, whoever goes far away is alone.
+
+# %%
+plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
+
+# %% [markdown]
+# **Step 7, plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`; a score without parameters needs none of them.
+
+# %%
+def distance_attention(h, d_k, d_v, rng):
+    return ScoredAttention(DistanceScore())
+
+curve = train_with(distance_attention)
+print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['scaled dot']:.1f}")
+
+# %% [markdown]
+# It learns to copy. An idea, twenty lines, a proof and a comparison: that is a way to spend an afternoon with a paper.
+
+# %% [markdown]
+# ## 12.8 Check what this lesson claimed
+
+# %%
+assert by_hand["dot"] == 5
+assert by_hand["general"] == 7
+assert -0.3 < by_hand["additive"] < 0                                  # tanh(-2) + tanh(1)
+assert np.abs(by_general - by_heads).max() < 1e-12                     # general is in multi-head
+assert absorbed < 1e-12                                                # a W inside a head adds nothing
+assert np.ptp(variance["additive"]) < 0.1                              # flat in the width
+assert abs(variance["dot"][-1] / 256 - 1) < 0.1                        # grows as d_k
+assert flat[100] > 0.9                                                 # a bound is not free
+assert reach[100] < reach[1] / 5
+assert additive_cache.score.pair_tanh.hidden.size == 64 * dot_cache.weights.size
+assert cost.memory_n.min() > 2                                         # more memory at every length
+assert last["dot"] > max(last["scaled dot"], last["additive"])         # without scale: behind
+assert curve[-25:].mean() < 1                                          # the distance learns
+assert not check_gradients(Hurried(), Q, K)
+assert check_gradients(DistanceScore(), Q, K)
+assert hidden_mistake
+assert maps["distance"][:, 1].mean() < maps["scaled dot"][:, 1].mean()
+print("all true")
+
+# %% [markdown]
+# ## Summary
+#
+# - Four scores, two ideas: a product of $q$ and $k$, or a small network that adds them. "General" is what the projections
+#   of multi-head attention do already; "concat" is "additive".
+# - Additive needs tanh, else it cannot depend on the query. It needs no scale, as tanh is bounded and $v$ starts small; its
+#   variance is about 0.4 at every width.
+# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
+# - Without its scale the dot product falls behind as $d_k$ grows; with it, it is as good as additive, and a matrix product.
+# - A score is a layer (Q, K) → scores. Derive, prove it by itself, put it into `ScoredAttention`.
+#
+# ## Questions
+#
+# **1.** Give the additive score two biases: $v^\top \tanh(W^\top q + U^\top k + b) + c$. Which of them can change the weights?
+#
+# <details><summary>Answer</summary>
+#
+# $b$ can: it moves the point where the tanh bends, differently for every pair. $c$ is added to all scores of a query alike,
+# so the softmax does not see it; its gradient is always zero, like that of the key bias in Lesson 6.5.
+#
+# </details>
+#
+# **2.** A batch of 8 sequences of 1024 tokens, 8 heads, $d_a = 64$, float32 (4 bytes). How much memory do the maps of one
+# attention need, and how much `hidden`?
+#
+# <details><summary>Answer</summary>
+#
+# There are $8 \cdot 8 \cdot 1024^2$, about 67 million pairs. The maps are 4 bytes for each: 268 MB. `hidden` is 64 times as
+# large: about 17 GB, for one attention of one layer. This is what "more space-efficient" means.
+#
+# </details>
+#
+# **3.** Make "general" antisymmetric, $W^\top = -W$, and let $q = k = x$. What score does each token give to itself? And if $i$
+# likes $j$, what does $j$ think of $i$?
+#
+# <details><summary>Answer</summary>
+#
+# $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$: it is 0. And $s_{ji} = -s_{ij}$: what one likes
+# is disliked back. The dot product with $q = k = x$ is the opposite, $s_{ij} = s_{ji}$, with every token liking itself. With $W^Q \ne W^K$
+# attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.5).
+#
+# </details>
