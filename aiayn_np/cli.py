@@ -1,4 +1,4 @@
-"""The command line: train, decode, attend, trace, check, figures.
+"""The command line: train, decode, attend, explore, trace, check, figures.
 
 The commands `train` and `figures` are in files of their own.
 
@@ -63,7 +63,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    names = "{train,decode,attend,trace,check,figures}"
+    names = "{train,decode,attend,explore,trace,check,figures}"
     commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):

@@ -13,6 +13,7 @@ import json
 import re
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from .checkpoint import replacing
 
-SCALE = 10_000  # the page holds weights as whole numbers of this part
+SCALE = 1000  # the page holds weights as whole thousandths: three digits
 MASKED = -1  # and this where a query may not look at a key
 TOLERANCE = 1e-5  # of float32, where a weight must be 0 or at most 1
 
@@ -57,12 +58,8 @@ def explore(weights, query_tokens, key_tokens, *, allowed=None, title=None):
     allowed : bool, broadcast to the shape of weights; cells that are False are hatched
     title : of the page
 
-    Returns
-    -------
-    The HTML text. It is to be written as UTF-8.
-
-    Raises ValueError when tokens and weights differ in number, when a weight is not finite, not
-    from 0 to 1, or not 0 where it is masked.
+    Returns the HTML text, to be written as UTF-8. Raises ValueError when tokens and weights differ
+    in number, when a weight is not finite, not in [0, 1], or not 0 where it is masked.
     """
     weights = np.asarray(weights)
     weights = weights[None] if weights.ndim == 2 else weights
@@ -170,27 +167,38 @@ def check_weights(weights, T_q, T_k):
 
 
 def tables(data):
-    """Lines of HTML with every map as a plain table, for a browser without JavaScript."""
+    """Lines of HTML with every map as a plain table, for a browser without JavaScript.
+
+    HTML lets the end tags of rows and cells be left out.
+    """
     for example in data["examples"]:
         yield f"<h2>{escape(example['name'])}</h2>" if example["name"] else ""
         for attention in example["attentions"]:
             yield f"<h3>{escape(attention['title'])}</h3>"
+            keys = "".join(f"<th>{seen(key)}" for key in attention["keys"])
             for i, layer in enumerate(attention["layers"], 1):
+                yield f"<table><caption>Layer {i}</caption>"
                 for j, weights in enumerate(layer, 1):
-                    yield f"<table><caption>layer {i}, head {j}</caption>"
-                    yield from rows(weights, attention["queries"], attention["keys"])
-                    yield "</table>"
+                    yield f"<tbody><tr class=keys><th>head {j}{keys}"
+                    yield from rows(weights, attention["queries"])
+                yield "</table>"
 
 
-def rows(weights, queries, keys):
-    """The rows of one table, tokens first; HTML lets the end tags of cells and rows be left out."""
-    yield "<tr><td>" + "".join(f"<th scope=col>{escape(key)}" for key in keys)
+def rows(weights, queries):
+    """The rows of one head: the query, and a cell for each weight or for neighbours masked."""
     for query, numbers in zip(queries, weights):
-        yield f"<tr><th scope=row>{escape(query)}" + "".join(f"<td>{cell(n)}" for n in numbers)
+        cells = [f"<tr><th>{seen(query)}"]
+        for masked, group in groupby(numbers, MASKED.__eq__):
+            same = list(group)
+            cells += [f"<td colspan={len(same)}>×"] if masked else [f"<td>{short(n)}" for n in same]
+        yield "".join(cells)
 
 
-def cell(number):
-    """A weight to three digits: 0, .125, 1; and a cross where it is masked."""
-    if number == MASKED:
-        return "×"
-    return f"{number / SCALE:.3f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
+def seen(token):
+    """A token as HTML; one of white space only as it is written in Python."""
+    return escape(token if token.strip() else repr(token))
+
+
+def short(number):
+    """A weight to two digits, as 0, .25 or 1."""
+    return f"{number / SCALE:.2f}".removesuffix(".00").replace("0.", ".")

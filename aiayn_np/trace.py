@@ -7,6 +7,7 @@ wrapped by functions that note shapes and norms and pass everything on.
 import copy
 import html
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,7 +41,8 @@ class Component:
 
     def cells(self):
         """What the table says of it, as text."""
-        shapes = " ".join(dict.fromkeys(map(str, self.inputs)))
+        times = Counter(map(str, self.inputs))
+        shapes = ", ".join(f"{n} × {shape}" if n > 1 else shape for shape, n in times.items())
         numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
         return [self.path or "(all)", self.layer, self.formula, shapes, str(self.output),
                 f"{self.parameters:,}", *numbers]
@@ -80,13 +82,28 @@ class Trace:
         return self.table()
 
     def _repr_html_(self):
-        rows = "".join(
-            f"<tr><td style='text-align:left;padding-left:{1 + c.depth}em'>"
-            + "</td><td style='text-align:left'>".join(map(html.escape, c.cells())) + "</td></tr>"
-            for c in self.components
+        """The outer components, and all of them to unfold."""
+        outer = [c for c in self.components if c.depth <= 2]
+        if len(outer) == len(self.components):
+            return html_table(outer)
+        everything = f"<summary>all {len(self.components)}</summary>{html_table(self.components)}"
+        return f"{html_table(outer)}<details>{everything}</details>"
+
+
+def html_table(components):
+    """Components as rows, indented by their depth; the full path is each row's tooltip."""
+    head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in HEADINGS)
+    rows = []
+    for c in components:
+        path, *cells = map(html.escape, c.cells())
+        name = path if c.depth <= 1 else re.sub(r".*?([^.]+(\.\d+)?)$", r"\1", path)
+        rows.append(
+            f"<tr title='{path}'><td style='text-align:left;padding-left:{1 + 1.5 * c.depth}em'>"
+            f"{name}</td>"
+            + "".join(f"<td style='text-align:{'right' if i >= 4 else 'left'}'>{cell}</td>"
+                      for i, cell in enumerate(cells)) + "</tr>"
         )
-        head = "".join(f"<th>{html.escape(h)}</th>" for h in HEADINGS)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def trace(model, src, tgt, targets, *, loss=None):

@@ -83,7 +83,7 @@ permutation = PERMUTATION.run(N=2, permutations=50)
 names = {"encoder": "encoder, no positions", "decoder": "decoder, no mask, no positions",
          "causal": "decoder, causal mask, no positions", "positions": "encoder with positions"}
 for name, difference in permutation.random.items():
-    print(f"{names[name]:35} least {difference.min():.0e}   most {difference.max():.0e}")
+    print(f"{names[name]:35} least {difference.min():.1g}   most {difference.max():.1g}")
 
 # %% [markdown]
 # The third line is a surprise: the decoder's causal mask breaks the symmetry by itself. A token that may look at three
@@ -262,8 +262,16 @@ rotation = ROTATION.run()
 rotation.figure()
 
 # %% [markdown]
-# Three positions, one curve, the highest point at distance 0. The decline has ripples, which is wish 5 with a grain of
-# salt: of two distances the larger one has not *always* the less similar code.
+# Three positions, one curve, the highest point at distance 0. It declines, but does it decline with *every* step?
+
+# %%
+product = sinusoids.table(200) @ sinusoids.table(200)[0] / 256         # (200,)  PE_0 · PE_k
+falls = np.diff(product) < 0                                           # (199,)
+print(f"k = 0, 10, 50, 199: {product[[0, 10, 50, 199]]}   it falls at {falls.sum()} of {falls.size} steps")
+
+# %% [markdown]
+# Not at each: it ripples on its way down. So wish 5 is met with a grain of salt: near is more alike than far, but of two distances
+# close to each other the larger one may have the more similar code.
 #
 # ## 8.5 Added, and why √d_model
 #
@@ -280,7 +288,7 @@ print(f"{directions} directions of 512 hold 99 % of the codes of 100 positions")
 
 # %% [markdown]
 # The rest is free for words, and a learned $W$ can pick out the one or the other. But the two must be of similar
-# size. Here is a conflict. The library draws the entries of $E$ with variance $1/d_\mathrm{model}$, because $E$ is used twice more: as
+# size. Here is a conflict. The library draws the entries of $E$ with variance $1/d_\mathrm{model}$, because $E$ has another use: as
 # $E^\top$ it makes the logits (Section 3.4), and a logit is a dot product of width $d_\mathrm{model}$ (Lesson 3):
 
 # %%
@@ -326,8 +334,8 @@ for row, factor in enumerate(("with   ", "without")):
               f" {scale.same_position[row, i]:25.3f}")
 
 # %% [markdown]
-# Without the factor, two *different words* at one position: at width 512 they are all but equal, and it gets worse with the
-# width. With it, a word is first of all a word, and that at every width.
+# Two *different words* at one position: without the factor they are all but equal at width 512, and the wider the model the
+# worse. With it, a word is first of all a word, and that at every width.
 
 # %% [markdown]
 # ## 8.6 Learned positions
@@ -375,7 +383,7 @@ for name, one, two, steps in zip(trained.encodings, trained.beyond(1), trained.b
           f"   95 % of the training tokens after {np.median(steps):.0f} steps")
 
 # %% [markdown]
-# Next to none, with either. A few sinusoidal models get some sequences with *one* symbol more. The picture shows the training on the left, and
+# Next to none, with either. Sinusoids still get some of the sequences with *one* symbol more. The picture shows the training on the left, and
 # on the right the share copied exactly against the length. There is a third line in it, and it does much better.
 
 # %%
@@ -401,7 +409,7 @@ added = bias(np.zeros((1, 8, 8)))[0]                                   # (T_q, T
 plot_signed(added, range(8), range(8), value="added to the score", title="One number for each distance")
 
 # %% [markdown]
-# Every diagonal has one colour (such a matrix is called Toeplitz), and from distance 3 on it is one colour for all. Seven numbers
+# Every diagonal has one colour (such a matrix is called Toeplitz), and from distance 3 on there is one colour on each side. Seven numbers
 # make 64 cells, and would make a million. Now move a sentence: the same five tokens, once alone and once behind four
 # masked `<pad>`, so that they stand at 4 to 8.
 
@@ -457,6 +465,7 @@ assert largest <= 1
 assert moved < 1e-12
 assert most - least < 1e-9
 assert np.all(np.diff(distances["sinusoids"]) > 0)                     # wish 5, on average
+assert not falls.all()                                                 # ... not at every step
 assert np.abs(by_hand - from_class).max() < 1e-12
 assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation
 assert np.allclose(position_length, 16)

@@ -260,8 +260,8 @@ for factor in (1, 10, 100):
 # %% [markdown]
 # ## 12.5 What it costs
 #
-# "Alike in theory", says Section 3.2.1 of the two, but the dot product is "much faster and more space-efficient". Here are 64 tokens of width 64.
-# Look for the largest array.
+# Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
+# is a matrix product. Here are 64 tokens of width 64. Look for the largest array.
 
 # %%
 Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
@@ -290,7 +290,7 @@ cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# The dotted line would be "alike". Time depends on the machine; the bytes do not, and they grow with the width.
+# On the dotted line both would cost the same. Time depends on the machine; the bytes hardly do, and their ratio grows with the width.
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -347,8 +347,8 @@ result.figure()
 
 # %% [markdown]
 # For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind,
-# and additive attention does not. With the scale the dot product keeps up. So the paper's choice is: nearly the quality of
-# additive attention, at the price of a matrix product. One division buys that.
+# and additive attention does not. With the scale the dot product keeps up. So the paper's choice is: as good as
+# additive attention, as far as this small task tells, at the price of a matrix product. One division buys that.
 
 # %% [markdown]
 # ## 12.7 A score of your own

@@ -1,0 +1,569 @@
+# %% [markdown]
+# # Lesson 10 · Training: from random numbers to a perfect copy
+#
+# | | |
+# |---|---|
+# | **You will do** | smooth a loss with pen and paper; take three steps of Adam by hand; write the training loop in ten lines; train a Transformer until it copies; then let it write, one token at a time, and look at its doubts |
+# | **You will learn** | what label smoothing forbids; why Adam's first step has always the same size, and what warm-up does about it; why 9 tokens of 10 right is not 9 sequences of 10; why the paper averages checkpoints; how to get the same run twice |
+# | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
+# | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
+# | **Time** | 45 minutes |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+
+# %%
+import copy
+import tempfile
+from collections import deque
+
+import numpy as np
+
+from aiayn_np import (
+    Adam,
+    CopyTask,
+    LabelSmoothedCrossEntropy,
+    Parameter,
+    Softmax,
+    Transformer,
+    exact_match,
+    greedy_decode,
+    load_checkpoint,
+    not_padding,
+    plot_loss,
+    save_checkpoint,
+    train,
+    warmup_rate,
+)
+from aiayn_np.experiments import EXPERIMENTS
+from aiayn_np.experiments.warm_up import blind_loss
+from aiayn_np.plotting import COLORS, new_figure
+from aiayn_np.training import averaged, token_scores
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# ## 10.1 The task
+#
+# Read some digits, write the same digits. It sounds too easy. But a Transformer knows nothing of order or of digits, and
+# to copy it must learn all of it: what each symbol looks like, where it stands, how far it has
+# written, when to stop. And we know every right answer, so we can count mistakes exactly.
+
+# %%
+task = CopyTask(symbols=10, max_length=8)
+src, tgt_in, tgt_out = task.batch(3, np.random.default_rng(0))
+print("src", src.shape, " tgt_in", tgt_in.shape, " tgt_out", tgt_out.shape, " V =", task.vocab_size)
+for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
+    for row in ids:
+        print(f"{name:8}", *(f"{token:5}" for token in task.tokens(row)))
+
+# %% [markdown]
+# Three arrays of ids. The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
+# must predict what stands at the same place of `tgt_out` (Lesson 5.4). Ten digits and three marks make $V = 13$ classes. Short rows are padded.
+#
+# There are about a hundred million sequences, so each batch is drawn fresh. What stops it from drawing a sequence that we test on later? Each
+# sequence belongs to one split, by a hash of its symbols.
+#
+# > **Predict.** We draw 20 000 training examples. How many of the 500 validation sequences are among them?
+
+# %%
+drawn = task.batch(20_000, np.random.default_rng(0))[0]
+seen = {task.text(row) for row in drawn}
+validation = task.validation(500)
+common = seen & {task.text(row) for row in validation[0]}
+print(f"{sum(10**n for n in range(1, 9)):,} sequences exist; {len(seen):,} different ones drawn")
+print("of them in validation:", len(common))
+
+# %% [markdown]
+# None, however many we draw. A model that is right on validation did not remember, it copies. (Only sequences of 1 or 2 digits
+# are all trained on, as there are too few of them; validation has none.)
+#
+# ## 10.2 The loss, on three classes
+#
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $V$ classes. The loss is the **cross-entropy**
+# $-\sum_v q_v \log p_v$ with what we want, $q$. Plainly, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
+# **smooths** it: a share `eps_ls` is taken from the target and spread over all classes.
+#
+# $$q_v = (1 - \epsilon_{ls})\, 1[v = \mathrm{target}] + \epsilon_{ls} / V$$
+#
+# With pen and paper: $V = 3$, the target is class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$.
+#
+# > **Predict.** What is $q$? And the loss, as a multiple of $\ln 2$?
+
+# %%
+z = np.array([np.log(2), 0.0, 0.0])         # (V,)  logits
+p = Softmax()(z)                            # (V,)
+q = np.full(3, 0.3 / 3)                     # (V,)
+q[0] += 1 - 0.3
+print("p", p, " q", q)
+by_hand = -(q * np.log(p)).sum()
+print("loss", by_hand, "=", by_hand / np.log(2), "ln 2;  not smoothed:", -np.log(p[0]) / np.log(2), "ln 2")
+
+# %%
+criterion = LabelSmoothedCrossEntropy(eps_ls=0.3, pad=-1)              # no class here is padding
+loss, cache = criterion.forward(z[None], targets=np.array([0]))        # (1, V), (1,)
+print("the class, difference:", abs(loss - by_hand))
+print("backward:", criterion.backward(1.0, cache)[0], "  p - q:", p - q)
+
+# %% [markdown]
+# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient with respect to the logits is $p - q$: it vanishes
+# when $p = q$. So the best a model can do is no longer $p_\mathrm{target} = 1$. Take our 13 classes and the paper's
+# $\epsilon_{ls} = 0.1$, let all wrong classes share the rest evenly, and make the model more and more certain:
+
+# %%
+V, eps_ls = 13, 0.1
+smoothed = LabelSmoothedCrossEntropy(eps_ls, pad=-1)
+for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
+    p = np.full(V, (1 - p_target) / (V - 1))
+    p[0] = p_target
+    loss, cache = smoothed.forward(np.log(p)[None], targets=np.array([0]))
+    gradient = smoothed.backward(1.0, cache)[0, 0]
+    print(f"p_target {p_target:.4f}  loss {loss:.3f}  gradient {gradient:+.3f}  perplexity {1 / p_target:.3f}")
+
+# %% [markdown]
+# The least loss is at $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/V$, about 0.9077. Beyond it the gradient has the
+# other sign and pushes *back*: you are too sure. It costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$: a model that
+# minimises this loss has at least 1.102, even on a task without doubt. Section 5.4 says so, and that accuracy gains. The experiment `label_smoothing`
+# measures both, on sequences that nobody can know for certain; `dropout` measures the other regulariser of Section 5.4 on
+# a model that has only 200 sequences to learn from.
+
+# %%
+def committed(name, **small):
+    """What the whole experiment found, or a small one, in seconds."""
+    if Path(f"../figures/{name}.json").exists():
+        return EXPERIMENTS[name].load("../figures")
+    return EXPERIMENTS[name].run(**small)
+
+
+smoothing = committed("label_smoothing", steps=100, max_length=3, seeds=(0,))
+print(smoothing.finding)
+
+# %% [markdown]
+# > **Predict.** With few sequences and no dropout, the loss on *unseen* sequences falls first. And then?
+
+# %%
+dropping = committed("dropout", sequences=100, steps=150, seeds=(0,), P_drop=(0.0, 0.1))
+dropping.figure()
+
+# %% [markdown]
+# It turns and rises: the model learns its sequences by heart, ever surer of what is wrong elsewhere. With dropout it
+# goes on falling. Our task never runs out of fresh sequences, so from here on we train without dropout.
+#
+# ## 10.3 Adam, three steps by hand
+#
+# Each parameter keeps two running means: $m$ of its gradient and $v$ of the square of its gradient (Section 5.3, with $\beta_1 = 0.9$,
+# $\beta_2 = 0.98$). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right.
+#
+# > **Predict.** The first gradient is 4, the rate 0.1. How far does the first step go? And if the gradient were 4000?
+
+# %%
+beta_1, beta_2, eps, rate = 0.9, 0.98, 1e-9, 0.1
+value, m, v = 1.0, 0.0, 0.0                 # one parameter
+gradients = [4.0, 4.0, -2.0]
+for t, grad in enumerate(gradients, start=1):
+    m = beta_1 * m + (1 - beta_1) * grad
+    v = beta_2 * v + (1 - beta_2) * grad**2
+    m_hat, v_hat = m / (1 - beta_1**t), v / (1 - beta_2**t)            # bias correction
+    step = rate * m_hat / (np.sqrt(v_hat) + eps)
+    value -= step
+    print(f"t={t}  m {m:.3f}  v {v:.4f}  m_hat {m_hat:.3f}  v_hat {v_hat:.3f}  step {step:+.4f}  value {value:.4f}")
+
+# %% [markdown]
+# The first step is exactly the rate, and would be with any gradient: $\hat m = g$ and $\hat v = g^2$, so
+# $\hat m / \sqrt{\hat v} = \pm 1$. Only when gradients disagree, as in the third step, do steps get shorter. The class does
+# the same, and does not notice (but for `eps`) if all gradients are a thousand times as large:
+
+# %%
+def adam_on(gradients):
+    p = Parameter(np.array([1.0]))
+    optimizer = Adam([p])
+    for grad in gradients:
+        p.grad[:] = grad                    # what a backward would have added
+        optimizer.step(rate)
+    return p.value[0]
+
+
+print("the class, difference :", abs(adam_on(gradients) - value))
+print("gradients × 1000      :", abs(adam_on([1000 * g for g in gradients]) - value))
+
+# %% [markdown]
+# So the rate alone sets the size of a step. Now think of step 1 of a model: **every** parameter moves by the full rate, on
+# the evidence of a single batch.
+#
+# ## 10.4 Warm-up
+#
+# So start with a tiny rate. Equation 3 lets it rise linearly for `warmup_steps`, then fall:
+#
+# $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
+#
+# > **Predict.** For the paper's base model, $d_\mathrm{model} = 512$ and 4000 warm-up steps, the peak is at step 4000. At which *two* steps is the rate half of that?
+
+# %%
+peak = warmup_rate(4000, 512, 4000)
+print(f"peak {peak:.6f} = 1 / sqrt(512 · 4000)")
+for step in (1, 1000, 2000, 4000, 8000, 16_000, 100_000):
+    print(f"step {step:7,}  rate / peak {warmup_rate(step, 512, 4000) / peak:.4f}")
+
+# %% [markdown]
+# At 2000, on the straight line up, and at 16 000, four times as far as the peak: $1/\sqrt4$. The picture shows the paper's
+# schedule and ours for $d_\mathrm{model} = 32$: 100 warm-up steps, and 0.2 times Equation 3, which would otherwise be too high for so small a
+# model.
+
+# %%
+fig = new_figure(9, 3)
+left, right = fig.subplots(1, 2)
+steps = np.arange(1, 20_001)
+left.plot(steps, [warmup_rate(int(s), 512, 4000) for s in steps], color=COLORS[0])
+right.plot(steps[:400], [0.2 * warmup_rate(int(s), 32, 100) for s in steps[:400]], color=COLORS[1])
+left.set(xlabel="step", ylabel="rate", title="the paper: d_model = 512, 4000 steps")
+right.set(xlabel="step", title="here: d_model = 32, 100 steps, × 0.2")
+fig
+
+# %% [markdown]
+# Is it needed? Lesson 7.7 shows the whole experiment; this is what it found:
+
+# %%
+print(committed("warm_up", peak=(0.001, 0.01), seeds=1).finding)
+
+# %% [markdown]
+# ## 10.5 The loop, in ten lines
+#
+# All the parts are there. First a model, in float32 for speed:
+
+# %%
+def new_model(seed=0, P_drop=0.0):
+    rng = np.random.default_rng(seed)
+    size = dict(N=2, d_model=32, d_ff=64, h=4, P_drop=P_drop, max_len=64)
+    return Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
+
+
+model = new_model()
+print(f"{sum(p.value.size for p in model.parameters()):,} parameters")
+
+# %% [markdown]
+# > **Predict.** Someone who knows nothing gives each of the 13 classes the same probability. Their loss is $\ln 13$. Is the
+# > first loss of our untrained model below it, the same, or above?
+
+# %%
+rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
+criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
+
+for step in range(1, 31):
+    src, tgt_in, tgt_out = task.batch(64, rng)                         # (B, T) each, fresh
+    model.zero_grad()                                                  # backward adds
+    logits, cache = model.forward(src, tgt_in)                         # (B, T, V)
+    loss, loss_cache = criterion.forward(logits, targets=tgt_out)      # a number
+    grad_logits = criterion.backward(1.0, loss_cache)                  # (B, T, V)
+    model.backward(grad_logits, cache)                                 # fills every grad
+    optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))        # Equation 3
+    losses.append(token_scores(loss_cache)[0])                         # without smoothing
+
+# %%
+print(f"ln 13 = {np.log(13):.2f}")
+for step in (1, 10, 20, 30):
+    print(f"step {step:2}  loss {losses[step - 1]:.2f}")
+
+# %% [markdown]
+# Above. An untrained model is not undecided: its logits are random numbers, so it has opinions, and they are
+# wrong. To learn that it knows nothing takes the first steps.
+#
+# The library's `train` is this loop and a little more. It is a *generator*: it takes a step, hands you a record, and waits.
+# Same model, same batches: are the losses the same?
+
+# %%
+again = new_model()
+records = list(train(again, task, steps=30, rng=np.random.default_rng(1), validation_size=10))
+print("a record has:", *vars(records[-1]))
+print("the same 30 losses, to the last bit:", losses == [r.loss for r in records])
+
+# %% [markdown]
+# ## 10.6 Train it
+#
+# 400 steps. Every tenth state is kept, for what follows. (By default `train` validates every 25 steps and stops when all
+# is right. Here it shall go on, so it validates once.)
+
+# %%
+model, history, states = new_model(), [], {}
+for progress in train(model, task, steps=400, rng=np.random.default_rng(1), validate_every=400,
+                      validation_size=500):
+    history.append(progress)
+    if progress.step % 10 == 0:
+        states[progress.step] = model.state_dict()
+
+# %% [markdown]
+# The picture shows the loss above and the share of right tokens below. The dot is the share of whole validation sequences right.
+
+# %%
+plot_loss(history, title="A Transformer learns to copy")
+
+# %% [markdown]
+# Two marks help to read the loss. The best guess that does *not* read the source knows which symbols there are and how
+# long sequences get; and at the other end, $-\ln p_\mathrm{target}$ of the best that smoothing allows.
+
+# %%
+blind = blind_loss(task)
+floor = -np.log(1 - eps_ls + eps_ls / V)
+reads = next(record.step for record in history if record.loss < blind)
+print(f"not reading the source: {blind:.2f}, beaten first at step {reads}")
+print(f"smoothing's best: {floor:.3f};  mean of the last 20 steps: {np.mean([r.loss for r in history[-20:]]):.2f}")
+
+# %% [markdown]
+# It takes the first tenth or so of the steps to learn what symbols are; from then on it must be reading. At the end it stays about where
+# smoothing holds it. (Do you see a burst of mistakes long after it could copy? That is for Section 10.8.)
+#
+# ## 10.7 Right tokens are not right sequences
+#
+# These tokens were counted under **teacher forcing**: whatever the model said before, it reads the true prefix. In use
+# it reads what it wrote itself. Take the model half-way.
+
+# %%
+def at(step):
+    """The model as it was after some step."""
+    then = copy.deepcopy(model)
+    then.load_state_dict(states[step])
+    return then
+
+
+def right_tokens(model, examples):
+    src, tgt_in, tgt_out = examples
+    best = model(src, tgt_in).argmax(axis=-1)                          # (B, T)
+    return (best == tgt_out) | (tgt_out == task.pad), tgt_out != task.pad
+
+
+early = next(step for step in states if history[step - 1].accuracy > 0.85)
+right, real = right_tokens(at(early), validation)
+length = real.sum(axis=1).mean()
+print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tokens in a sequence")
+
+# %% [markdown]
+# > **Predict.** Which share of the sequences is decoded without a mistake: about the same, about half, or almost none?
+
+# %%
+half_way = at(early)
+exact = exact_match(half_way, validation, bos=task.bos, eos=task.eos)
+print(f"decoded exactly: {exact:.2f}")
+print(f"if mistakes were independent: {right[real].mean() ** length:.2f}")
+
+# %% [markdown]
+# Far fewer than tokens: one wrong token spoils a sequence, and there are many chances. Does a mistake also cause others?
+# Compare, token by token, what it says after the true prefix and after its own.
+
+# %%
+src, tgt_in, tgt_out = validation
+own = greedy_decode(half_way, src, bos=task.bos, eos=task.eos, max_len=tgt_out.shape[1])
+own = np.pad(own, ((0, 0), (0, tgt_out.shape[1] - own.shape[1])))      # pad is 0
+print(f"tokens right: after the true prefix {right[real].mean():.2f},"
+      f" after its own {(own == tgt_out)[real].mean():.2f}")
+print(f"sequences right: teacher-forced {right.all(axis=1).mean():.3f}, decoded {exact:.3f}")
+
+# %% [markdown]
+# Tokens get worse, since a wrong prefix misleads. But the last line has twice the same number, and must: as long as
+# everything is right, the own prefix *is* the true one. A sequence is decoded exactly if and only if the best token after
+# every true prefix is right. So one parallel pass can count exact sequences without decoding them (Lesson 5.7 shows that
+# the pass and the steps are one function); `train` validates in this way.
+#
+# ## 10.8 The average of the last states
+#
+# The paper does not use the last checkpoint but the average of the last five (Section 6.1): the mean of each *parameter*. That looks
+# absurd, models are not linear. Measure it: every 10 steps, the single state and the mean of the last five.
+#
+# > **Predict.** Which is better in the middle of training, the last state or the average? And at the end?
+
+# %%
+def exact_share(model):
+    return right_tokens(model, [ids[:200] for ids in validation])[0].all(axis=1).mean()
+
+
+recent, single, mean_of_5 = deque(maxlen=5), [], []
+for step, state in states.items():
+    recent.append(state)
+    single.append(exact_share(at(step)))
+    mean_of_5.append(exact_share(averaged(model, recent)))
+
+# %%
+fig = new_figure(7, 3.6)
+ax = fig.subplots()
+ax.plot(list(states), single, color=COLORS[1], linestyle="--", marker="s", markersize=4, label="the last state")
+ax.plot(list(states), mean_of_5, color=COLORS[0], marker="o", markersize=4, label="average of the last 5")
+ax.set(xlabel="step", ylabel="sequences right", title="Averages are late, then steady")
+ax.legend()
+fig
+
+# %%
+late = [i for i, step in enumerate(states) if step > 250]
+for name, curve in (("single ", single), ("average", mean_of_5)):
+    shares = [curve[i] for i in late]
+    print(f"{name}  after step 250: worst {min(shares):.2f}, mean {np.mean(shares):.3f}")
+
+# %% [markdown]
+# In the middle the last state wins: the average still contains what the model was 40 steps ago, and then it was worse. At the end it is the other
+# way round. Adam's steps have the size of the rate however small the gradient is, so single states jump about a good
+# place, and now and then out of it. Their mean lies in the middle. That is no theorem; it needs states near each other.
+
+# %%
+final = averaged(model, recent)
+test = task.test(500)
+print(f"average of the last 5, test sequences exact: {exact_match(final, test, bos=task.bos, eos=task.eos):.2f}")
+
+# %% [markdown]
+# ## 10.9 Let it write
+#
+# Decoding, by hand. Encode the source once. Then ask for the next token, append the best one, and ask again. The three
+# most probable tokens are printed at each step.
+#
+# > **Predict.** The model is right practically always. How much probability does it give its best token: more than 0.99, or less? (Section 10.2.)
+
+# %%
+src = task.source("3 1 4 1 5")                                         # (1, T_src)
+memory, _ = final.encode(src)                                          # (1, T_src, d_model)
+tgt, softmax, certainty = [task.bos], Softmax(), []
+while tgt[-1] != task.eos and len(tgt) < 10:
+    logits, _ = final.decode(np.array([tgt]), memory, memory_allowed=not_padding(src))
+    p = softmax(logits[0, -1])                                         # (V,)  the last position only
+    top = np.argsort(-p)[:3]
+    read = " ".join(task.tokens(tgt))
+    print(f"{read:16}", *(f" {name:>5} {share:.2f}" for name, share in zip(task.tokens(top), p[top])))
+    tgt.append(int(top[0]))
+    certainty.append(p[top[0]])
+
+# %%
+whole = greedy_decode(final, src, bos=task.bos, eos=task.eos)
+print("greedy_decode:", task.tokens(whole[0]), " the same:", whole[0].tolist() == tgt[1:])
+
+# %% [markdown]
+# About 0.9, as label smoothing asked for. It is no doubt: the rest is spread thinly over all the other classes.
+# Taking the best token each time is **greedy**. The paper keeps the 4 best unfinished sequences (beam search,
+# Section 6.1), which helps where a good start may end badly; a copy has no such choice.
+#
+# ## 10.10 The same run again
+#
+# Randomness is an argument here: batches and dropout masks come from the `rng` you pass, and dropout happens only if
+# `forward` gets one. So a run is repeatable to the last bit, with dropout too:
+
+# %%
+def few_losses(seed):
+    records = train(new_model(P_drop=0.1), task, steps=5, rng=np.random.default_rng(seed),
+                    validation_size=10)
+    return [r.loss for r in records]
+
+
+print("same seed, same losses  :", few_losses(0) == few_losses(0))
+print("other seed, same losses :", few_losses(0) == few_losses(1))
+
+# %% [markdown]
+# > **Predict.** You stop after 5 steps, save, load into a new model, and go on to step 10. Is it enough to save the parameters, if the end shall be the same to the last bit as without a stop?
+
+# %%
+def run_to(step, model, optimizer, rng, recent):
+    options = dict(steps=step, rng=rng, optimizer=optimizer, recent=recent, validation_size=10)
+    for _ in train(model, task, **options):
+        pass
+    return model
+
+
+def parts(seed):
+    model = new_model(seed, P_drop=0.1)
+    return dict(model=model, optimizer=Adam(model.parameters()),
+                rng=np.random.default_rng(seed), recent=deque(maxlen=5))
+
+# %%
+straight = run_to(10, **parts(0))                                      # without a stop
+
+stopped = parts(0)
+run_to(5, **stopped)
+whole, bare = parts(7), parts(7)                                       # other numbers, to be replaced
+with tempfile.TemporaryDirectory() as folder:
+    save_checkpoint(f"{folder}/five.npz", **stopped)
+    load_checkpoint(f"{folder}/five.npz", **whole)                     # everything
+    load_checkpoint(f"{folder}/five.npz", bare["model"])               # the parameters only
+bare["optimizer"].t = 5                                                # it knows the step
+
+# %%
+def equal(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values()))
+
+
+resumed = equal(run_to(10, **whole), straight)
+resumed_bare = equal(run_to(10, **bare), straight)
+print("everything saved, bit-equal to the run without a stop:", resumed)
+print("only the parameters saved                            :", resumed_bare)
+
+# %% [markdown]
+# It is not enough. A run is the parameters, Adam's $m$, $v$ and $t$, the state of the generator, and the last states for the average.
+#
+# ## 10.11 Check what this lesson claimed
+
+# %%
+assert not common                                                      # splits never overlap
+assert abs(by_hand - 1.2 * np.log(2)) < 1e-12
+assert abs(adam_on(gradients) - value) < 1e-12                         # Adam by hand
+assert abs(adam_on([123.0]) - (1.0 - rate)) < 1e-9                     # the first step is the rate
+assert np.isclose(warmup_rate(2000, 512, 4000), peak / 2)
+assert np.isclose(warmup_rate(16_000, 512, 4000), peak / 2)
+assert losses[0] > np.log(13) > losses[29]                             # wrong opinions at first
+assert losses == [r.loss for r in records]                             # the loop is train
+assert 10 < reads < 150                                                # then it reads the source
+assert exact < right[real].mean() - 0.2                                # tokens are not sequences
+assert abs(exact - right.all(axis=1).mean()) < 0.005                   # one pass counts them (but for rounding)
+assert (own == tgt_out)[real].mean() < right[real].mean()              # mistakes cause mistakes
+assert exact_match(final, test, bos=task.bos, eos=task.eos) > 0.95
+assert min(mean_of_5[i] for i in late) >= min(single[i] for i in late)
+assert 0.8 < np.mean(certainty) < 0.97                                 # what smoothing asks for
+assert task.text(tgt[1:]) == "3 1 4 1 5"
+assert resumed                                                         # with everything saved
+assert not resumed_bare
+print("all true")
+
+# %% [markdown]
+# ## Summary
+#
+# - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
+#   $1 - \epsilon_{ls} + \epsilon_{ls}/V$ is punished.
+# - Adam divides by the size of the gradient, so the rate is the size of the step, from the first one on. Warm-up makes the first ones small.
+# - The loop: batch, zero_grad, forward, loss, backward, rate, step. `train` is that, with a record for each step.
+# - Sequences are right far more seldom than tokens. Teacher-forced and decoded *exact* shares are equal.
+# - Single states jump; the average of the last ones is late at first and steady at the end.
+# - A run can be repeated and resumed to the last bit if all of its state is passed and saved.
+#
+# ## Questions
+#
+# **1.** You forget `model.zero_grad()`. What does the model train on?
+#
+# <details><summary>Answer</summary>
+#
+# On the sum of all gradients since the start, since backward *adds*. The direction is an average over all models it ever was, most of
+# them outdated. Adam hides the growth, as it divides by the size; so it may even learn for a while, and badly. (Used on purpose it is
+# fine: several backwards before one step are one larger batch.)
+#
+# </details>
+#
+# **2.** With $\epsilon_{ls} = 0.1$ the training loss of a perfect copier stays above 0. The record says it is much
+# smaller. Who is right?
+#
+# <details><summary>Answer</summary>
+#
+# Both. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, which is not 0. `Progress.loss` is the
+# cross-entropy *without* smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. It
+# cannot stay at 0 either: for $p = q$ it is $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/V)$.
+#
+# </details>
+#
+# **3.** Why not train as the model is used, on prefixes that it wrote itself?
+#
+# <details><summary>Answer</summary>
+#
+# Then token $t$ has to be written before token $t + 1$ can be asked for: as many passes as tokens, where teacher forcing trains all
+# positions in one. And early on, when everything it writes is wrong, it would learn what to say after nonsense. The price is that
+# it never sees its own mistakes in training, and does not learn to recover (Section 10.7).
+#
+# </details>

@@ -1,0 +1,509 @@
+# %% [markdown]
+# # Lesson 11 · Reading attention maps: what they show, and what they do not
+#
+# | | |
+# |---|---|
+# | **You will do** | train three models that copy, reverse and sort; read their maps; turn "this head looks at the answer" into a number with a baseline; silence heads and see what breaks; change the input and see what moves |
+# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect; which experiments can tell the difference |
+# | **You need** | Lessons 1 and 6; Lesson 10 for how the models are trained |
+# | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix |
+# | **Time** | 45 minutes |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
+        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+
+# %%
+import copy
+
+import numpy as np
+
+from aiayn_np import (
+    CopyTask,
+    ReverseTask,
+    SortTask,
+    attention_maps,
+    attention_masks,
+    greedy_decode,
+    plot_attention_grid,
+)
+from aiayn_np.experiments.head_jobs import (
+    ANSWER,
+    HEAD_JOBS,
+    JOBS,
+    cross_attention_heads,
+    job_scores,
+    job_table,
+    solve,
+)
+from aiayn_np.experiments.learning import small_model
+from aiayn_np.plotting import COLORS, MARKERS, draw_map, new_figure
+from aiayn_np.training import validate
+
+np.set_printoptions(precision=2, suppress=True)
+
+# %% [markdown]
+# ## 11.1 Three models
+#
+# Section 4 of the paper ends with a hope: attention "could yield more interpretable models", and its appendix shows maps of
+# heads that seem to have learned jobs. On a translation nobody knows what a head *should* look at. On our three tasks we
+# do. Each model has $N = 2$ layers of $h = 4$ heads, and trains until 500 validation sequences are decoded exactly.
+
+# %%
+models, tasks = {}, {}
+for Task in (CopyTask, ReverseTask, SortTask):
+    task = Task(symbols=6, max_length=6)
+    model = small_model(task, seed=0, N=2, h=4)                        # d_model = 32, d_k = 8
+    end = solve(model, task, seed=0, steps=1000)
+    tasks[task.name], models[task.name] = task, model
+    print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f},"
+          f" test sequences exact {validate(model, task, task.test(300)):.2f}")
+
+# %% [markdown]
+# All three read the same source below. It has six different symbols, so that a bright cell can mean one place only.
+
+# %%
+def read(name, text="4 0 2 5 1 3"):
+    """The cache of a model that reads a text, and labels: of the rows, of the columns."""
+    task, src = tasks[name], tasks[name].source(text)                  # (1, T_src)
+    answer = task.target(src[0, :-1])
+    tgt_in = np.array([[task.bos, *answer]])                           # (1, T_tgt)
+    logits, cache = models[name].forward(src, tgt_in)
+    written = logits[0].argmax(axis=-1)
+    rows = [f"{a} → {b}" for a, b in zip(task.tokens(tgt_in[0]), task.tokens(written))]
+    return cache, rows, task.tokens(src[0])
+
+
+for name in models:
+    print(f"{name:8}", "   ".join(read(name)[1]))
+
+# %% [markdown]
+# ## 11.2 What is a row?
+#
+# A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
+# *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0.
+#
+# > **Predict.** The model copies. In which column do you expect the bright cell of the row `<bos> → 4`? And of the row `4 → 0`, at 4 or at 0?
+
+# %%
+def cross_maps(cache):
+    return {name: weights[0] for name, weights in attention_maps(cache).items() if "cross" in name}
+
+
+cache, rows, columns = read("copy")
+for name, weights in cross_maps(cache).items():
+    print(name, weights.shape)                                         # (h, T_q, T_k)
+
+# %%
+plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
+
+# %% [markdown]
+# Read the lower row, layer 2. Bright is what is to be *written*: the row `4 → 0` looks at 0. Counted from the corner that is
+# the diagonal, cell $(t, t)$. If you label rows with the token that was read, as many plots do, the same picture seems to be
+# "one ahead". Before you interpret a diagonal, ask what its rows are.
+#
+# The upper row, layer 1, is less clear, and no head is as sharp as one would draw it. So measure.
+#
+# ## 11.3 From looking to measuring
+#
+# A claim about a head is a sentence: "it looks at the answer". Make it a number: the mean weight that the head puts on the
+# source position where the answer stands, over 300 test sequences. And no number without a **baseline**: the same with the places of
+# each source shuffled. That is what a head gets that knows nothing of places.
+#
+# > **Predict.** A source of 6 symbols and `<eos>` has 7 places. What is the baseline, about, for these 7? Most test sequences are a bit shorter: higher or lower for them?
+
+# %%
+def answer_scores(name, model):
+    heads, lengths = cross_attention_heads(model, tasks[name].test(300))   # (n, N h, T_q, T_k), (n,)
+    return job_scores(heads, lengths, ANSWER[name], np.random.default_rng(0))
+
+
+untrained = {name: small_model(task, seed=0, N=2, h=4) for name, task in tasks.items()}
+score, baseline = answer_scores("copy", models["copy"])                # (N h,) each
+before, _ = answer_scores("copy", untrained["copy"])
+print("heads             layer 1                layer 2")
+for label, values in (("answer", score), ("shuffled", baseline), ("untrained", before)):
+    print(f"{label:12}", " ".join(f"{value:.2f}" for value in values))
+
+# %% [markdown]
+# $1/7$ is 0.14; shorter sources have fewer places to share among, so it is a little higher. The trained heads of layer 2 are
+# at about three times the baseline or more, and the untrained ones at the baseline. That is a finding.
+#
+# Now be curious, and ask for more jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
+#
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take models that were *never trained*. By how much does the best of the 48 beat its baseline: not at all, about 0.02, more?
+
+# %%
+def margins(name, model, seed=0):
+    score, baseline = job_table(model, tasks[name], 300, seed)         # (N h, jobs) each
+    return score - baseline
+
+
+chance = []
+for seed in range(5):
+    table = margins("copy", small_model(tasks["copy"], seed, N=2, h=4), seed)
+    head, job = np.unravel_index(table.argmax(), table.shape)
+    chance.append(table.max())
+    print(f"never trained, seed {seed}: head {head + 1} 'looks at' {[*JOBS][job]}: {table.max():+.2f} against shuffled")
+
+# %% [markdown]
+# By 0.03 to 0.21. Nothing has been learned; but a random projection likes some vector better than another, and
+# `<eos>` is the same vector in each sequence. **Who asks 48 questions gets an answer.** So let a head have a job only if its margin
+# is above the best that untrained models reach:
+
+# %%
+table, bar = margins("copy", models["copy"]), max(chance)
+print(f"bar {bar:.2f}")
+print(" " * 17, *(f"{job:>13}" for job in JOBS))
+for i, row in enumerate(table):
+    marks = (f"{m:+12.2f}" + ("*" if m > bar else " ") for m in row)
+    print(f"layer {i // 4 + 1}, head {i % 4 + 1}  ", *marks)
+
+# %% [markdown]
+# The stars stand nearly all in one column. The paper's claim is that heads "clearly learn different jobs". The experiment `head_jobs` measures
+# it for five models of each task:
+
+# %%
+if Path("../figures/head_jobs.json").exists():                         # what the whole experiment found
+    jobs = HEAD_JOBS.load("../figures")
+else:                                                                  # a small one, in seconds
+    jobs = HEAD_JOBS.run(seeds=(0,))
+print("verdict:", jobs.verdict)
+jobs.figure()
+
+# %% [markdown]
+# An honest result: in every model some heads look at the answer, but most heads that have a job have that *same* one. Different jobs are few
+# and not in each model. A task with one thing to look for gives heads no reason to part (Lesson 6.7 had four things to look for).
+#
+# ## 11.4 Reverse and sort
+#
+# > **Predict.** Draw the maps on paper: 7 rows, the columns `4 0 2 5 1 3 <eos>`. Where are the bright cells when the model reverses? When it sorts?
+
+# %%
+def places(name, src, n):
+    """Where the answers to outputs 0 ... n - 1 stand in a source of n different symbols."""
+    return np.argsort(src[:n]) if name == "sort" else ANSWER[name](np.arange(n), n)
+
+
+def best_head(name):
+    """(score, baseline, head) of the head with the most weight on the answer; no symbol twice."""
+    src, tgt_in, tgt_out = tasks[name].test(300)
+    heads, lengths = cross_attention_heads(models[name], (src, tgt_in, tgt_out))
+    rng, found = np.random.default_rng(0), []
+    for weights, n, ids in zip(heads, lengths, src):
+        if len(set(ids[:n])) == n:
+            place = places(name, ids, n)
+            found.append(job_scores(weights[None], [n], lambda t, n, place=place: place, rng))
+    score, baseline = np.mean(found, axis=0)                           # (N h,) each
+    return score.max(), baseline.mean(), int(score.argmax())
+
+# %%
+best = {name: best_head(name) for name in models}
+for name, (score_of_best, shuffled, head) in best.items():
+    print(f"{name:8} layer {head // 4 + 1}, head {head % 4 + 1}: on the answer {score_of_best:.2f}, shuffled {shuffled:.2f}")
+
+# %% [markdown]
+# (Here no source has a symbol twice. With one that has, a head may look at either, so the numbers of Section 11.3 are lower.)
+# The picture shows that head of each model. White rings are where the answer stands.
+
+# %%
+fig = new_figure(10, 3.8)
+for ax, name in zip(fig.subplots(1, 3), models):
+    cache, rows, columns = read(name)
+    weights = np.concatenate(list(cross_maps(cache).values()))[best[name][2]]      # (T_q, T_k)
+    image = draw_map(ax, weights, np.array(True), name)
+    ax.plot(places(name, tasks[name].source("4 0 2 5 1 3")[0], 6), range(6), "o", color="white",
+            markersize=11, markerfacecolor="none")
+    ax.set_xticks(range(7), columns, rotation=90)
+    ax.set_yticks(range(7), rows)
+    ax.set_xlabel("key")
+fig.colorbar(image, ax=fig.axes, label="attention weight")
+fig
+
+# %% [markdown]
+# Copy is the diagonal, reverse the anti-diagonal. Sort has no shape: to write 0 it looks where 0 *is*, and that is
+# another place in each source. A map can be orderly without a line in it. Mind what the
+# sorting model must do for this: it cannot know *where* before it knows *what* comes next.
+#
+# ## 11.5 How sharp? Self-attention, too
+#
+# Sharpness has a measure: the entropy $H = -\sum_j w_j \ln w_j$ of a row. $e^H$ is the number of keys that a row looks at *in
+# effect*: 1 if all weight is on one, 7 if 7 keys share it evenly.
+#
+# > **Predict.** How many of the 7 keys does a layer-2 head of the copying model look at, in effect: about 1, about 2 or 3, about 6?
+
+# %%
+def effective_keys(weights):
+    """exp of the entropy, mean over sequences and rows: (n, h, T_q, T_k) -> (h,)"""
+    logs = np.log(np.where(weights > 0, weights, 1))
+    return np.exp(-(weights * logs).sum(axis=-1)).mean(axis=(0, 2))
+
+
+examples = tasks["copy"].test(300)
+full = (examples[0] != tasks["copy"].pad).all(axis=1)                  # the longest: 6 symbols
+src, tgt_in, tgt_out = (ids[full] for ids in examples)
+_, cache = models["copy"].forward(src, tgt_in)
+_, cache_untrained = untrained["copy"].forward(src, tgt_in)
+
+# %%
+sharp = {}
+for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(cache_untrained).values()):
+    name = name.removesuffix(".attention.weights")
+    sharp[name] = effective_keys(weights), effective_keys(other)
+    print(f"{name:32} trained {sharp[name][0]}   untrained {sharp[name][1]}")
+
+# %% [markdown]
+# Two or three, not one. (The rows of decoder self-attention have 1 to 7 keys that they may look at, 4 in the mean.) Training has sharpened the cross-attention,
+# most of all in layer 2. Here are both layers of the decoder's self-attention, with the source as before.
+
+# %%
+cache_one, rows, _ = read("copy")
+name_of = {f"decoder.layers.{i}.self_attention.attention.weights": i for i in range(2)}
+maps = {name: w[0] for name, w in attention_maps(cache_one).items() if name in name_of}
+masks = {name: m[0] for name, m in attention_masks(cache_one).items() if name in name_of}
+plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, title="copy: decoder self-attention")
+
+# %% [markdown]
+# What do you see? Perhaps "this head likes `<bos>`", "that one looks at itself". Could you say beforehand what it would look like if you were
+# wrong? If not, it is a story. For the cross-attention we knew what to expect; here we do not. The rest of this lesson is about
+# finding out what matters *without* a story.
+#
+# ## 11.6 A weight is not an effect
+#
+# A head adds $\sum_j w_{ij}\, v_j W^O_h$ to the output (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
+# vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O_h \rVert$.
+#
+# > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then?
+
+# %%
+other_favourite = []
+for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layers):
+    inner = layer_cache.cross_attention.attention
+    W_O = layer.cross_attention.linear_O.W.value.reshape(4, 8, 32)     # (h, d_v, d_model)
+    brings = np.linalg.norm(inner.V @ W_O, axis=-1)                    # (n, h, T_k)
+    effect = inner.weights * brings[:, :, None, :]                     # (n, h, T_q, T_k)
+    other_favourite.append((effect.argmax(-1) != inner.weights.argmax(-1)).mean(axis=(0, 2)))
+    print(f"size of v W_O: from {np.quantile(brings, 0.05):.1f} to {np.quantile(brings, 0.95):.1f};"
+          f"  another favourite, by head: {other_favourite[-1]}")
+
+# %% [markdown]
+# In roughly one row of ten to five. So the sizes differ, but in these small models not wildly, and the picture would look much the same. That is luck
+# that you can check, not a law.
+#
+# Two more things go past the map. The **residual**: Add & Norm adds what the heads bring to $x$, which is already there. And the **key** at
+# position $j$ is not the token $j$: it is the memory, in which the encoder has mixed the tokens.
+
+# %%
+for i, layer_cache in enumerate(cache.decoder.layers):
+    c = layer_cache.cross_attention
+    x = c.linear_Q.x                                                   # (n, T_q, d_model)
+    attended = models["copy"].decoder.layers[i].cross_attention.linear_O(c.linear_O.x)
+    print(f"layer {i + 1}: |x| {np.linalg.norm(x, axis=-1).mean():.1f},"
+          f" all heads together {np.linalg.norm(attended, axis=-1).mean():.1f}")
+
+# %%
+changed = src.copy()
+changed[:, 2] = 3 + (changed[:, 2] - 3 + 1) % 6                        # another symbol at position 2
+memory, other = models["copy"].encode(src)[0], models["copy"].encode(changed)[0]
+moved = np.linalg.norm(other - memory, axis=-1).mean(axis=0)           # (T_src,)
+print("the memory moves, by position:", moved)
+
+# %% [markdown]
+# What the heads bring is about as large as what goes past them. And a changed token moves its own place of the memory most, the other places by
+# about a tenth of that: here, "looks at position $j$" is nearly "looks at token $j$". In a deep encoder that need not be so.
+#
+# ## 11.7 Take a head away
+#
+# What does a head *do*? Remove it and count what breaks. There are two ways. **Mute** it: its block of $W^O$ becomes zero, so
+# it brings nothing. Or **blind** it: its block of $W^Q$ becomes zero, so that all its scores are 0 and it looks everywhere alike; it still speaks, but
+# the map is gone.
+
+# %%
+def without(model, kind, layer, heads, how):
+    """A copy of the model in which some heads of one attention are muted or blind."""
+    model = copy.deepcopy(model)
+    attention = getattr(model.decoder.layers[layer], kind)
+    for head in heads:
+        block = slice(head * attention.d_k, (head + 1) * attention.d_k)
+        if how == "mute":
+            attention.linear_O.W.value[block] = 0                      # rows: W_i^O
+        else:
+            attention.linear_Q.W.value[:, block] = 0                   # columns: W_i^Q
+    return model
+
+# %% [markdown]
+# > **Predict.** The head with the best score on the answer is muted. Which share of the test sequences is still copied exactly: nearly none, about half or more, all?
+
+# %%
+test, exact = tasks["copy"].test(300), {}
+for kind in ("cross_attention", "self_attention"):
+    for how in ("mute", "blind"):
+        exact[kind, how] = np.array([
+            validate(without(models["copy"], kind, head // 4, [head % 4], how), tasks["copy"], test)
+            for head in range(8)])
+print("exact, one head less        layer 1               layer 2")
+for (kind, how), shares in exact.items():
+    print(f"{kind:16} {how:6}", shares)
+print(f"score on the answer    ", score)
+
+# %% [markdown]
+# Many sequences survive: other heads look at the same place. Is it at least the best-aligned head that is missed most? The picture has a
+# point for each cross-attention head: to the right is better aligned, higher up is missed more.
+
+# %%
+fig = new_figure(6, 3.8)
+ax = fig.subplots()
+for style, how in enumerate(("mute", "blind")):
+    ax.plot(score, 1 - exact["cross_attention", how], MARKERS[style], color=COLORS[style], label=how)
+ax.axvline(baseline.mean(), color="0.5", linestyle=":", label="shuffled")
+ax.set(xlabel="weight on the answer", ylabel="sequences lost", ylim=(-0.02, 1), title="Aligned is not important")
+ax.legend()
+fig
+
+# %%
+worst = int(exact["self_attention", "mute"].argmin())
+aligned = int(score.argmax())
+print(f"best aligned: cross head {aligned + 1} of 8; muted, {exact['cross_attention', 'mute'][aligned]:.2f} are exact")
+print(f"most missed : self head {worst + 1} of 8; muted, {exact['self_attention', 'mute'][worst]:.2f} are exact,"
+      f" blind {exact['self_attention', 'blind'][worst]:.2f}")
+layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "mute"), tasks["copy"], test)
+          for layer in range(2)]
+print("all cross heads of a layer muted, exact:", np.array(layers))
+
+# %% [markdown]
+# Three lessons in one table.
+#
+# - The order by score is not the order by loss. Alignment says what a head looks at, not whether it is needed.
+# - The head that is missed most is none of the well-aligned ones. It is in the decoder's *self*-attention, whose map told no story at all.
+# - Muted, that head costs much more than blind. Most of what it brings does not depend on where it looks: a nearly constant vector that
+#   the layers above are used to. A muted head may break a model for a reason that has nothing to do with its map.
+#
+# And heads stand in for one another: one is hardly missed, all four of layer 2 are the whole task.
+#
+# ## 11.8 Change the input
+#
+# The most direct question to a model is: *if this token were another, would you write something else?* Replace each source symbol by each
+# of the five others, let the model decode, and count how often each output changes.
+#
+# > **Predict.** One symbol of six is changed. How many of the six outputs change: when copying, when sorting?
+
+# %%
+def influence(name, text="4 0 2 5 1 3"):
+    """Share of the changes of source symbol j that change output t: (6, 6); and the share right."""
+    task, src = tasks[name], tasks[name].source(text)                  # (1, 7)
+    many = np.repeat(src, 30, axis=0)                                  # (30, 7)
+    for j in range(6):
+        for k in range(5):
+            many[5 * j + k, j] = 3 + (src[0, j] - 3 + k + 1) % 6       # another symbol
+    own, other = (greedy_decode(models[name], ids, bos=task.bos, eos=task.eos, max_len=7) for ids in (src, many))
+    right = np.mean([np.array_equal(o[:6], task.target(s[:6])) for o, s in zip(other, many)])
+    return (other != own)[:, :6].reshape(6, 5, 6).mean(axis=1).T, right    # (T_q, T_k)
+
+
+moves = {name: influence(name) for name in models}
+for name, (share, right) in moves.items():
+    print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}   (right after the change: {right:.2f})")
+
+# %% [markdown]
+# One when copying or reversing. When sorting, two or three: the new symbol goes elsewhere, and all between move up. Here is the sorting model, what it looks at and
+# what its outputs depend on:
+
+# %%
+cache, rows, columns = read("sort")
+map_of_best = np.concatenate(list(cross_maps(cache).values()))[best["sort"][2]]
+fig = new_figure(8, 3.8)
+for ax, values, title in zip(fig.subplots(1, 2), (map_of_best[:6, :6], moves["sort"][0]),
+                             ("best head: looks at", "output: depends on")):
+    image = draw_map(ax, values, np.array(True), title)
+    ax.set_xticks(range(6), columns[:6])
+    ax.set_yticks(range(6), rows[:6])
+    ax.set_xlabel("source")
+fig.colorbar(image, ax=fig.axes, label="weight, or share of changes")
+fig
+
+# %% [markdown]
+# Both are right, and they are different. The map says where the symbol is *fetched*. That it is this symbol's turn depends on others:
+# on the symbols near it in the order, wherever they stand. A map is one step of a computation; influence is the whole of it.
+#
+# ## 11.9 Read your own
+#
+# With a terminal you can train any task at full size and look at each map:
+#
+# ```
+# aiayn-np train reverse
+# aiayn-np attend runs/reverse "3 1 4"
+# ```
+#
+# The pictures lie in `runs/reverse`. For each claim you make about one, write beside it: the number, the baseline, and the
+# experiment that could have shown you wrong.
+#
+# ## 11.10 Check what this lesson claimed
+
+# %%
+assert all(validate(models[name], tasks[name], tasks[name].test(300)) > 0.95 for name in models)
+assert score[4:].max() > 2.5 * baseline.mean()                         # trained heads align
+assert before.max() < 0.25                                             # untrained ones do not
+assert max(chance) > 0.1                                               # but some job is found
+assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
+assert all(found > 2 * shuffled for found, shuffled, _ in best.values())
+assert np.allclose(effective_keys(np.full((1, 1, 2, 7), 1 / 7)), 7)
+assert 1.5 < sharp["decoder.layers.1.cross_attention"][0].mean() < 4.5
+assert 0.02 < np.mean(other_favourite) < 0.4
+assert moved[2] > 4 * np.delete(moved, 2).max()                        # the memory stays in place
+assert exact["cross_attention", "mute"][aligned] > 0.4                 # others stand in
+assert exact["self_attention", "mute"][worst] < exact["cross_attention", "mute"][aligned]
+assert exact["self_attention", "mute"][worst] < exact["self_attention", "blind"][worst] - 0.1
+assert (np.argsort(-score) != np.argsort(exact["cross_attention", "mute"])).any()
+assert layers[1] < 0.3
+assert moves["copy"][0].sum() / 6 < 1.2 < 1.5 < moves["sort"][0].sum() / 6
+print("all true")
+
+# %% [markdown]
+# ## Summary
+#
+# - A row of a cross-attention map has read one token and writes the next. Label it with both.
+# - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: many heads times many jobs
+#   always yield something.
+# - Copy is a diagonal, reverse an anti-diagonal, sort no line at all, and all three are the same job: look at what is to be written.
+# - $e^H$ counts the keys a row looks at in effect.
+# - A map leaves out the size of the values, the residual, and what was mixed into the key. It does not say whether the head is needed.
+# - To know that, intervene: mute it, blind it, change the input. Compare mute with blind before you blame the map.
+#
+# ## Questions
+#
+# **1.** Someone averages the maps of all heads of a layer and reads the average. When does that mislead?
+#
+# <details><summary>Answer</summary>
+#
+# When heads do different things. One head that looks 1 before and one that looks 1 after average to a map that seems to look at both, half each,
+# which no head does; and a head that looks everywhere dims the others. It also counts a head that brings little as much as one that
+# brings a lot (Section 11.6).
+#
+# </details>
+#
+# **2.** A source has the symbol 3 twice, and the model copies. Its map has two bright cells in the row that writes 3. Is it confused?
+#
+# <details><summary>Answer</summary>
+#
+# Not for this token: both places give the right answer, so nothing in the loss tells them apart. It is why Section 11.1 chose six different
+# symbols: with a repeated one, "looks at the answer's symbol" and "looks at the answer's place" cannot be told apart.
+#
+# </details>
+#
+# **3.** A head is muted and nothing breaks. Is it useless?
+#
+# <details><summary>Answer</summary>
+#
+# Not necessarily. Another may do the same job, as here: one head of layer 2 is hardly missed, four are. Mute pairs to see it.
+# It may also serve inputs that are not in your test. What you have shown is that the model does not need it *alone*, on *these* sequences.
+#
+# </details>
