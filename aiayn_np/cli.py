@@ -1,4 +1,4 @@
-"""The command line: train, decode, attend, explore, trace, check, figures.
+"""The command line: train, decode, attend, explore, trace, animate, check, figures.
 
 The commands `train` and `figures` are in files of their own.
 
@@ -63,7 +63,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    names = "{train,decode,attend,explore,trace,check,figures}"
+    names = "{train,decode,attend,explore,trace,animate,check,figures}"
     commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):
@@ -106,6 +106,13 @@ def parser():
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
+
+    p = add("animate", animate_command, "show attention forming while a model learns, as a GIF")
+    p.add_argument("task", choices=list(TASKS))
+    p.add_argument("--out", type=Path, help="file (default: TASK.gif)")
+    p.add_argument("--seed", type=int, default=0, help="of weights and batches")
+    p.add_argument("--steps", type=int, default=500, help="at the latest (default: 500)")
+    p.add_argument("--max-length", type=int, default=8, help="longest sequence (default: 8)")
 
     p = add("figures", figures_command, "measure the paper's claims and draw what was found")
     p.add_argument("name", nargs="*", help="of the figure; none: all of them")
@@ -175,6 +182,26 @@ def explore_command(args):
     make_writable(path.parent)
     title = f"Attention of a Transformer, task {run.task.name}"
     print(write_explorer(path, run.explorer_examples(sources), title=title))
+    return 0
+
+
+def animate_command(args):
+    import numpy as np
+
+    from .animation import animate, record
+    from .checks import check_seed
+    from .transformer import Transformer
+
+    check_seed(args.seed)
+    path = args.out or Path(f"{args.task}.gif")
+    make_writable(path.parent)
+    rng = np.random.default_rng(args.seed)
+    task = TASKS[args.task](max_length=args.max_length)
+    sizes = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0)
+    model = Transformer(task.vocab_size, **sizes, rng=rng).astype(np.float32)
+    note(f"training on the task {task.name}, {args.steps} steps at most")
+    animate(record(model, task, steps=args.steps, rng=rng), path)
+    print(path)
     return 0
 
 

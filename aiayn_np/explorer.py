@@ -167,7 +167,7 @@ def check_weights(weights, T_q, T_k):
 
 
 def tables(data):
-    """Lines of HTML with every map as a plain table, for a browser without JavaScript.
+    """Lines of HTML with every map as a plain table in percent, for where there is no JavaScript.
 
     HTML lets the end tags of rows and cells be left out.
     """
@@ -190,15 +190,13 @@ def rows(weights, queries):
         cells = [f"<tr><th>{seen(query)}"]
         for masked, group in groupby(numbers, MASKED.__eq__):
             same = list(group)
-            cells += [f"<td colspan={len(same)}>×"] if masked else [f"<td>{short(n)}" for n in same]
+            if masked:
+                cells.append(f"<td colspan={len(same)}>×")
+            else:
+                cells += [f"<td>{round(100 * number / SCALE)}" for number in same]
         yield "".join(cells)
 
 
 def seen(token):
     """A token as HTML; one of white space only as it is written in Python."""
     return escape(token if token.strip() else repr(token))
-
-
-def short(number):
-    """A weight to two digits, as 0, .25 or 1."""
-    return f"{number / SCALE:.2f}".removesuffix(".00").replace("0.", ".")

@@ -327,7 +327,7 @@ print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   âˆ
 
 # %% [markdown]
 # $\sqrt{240}$, every time: a sub-layer may put out what it likes, the next one gets it at the same size. The column |gradient| is read from the bottom up. At the end of a cell, a trace
-# shows itself as a table with all its layers. Here is one attention, with every box of Figure 2:
+# shows itself as a table, with inner layers to unfold. Here is one attention, with every box of Figure 2:
 
 # %%
 whole["decoder.layers.1.cross_attention"]

@@ -106,13 +106,13 @@ p = Softmax()(z)                            # (V,)
 q = np.full(3, 0.3 / 3)                     # (V,)
 q[0] += 1 - 0.3
 print("p", p, " q", q)
-by_hand = -(q * np.log(p)).sum()
-print("loss", by_hand, "=", by_hand / np.log(2), "ln 2;  not smoothed:", -np.log(p[0]) / np.log(2), "ln 2")
+loss_by_hand = -(q * np.log(p)).sum()
+print("loss", loss_by_hand, "=", loss_by_hand / np.log(2), "ln 2;  not smoothed:", -np.log(p[0]) / np.log(2), "ln 2")
 
 # %%
 criterion = LabelSmoothedCrossEntropy(eps_ls=0.3, pad=-1)              # no class here is padding
 loss, cache = criterion.forward(z[None], targets=np.array([0]))        # (1, V), (1,)
-print("the class, difference:", abs(loss - by_hand))
+print("the class, difference:", abs(loss - loss_by_hand))
 print("backward:", criterion.backward(1.0, cache)[0], "  p - q:", p - q)
 
 # %% [markdown]
@@ -210,6 +210,8 @@ print("gradients × 1000      :", abs(adam_on([1000 * g for g in gradients]) - v
 
 # %%
 peak = warmup_rate(4000, 512, 4000)
+by_hand = 512**-0.5 * min(1000**-0.5, 1000 * 4000**-1.5)
+print("step 1000 by hand", by_hand, " warmup_rate", warmup_rate(1000, 512, 4000))
 print(f"peak {peak:.6f} = 1 / sqrt(512 · 4000)")
 for step in (1, 1000, 2000, 4000, 8000, 16_000, 100_000):
     print(f"step {step:7,}  rate / peak {warmup_rate(step, 512, 4000) / peak:.4f}")
@@ -505,7 +507,7 @@ print("only the parameters saved                            :", resumed_bare)
 
 # %%
 assert not common                                                      # splits never overlap
-assert abs(by_hand - 1.2 * np.log(2)) < 1e-12
+assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
 assert abs(adam_on(gradients) - value) < 1e-12                         # Adam by hand
 assert abs(adam_on([123.0]) - (1.0 - rate)) < 1e-9                     # the first step is the rate
 assert np.isclose(warmup_rate(2000, 512, 4000), peak / 2)

@@ -27,7 +27,7 @@ def test_the_core_never_imports_a_variant(path):
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: p.name)
 def test_layers_need_numpy_only(path):
-    plotting = {"matplotlib", "matplotlib.figure", "matplotlib.colors"}
+    plotting = {"matplotlib", "matplotlib.figure", "matplotlib.colors", "matplotlib.animation"}
     outside = {name for name in imported(path) if not name.startswith(".")} - plotting
     allowed = {"numpy", "tqdm"} if path.name == "cli_train.py" else {"numpy"}
     assert {name.split(".")[0] for name in outside} - set(sys.stdlib_module_names) <= allowed

@@ -31,8 +31,8 @@ ENTRY = """
 """
 
 TAIL = """
-`reverse_3_1_4_1_5_9_2_6_attention_cross.png` is the picture of the main README, made by the command
-that stands under it there.
+`reverse.gif` and `reverse_3_1_4_1_5_9_2_6_attention_cross.png` are pictures of the main README, made by
+the commands that stand under them there.
 """
 
 
