@@ -18,7 +18,8 @@ LAST = 10  # times that the last picture is shown
 class Recording:
     """Cross-attention maps on one example, as training went on.
 
-    steps, accuracy : (frames,), the first before training       maps : name -> (frames, h, T_q, T_k)
+    steps, accuracy : (frames,), the first before training
+    maps : name -> (frames, h, T_q, T_k)
     source, target : the tokens that are read and those that the decoder has before it
     """
 

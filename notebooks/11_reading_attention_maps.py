@@ -276,13 +276,12 @@ for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(
 
 # %% [markdown]
 # Two or three, not one. (The rows of decoder self-attention have 1 to 7 keys that they may look at, 4 in the mean.) Training has sharpened the cross-attention,
-# most of all in layer 2. Here are both layers of the decoder's self-attention, with the source as before.
+# most of all in layer 2. Here is the first layer of the decoder's self-attention, with the source as before.
 
 # %%
 cache_one, rows, _ = read("copy")
-name_of = {f"decoder.layers.{i}.self_attention.attention.weights": i for i in range(2)}
-maps = {name: w[0] for name, w in attention_maps(cache_one).items() if name in name_of}
-masks = {name: m[0] for name, m in attention_masks(cache_one).items() if name in name_of}
+name = "decoder.layers.0.self_attention.attention.weights"
+maps, masks = {name: attention_maps(cache_one)[name][0]}, {name: attention_masks(cache_one)[name][0]}
 plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, title="copy: decoder self-attention")
 
 # %% [markdown]
@@ -408,9 +407,9 @@ print("copy, all cross heads of a layer muted:", np.array(layers))
 #
 # - The order by score is not the order by loss. The best-aligned head may be the most missed of its kind, or one that others
 #   replace. Alignment says what a head looks at, not whether it is needed. And one model is one sample: another seed shifts the roles.
-# - What the copying model misses most is none of the aligned heads. It is one in the decoder's *self*-attention, whose map told no story at all.
-# - Muted, that head costs much more than blind. Most of what it brings does not depend on where it looks: a nearly constant vector that
-#   the layers above are used to. A muted head may break a model for a reason that has nothing to do with its map.
+# - Of the copying decoder's 16 heads, the one missed most is none of the aligned ones. It is one in *self*-attention, whose map told no story at all.
+# - Muted, that head costs much more than blind. Much of what it brings does not depend on where it looks: even the plain mean of
+#   its values is something that the layers above are used to. A muted head may break a model for a reason that has nothing to do with its map.
 #
 # And heads stand in for one another: one is hardly missed, all four of layer 2 are the whole task.
 #
