@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with three tokens, then with the class that the whole Transformer is made of |
+# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with three tokens, then with the class at the heart of the Transformer |
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
@@ -54,9 +54,10 @@ print("matches", matches)
 print("value  ", matches @ V)
 
 # %% [markdown]
-# This is exact, and useless for learning in two ways. A query that equals no key finds nothing. And between "equal"
-# and "not equal" there is no slope: no small change of a key makes the answer a little better, so there is no
-# gradient to follow.
+# The dictionary is exact, and useless for learning in two ways. A query that equals no key finds nothing. And between
+# "equal" and "not equal" there is no slope: no small change of a key makes the answer a little better, so there is
+# no gradient to follow. The dot products already have a slope. What they lack is a guarantee: for other keys and
+# queries they may be negative, or add up to anything, and are then no weights.
 
 # %% [markdown]
 # ## 1.2 Soft: every key answers a little
@@ -160,9 +161,10 @@ print("largest difference from ours:", np.abs(out - output).max())
 print(cache)
 
 # %% [markdown]
-# `cache.weights` is the **attention map**. Read it row by row: what does this token look at? In the picture below, the
-# rows are the tokens that ask, the columns the tokens that are looked at, and each row adds up to 1. `the` asks
-# nothing and looks everywhere alike; `cat` looks mostly at `sat`, and `sat` mostly at `cat`.
+# `cache.weights` is the **attention map**. (`softmax.y` and `kept` are the same array under other names: Lesson 4.)
+# Read it row by row: what does this token look at? In the picture below, the rows are the tokens that ask, the
+# columns the tokens that are looked at, and each row adds up to 1. `the` asks nothing and looks everywhere alike;
+# `cat` looks mostly at `sat`, and `sat` mostly at `cat`.
 
 # %%
 plot_attention(cache.weights, tokens, tokens, titles=["who looks at whom"])
@@ -203,7 +205,7 @@ print("q = x W^Q, k = x W^K looks most at itself:", cache.weights.argmax(axis=1)
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
-# | encoder self-attention | the source | the source | every source token can ask every other about itself |
+# | encoder self-attention | the source | the source | every source token can ask every source token |
 # | decoder self-attention (masked) | the target so far | the target so far | a target token can ask those before it, never those after it (Lesson 5) |
 # | encoder-decoder attention | the target so far | the encoder's output, the **memory** | what is being written can ask what was read |
 #
@@ -220,7 +222,8 @@ for name in ("self_attention", "cross_attention"):
     print(f"{name:15}  Q {inner.Q.shape}  K {inner.K.shape}  weights {inner.weights.shape}")
 
 # %% [markdown]
-# The axes are (batch, head, query, key): one map of 2 rows and 5 columns for each of the 2 heads (Lesson 6).
+# The axes of the weights are (batch, head, query, key): one map of 2 rows and 5 columns for each of the 2 heads
+# (Lesson 6). `<bos>` and `<eos>` mark the beginning and the end of a sequence.
 
 # %%
 heads = cache.cross_attention.attention.weights[0]       # (h, T_q, T_k)
@@ -275,8 +278,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Shuffling $K$ and $V$ together changes nothing: the sum over the keys has other order. Shuffling $Q$ shuffles the
-# rows of the output in the same way. Attention sees a set, not a sequence; that is why positions are added to the
+# Shuffling $K$ and $V$ together changes nothing: the sum over the keys only has another order. Shuffling $Q$ shuffles
+# the rows of the output in the same way. Attention sees a set, not a sequence; that is why positions are added to the
 # tokens (Lesson 8).
 #
 # </details>

@@ -47,8 +47,8 @@ for name, f in {"s": lambda s: s, "s²": np.square, "exp(s)": np.exp}.items():
 
 # %% [markdown]
 # Plain scores give negative weights (and here even turn the order round, since their sum is negative). Squares are
-# positive, but -2 now beats 1. The exponential is positive everywhere and always rises. And it has a third gift:
-# $e^{s_j + c} = e^c e^{s_j}$, a factor that numerator and denominator share.
+# never negative, but -2 now beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always
+# rises. And it has a third gift: $e^{s_j + c} = e^c e^{s_j}$, a factor that numerator and denominator share.
 #
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
 
@@ -302,13 +302,13 @@ for lead in (2.0, 10.0):
 
 # %% [markdown]
 # The first has learned it. The second stands where it stood: it is completely wrong, the loss says so, and almost
-# none of it arrives. Dot products of wide vectors give just such scores. That is the reason for $1/\sqrt{d_k}$
-# (Section 3.2.1 of the paper), and Lesson 3 measures it.
+# none of it arrives. Dot products of wide vectors give just such scores. That is the reason that the paper suspects
+# and gives for $1/\sqrt{d_k}$ (its Section 3.2.1); Lesson 3 measures how far it goes.
 
 # %% [markdown]
 # ## 2.7 How to prove a gradient
 #
-# The differences of Section 2.4 agree to 1e-9, but never to all 16 digits: they subtract two nearly equal numbers, and
+# The differences of Lesson 2.4 agree to 1e-9, but never to all 16 digits: they subtract two nearly equal numbers, and
 # the digits that both share are lost. There is a way to subtract nothing. Step in the *imaginary* direction:
 #
 # $$f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \dots \quad\text{so}\quad
@@ -384,10 +384,10 @@ for layer in (softmax, ForgetsTheMean(), WrongAxis()):
           f" {loss_after(layer, 500):.4f} after 500 steps")
 
 # %% [markdown]
-# With the first mistake it does, and here it even ends lower than with the right gradient: each score is pushed by the
-# sign of its own error, and where nothing is left to learn the push is zero. No loss curve would ever tell. The second
-# makes the loss rise here, so you would notice that *something* is wrong, but not what. A falling loss proves
-# nothing. This does, and names the entry:
+# With the first mistake it does, and here it even ends lower than with the right gradient: each score is pushed by
+# the sign of its own error, and where nothing is left to learn the push is zero. No loss curve would ever tell. The
+# second makes the loss rise here, so you would notice that *something* is wrong, but not what. So a falling loss
+# proves nothing. `check_gradients` proves both of them wrong, and names an entry:
 
 # %%
 print(check_gradients(ForgetsTheMean(), scores), "\n")

@@ -5,9 +5,9 @@
 # |---|---|
 # | **You will do** | compute attention by hand with and without the scale, derive the variance of a dot product line by line, and measure what it does to the softmax, to the gradient and to training |
 # | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without; and what the paper's reason does *not* explain |
-# | **You need** | Lessons 1 and 2, mean and variance of a random number |
+# | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -49,7 +49,8 @@ np.set_printoptions(precision=4, suppress=True)
 #
 # Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ counts: the places where they agree, minus
 # the places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8 and 6
-# places. A key of coin flips agrees in 8, so the first is a little better than chance, the last a little worse.
+# places. A key of coin flips agrees in 8 on average, so the first is a little better than chance, the last a little
+# worse.
 
 # %%
 def agreeing(places, d_k):
@@ -117,8 +118,9 @@ print("share of places that agree:", 528 / 1024)
 
 # %% [markdown]
 # With the scale, the same weights as before. Without, the first key has everything: a lead of 32 points, because it
-# agrees in 528 places of 1024. Both keys are one **standard deviation** above chance, the narrow one (2 places) and the
-# wide one (16 places). The scale makes scores count in standard deviations, and now we derive that.
+# agrees in 528 places of 1024. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of
+# $\sqrt{d_k} / 2$: 2 places of 16, 16 places of 1024. So both keys are one standard deviation above chance. The scale
+# makes scores count in standard deviations, and now we derive that.
 #
 # ## 3.2 Why do dot products get large?
 #
@@ -131,7 +133,8 @@ print("share of places that agree:", 528 / 1024)
 # **Its variance.** The mean is 0, so the variance is the mean of the square; and $E[q_i^2]$ is the variance of $q_i$.
 # $$\mathrm{Var}(q_i k_i) = E[q_i^2 k_i^2] - 0^2 = E[q_i^2]\, E[k_i^2] = 1 \cdot 1 = 1$$
 #
-# **Two products** at places $i \ne j$ do not go together:
+# **Two products** at places $i \ne j$ do not go together. The measure of that is their covariance, the mean of the
+# product minus the product of the means:
 # $$\mathrm{Cov}(q_i k_i,\, q_j k_j) = E[q_i]\, E[k_i]\, E[q_j]\, E[k_j] - 0 \cdot 0 = 0$$
 #
 # **The sum.** Means always add up. Variances add up because there is no covariance.
@@ -182,10 +185,10 @@ for name, draw in draws.items():
           f"   variance {(q * k).sum(axis=1).var():6.2f}")
 
 # %% [markdown]
-# The last row breaks an assumption, and the result: a mean that is not 0 does not cancel. (Here every product has mean
-# 1 and variance 3.) And the first three hold at every width: the figure shows the variance of $q \cdot k$ for widths
-# from 1 to 16384. The squares are what is left after the scale: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so
-# dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# The last row breaks an assumption, and the result: a mean that is not 0 does not cancel. (Here every product has
+# mean 1 and variance 3.) The result holds at every width: the figure shows the variance of $q \cdot k$ for normal
+# entries and widths from 1 to 16384. The squares are what is left after the scale:
+# $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()
@@ -217,7 +220,7 @@ for name, weights in maps.items():
     print(f"{name:24} weights of 'cat' {weights[1]}")
 
 # %% [markdown]
-# All but all. The picture shows the four maps, each row a query. The third is a hard look-up in most of its rows,
+# Practically 1. The picture shows the four maps, each row a query. The third is a hard look-up in most of its rows,
 # although nobody has learned anything: it is chance, magnified. With the scale, width 512 looks like width 4.
 
 # %%
@@ -279,8 +282,9 @@ for name, size in {"median": median, "mean": mean}.items():
 saturation.figure()
 
 # %% [markdown]
-# From about $d_k = 64$ on the median falls off a cliff, and the mean stays up. Who gets the gradient at 512? Line the
-# queries up, from the one that gets least to the one that gets most.
+# On the right, the median without the scale rises up to $d_k = 32$, is below the scaled one from 256 on, and then
+# falls off a cliff. Its mean stays up. Who gets the gradient at 512? Line the queries up, from the one that gets
+# least to the one that gets most.
 
 # %%
 Q = rng.standard_normal((32, 64, 512))                                 # 32 groups of 64 queries
@@ -346,12 +350,13 @@ print("mean length of a key:", np.linalg.norm(K, axis=1).mean(), "  √512 =", m
 print("the formula is backward:", np.abs(grad_s @ K / math.sqrt(512) - grad_Q).max() < 1e-12)
 
 # %% [markdown]
-# ## 3.6 But are the entries of q and k like that?
+# ## 3.6 For the keen: are the entries of q and k like that?
 #
-# In a Transformer they are not drawn. They are $q = x W^Q$ and $k = x W^K$. In every layer but the first, $x$ comes out of
-# a layer norm (before training: entries of variance 1), and here $W^Q$ and $W^K$ start with Xavier's numbers, of
-# variance $2 / (d_{model} + h\, d_k)$: they have $d_{model}$ rows and $h\, d_k$ columns. An entry of $q$ is a sum of
-# $d_{model}$ products, so by the derivation above
+# In a Transformer they are not drawn. They are $q = x W^Q$ and $k = x W^K$. In every layer but the first, $x$ comes out
+# of a layer norm (Lesson 7; before training its entries have variance 1). An attention has $h$ **heads** side by side,
+# each of width $d_k$ (Lesson 6), so $W^Q$ and $W^K$ have $d_{model}$ rows and $h\, d_k$ columns. Here they start with
+# Xavier's random numbers, of variance $2 / (d_{model} + h\, d_k)$. An entry of $q$ is a sum of $d_{model}$ products, so
+# by the derivation above
 # $$\mathrm{Var}(q_i) = d_{model} \cdot 1 \cdot \frac{2}{d_{model} + h\, d_k}$$
 #
 # > **Predict.** The base model has $d_{model} = 512$, $h = 8$, $d_k = 64$. What is $\mathrm{Var}(q_i)$? And if each head had $d_k = 512$?
@@ -399,7 +404,7 @@ print(f"largest difference: {before:.4f} before, less than 1e-12 after: {after <
 
 # %%
 training = SCALE_TRAINING.run(
-    d_k=(4, 256), rate_scale=(0.2, 0.4), steps=120, seeds=2, d_model=32, batch_size=16, max_length=5,
+    d_k=(4, 256), rate_scale=(0.2, 0.4), steps=120, seeds=(0, 1), d_model=32, batch_size=16, max_length=5,
 )
 print("d_k                         ", training.d_k)
 for i, name in enumerate(("with", "without")):
@@ -421,11 +426,11 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Now read the variances. They are not 4 and 256, and with the scale not 1, for the reason of Lesson 3.6: $h\, d_k$ is not
-# $d_{model}$ (and the $x$ of the first layer, embedding plus position, is no layer norm's). The wide model with the scale
-# even starts very flat, and learns best: an undecided softmax has a gradient. And without the scale both widths *start*
-# about alike, so the start alone cannot be why the wide one is so far behind. Look at the softmax of the encoder before
-# and after.
+# Now read the variances. They are not 4 and 256, and with the scale not 1: the entries of $q$ and $k$ have variance 1
+# only if the width of all heads is $d_{model}$ (Lesson 3.6) and $x$ comes out of a layer norm, and in this first
+# layer it is embedding plus position. The wide model with the scale even starts very flat, and learns best: an
+# undecided softmax has a gradient. And without the scale both widths *start* about alike, so the start alone cannot
+# be why the wide one is so far behind. Look at the softmax of the encoder before and after.
 #
 # > **Predict.** How does the share of queries with one weight above 0.99 change in 120 steps without the scale?
 
@@ -495,10 +500,10 @@ for factor in (1, 10, 100):
           f"   largest |q·k| / √d_k {np.abs(dot).max():12.1f}")
 
 # %% [markdown]
-# But the bound is not all, since $\sum_a |v_a|$ is itself a sum over the width. **The parameters start small enough.** $v$ is
-# drawn with variance $1/d_a$ ($d_a$ is the width of the hidden layer, here $d_k$): a $1/\sqrt{d_a}$ that nobody writes
-# into the formula. Take it away, with entries of $v$ of variance 1, and the additive score grows just like the dot
-# product.
+# **For the keen.** The bound is not all, since $\sum_a |v_a|$ is itself a sum over the width. **The parameters start
+# small enough.** $v$ is drawn with variance $1/d_a$ ($d_a$ is the width of the hidden layer, here $d_k$): a
+# $1/\sqrt{d_a}$ that nobody writes into the formula. Take it away, with entries of $v$ of variance 1, and the
+# additive score grows just like the dot product.
 
 # %%
 grown = []
@@ -512,8 +517,9 @@ print("d_k                        ", widths)
 print("variance with Var(v_a) = 1 ", np.array(grown))
 
 # %% [markdown]
-# So additive attention has its scale inside: in a tanh that holds each hidden entry below 1, and in parameters that can be drawn
-# small. A dot product has neither tanh nor parameters. Its scale must stand in the formula, and there it is.
+# So additive attention has its scale inside: in a tanh that holds each hidden entry below 1, and in parameters that
+# can be drawn small. A dot product has neither tanh nor parameters of its own. So its scale stands in the formula
+# (or, as in Lesson 3.6, in $W^Q$).
 
 # %% [markdown]
 # ## 3.9 Check what this lesson claimed
@@ -545,7 +551,8 @@ print("all true")
 #   typical size $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ it is 1 at every width. Divided by $d_k$ it would be too flat.
 # - Without the scale a wide softmax is nearly one-hot by chance. Most queries then get no gradient, a few get too much.
 # - The scale stands in the backward pass as well, where it makes up for the length of the keys.
-# - $W^Q$ could learn the scale. It sets where training starts; without it, a wide head learns more slowly.
+# - $W^Q$ could learn the scale. So the scale only sets where training starts and how far a step goes; without it, a
+#   wide head learns more slowly.
 # - Additive attention needs none: tanh is bounded, and its $v$ starts with variance $1/d_a$.
 #
 # ## Questions

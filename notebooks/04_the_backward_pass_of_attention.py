@@ -4,10 +4,10 @@
 # | | |
 # |---|---|
 # | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards; look at what the gradient wants; then prove it, and catch three wrong backwards that train without complaint |
-# | **You will learn** | the two rules that every backward pass is made of; what `grad_scores` says; why a falling loss proves nothing and a complex step proves everything; why the cache is returned |
+# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; why a falling loss proves nothing and a complex step proves everything; why the cache is returned |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -41,7 +41,7 @@ from aiayn_np.plotting import COLORS, MARKERS, new_figure, plot_signed
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# ## 4.1 Two rules
+# ## 4.1 Two rules, and a third you know
 #
 # A backward pass asks of every array: *if this entry rises a little, how much does the loss $L$ rise?* The answers
 # for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
@@ -69,6 +69,8 @@ grad_A = grad_y @ B.T                       # (2, 3)
 grad_B = A.T @ grad_y                       # (3, 2)
 print("grad_A", grad_A.shape)
 print(grad_A)
+print("grad_B", grad_B.shape)
+print(grad_B)
 
 # %% [markdown]
 # Check one entry. Take $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. It is linear in
@@ -85,9 +87,9 @@ moved[0, 1] += 1
 print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
 
 # %% [markdown]
-# By $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it stands.
-# Do not lean on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are wrong.
-# Section 4.7 plants one of that kind.
+# By $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it
+# stands. Do not lean on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are wrong.
+# Lesson 4.7 plants one of that kind.
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
@@ -111,8 +113,9 @@ print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will ask for. `kept` is what dropout keeps of the weights; dropout is off, so `kept`,
-# `weights` and `softmax.y` are one and the same array, and its bytes count once.
+# The cache holds what backward will ask for. `kept` is what dropout (Lesson 7: in training, some numbers are set to 0
+# at random) keeps of the weights; it is off, so `kept`, `weights` and `softmax.y` are one and the same array, and its
+# bytes count once.
 #
 # > **Predict.** The scores are not in this list. Does backward need them?
 
@@ -273,7 +276,7 @@ print(check_gradients(attention, Q, K, V))
 # `central` the ordinary difference as a second witness. The verdict is `ok` if the error is below 1e-12.
 
 # %% [markdown]
-# ## 4.6 Why not just a difference?
+# ## 4.6 For the keen: why not just a difference?
 #
 # Measure the slope of $u \cdot \mathrm{out}$ along $v$, a direction for $Q$, in three ways, for steps $h$ from 1 down to
 # $10^{-16}$, and compare it with backward's.
@@ -363,7 +366,7 @@ class NotTransposed(ScaledDotProductAttention):
         return grad_Q, grad_K, cache.kept @ grad_out
 
 # %% [markdown]
-# > **Predict.** Each of the four fits random outputs, 200 steps. With how many does the loss fall below a tenth of where it began?
+# > **Predict.** Each of four, the right one and these three, fits random outputs, 200 steps. With how many of the four does the loss fall below a tenth of where it began?
 
 # %%
 target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
@@ -399,8 +402,8 @@ for layer in layers:
 print(check_gradients(NotTransposed(), Q, K, V))
 
 # %% [markdown]
-# Why do wrong gradients train at all? Descent needs no more than a direction that has a positive cosine with the true
-# gradient. Here are the cosines at the start, for the array that each mistake hits:
+# Why do wrong gradients train at all? A small enough step lowers the loss whenever what is taken for the gradient has
+# a positive cosine with the true one. Here are the cosines at the start, for the array that each mistake hits:
 
 # %%
 out, cache = attention.forward(Q, K, V)
@@ -508,9 +511,10 @@ for layer in (attention, Remembers()):
 print(check_gradients(Remembers(), Q, K, V))
 
 # %% [markdown]
-# With the cache in your hand the mistake cannot be made: any number of forwards may come before any of their backwards,
-# in any order. The Transformer needs that: its one embedding matrix is used three times (Section 3.4 of the paper). And the
-# cache shows what training costs: all these arrays have to wait until backward comes; inference may drop them at once.
+# With the cache in your hand the mistake cannot be made: any number of forwards may come before any of their
+# backwards, in any order. The Transformer needs that: its one dropout layer is called for the source and again for
+# the target, before either backward. And the cache shows what training costs: all these arrays have to wait until
+# backward comes; inference may drop them at once.
 
 # %% [markdown]
 # ## 4.10 Check what this lesson claimed
@@ -541,7 +545,8 @@ print("all true")
 #   factor and the softmax of Lesson 2, that is all of attention.
 # - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
 # - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
-# - A central difference has a best step and a bottom; the complex step has neither. A falling loss proves nothing.
+# - A central difference has a best step, and even there loses digits; a complex step may be as small as you like, and
+#   keeps them all. A falling loss proves nothing.
 # - Where an array is used more than once, its gradients add up.
 #
 # ## Questions

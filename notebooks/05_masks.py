@@ -5,9 +5,9 @@
 # |---|---|
 # | **You will do** | pad a batch and see the padding talk; hide it properly; then train two models, one of which can see its own answer, and watch the cheat get nearly every token right and be able to do nothing |
 # | **You will learn** | why $-\infty$ goes in before the softmax; why key columns are masked and not query rows; why one causal mask lets all positions train at once |
-# | **You need** | Lesson 1, and from Lesson 2 that a softmax row sums to 1 |
+# | **You need** | Lessons 1 and 2 (softmax, what a Jacobian and a backward are) |
 # | **Paper** | Section 3.1, Section 3.2.3, Figure 2 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -127,7 +127,8 @@ for name, weights in ways.items():
 # %% [markdown]
 # Only the third does both, and equals a row in which the padding does not exist. **Zero after** is too late: the
 # padding has been in the denominator and took its share with it. **Zero before** is no mask: $e^0 = 1$, a score of 0
-# is a score like any other. $e^{-\infty} = 0$ is the number that is missing from both sums.
+# is a score like any other. Since $e^{-\infty} = 0$, the key is missing from both sums: the denominator and the mean
+# of the values.
 #
 # Could one set zeros after and scale the row up again? As long as something is left to scale:
 
@@ -245,10 +246,11 @@ plot_attention(attention_maps(cache)[name][1], tokens, tokens,
 # %% [markdown]
 # ## 5.5 Does it hold? Change the future and see
 #
-# A test without theory: change one token of the decoder's input and see which outputs move. For comparison we
-# need a model without the causal mask. `Transformer` takes any class as its decoder layer, so we plant the leak in
-# one line: of the mask that comes in, take only the last row. The last position may see every real token, so
-# this is the padding mask alone.
+# A test without theory: change one token of the decoder's input and see which outputs move. (The model's outputs are
+# called **logits**: at each position one score for every word, of which the softmax makes the prediction.) For
+# comparison we need a model without the causal mask. `Transformer` takes any class as its decoder layer, so we plant
+# the leak in one line: of the mask that comes in, take only the last row. The last position may see every real token,
+# so this is the padding mask alone.
 
 # %%
 class LeakingDecoderLayer(DecoderLayer):
@@ -333,16 +335,19 @@ for name, out in written.items():
     print("3 1 4 1 5  ", name, "writes", task.tokens(out[0]))
 
 # %% [markdown]
-# The leaking model has learned something, but not to reverse: it copies its input one place to the left. When there is
-# nothing to its right, it has nothing to go by. The picture shows its maps: some heads put most of each query's weight
-# one place to the right of the diagonal, on the key that holds the answer.
+# The leaking model has learned something, but not to reverse: it copies its input one place to the left. When there
+# is nothing to its right, it has nothing to go by. The picture shows its maps. In some heads every query but the last
+# has its largest weight one place to the right of the diagonal, on the key that holds the answer; above the picture
+# such queries are counted, head by head.
 
 # %%
 src, tgt_in = task.source("3 1 4 1 5"), np.array([[task.bos, *task.source("5 1 4 1 3")[0, :-1]]])
 _, cache = leaking.forward(src, tgt_in)
 name = "decoder.layers.0.self_attention.attention.weights"
-names = task.tokens(tgt_in[0])
-plot_attention(attention_maps(cache)[name][0], names, names, title="The leak, in the act")
+names, weights = task.tokens(tgt_in[0]), attention_maps(cache)[name][0]     # (h, T_q, T_k)
+looks_right = weights[:, :-1].argmax(axis=-1) == np.arange(1, len(names))   # (h, T_q - 1)
+print("largest weight one place to the right:", looks_right.sum(axis=-1), "of", len(names) - 1, "queries")
+plot_attention(weights, names, names, title="The leak, in the act")
 
 # %% [markdown]
 # "But my model learns the copy task" is therefore no evidence. If you want an alarm that always rings, train on
@@ -400,7 +405,7 @@ for name, difference in gap.items():
 # predictions at once, each on its own prefix. The mask is the price, and it is no loss: what it hides does not exist
 # yet when the model writes. The leaking model is one function in training and another in use.
 #
-# ## 5.8 Masks of the wrong shape
+# ## 5.8 For the keen: masks of the wrong shape
 #
 # NumPy broadcasts whatever fits, and a mask on the wrong axis trains without a complaint. So the library takes
 # two forms only, (T_q, T_k), or as many axes as the scores, and booleans only. Three mistakes that everybody makes:
@@ -416,14 +421,14 @@ for mistake in (real, real[:, None, :], real.astype(int)):
         print(type(error).__name__ + ":", error, end="\n\n")
 
 # %% [markdown]
-# The messages name the shape that was meant, (2, 1, 1, 6). What no check can find is a (B, T) mask in a batch with
-# $B = T$: it then is a valid (T_q, T_k) mask. `not_padding` has its four axes for that reason.
+# The first two messages name the shape that was meant, (2, 1, 1, 6). What no check can find is a (B, T) mask in a
+# batch with $B = T$: it then is a valid (T_q, T_k) mask. `not_padding` has its four axes for that reason.
 #
 # ## 5.9 Check what this lesson claimed
 
 # %%
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()
-assert np.array_equal(ways["-inf before"][:3], ways["(three keys)"])
+assert np.allclose(ways["-inf before"][:3], ways["(three keys)"], rtol=0, atol=1e-12)
 assert (change[ids != 0] == 0).all()                    # nobody reads padded outputs
 assert (grad_x[ids == 0] == 0).all()
 assert not np.triu(jacobian.masked, 1).any()            # no output depends on a later input
@@ -442,7 +447,8 @@ print("all true")
 # - Key columns are masked. Query rows need no mask: nobody reads the outputs of padding, and its gradient is exactly zero.
 # - The causal mask lets position $t$ depend on positions up to $t$ only. So all positions train in one pass and
 #   decoding, one token at a time, evaluates the same function.
-# - A leak does not show in the loss. It shows in decoding, in the Jacobian, and in a model that predicts dice.
+# - On a task that can be learned, a leak does not show in the training curve. It shows in decoding, in the Jacobian,
+#   and in a model that predicts dice.
 #
 # ## Questions
 #

@@ -5,7 +5,7 @@
 # |---|---|
 # | **You will do** | ask one head two questions and get a useless answer; cut a matrix into heads and glue it together again, rightly and wrongly; train layers of 1, 2, 4 and 8 heads on a job that needs four |
 # | **You will learn** | what several heads buy and what they cost; why one big projection is $h$ small ones; why a key bias is useless; why a head can be too narrow |
-# | **You need** | Lesson 1; for the last part the backward pass of Lesson 4 |
+# | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.5, Lesson 6.7 and Lesson 6.8 what a backward is (Lesson 4) |
 # | **Paper** | Section 3.2.2, Figure 2 (right), Table 3 (A) and (B) |
 # | **Time** | 45 minutes |
 #
@@ -102,8 +102,8 @@ wrong = x.reshape(h, T, d_k)                                            # (h, T,
 print(wrong)
 
 # %% [markdown]
-# The second head has the second half of token 1, and token 2: it never meets token 0. Such "heads" divide the
-# *sequence*. One sees it by changing token 0 and looking at which tokens' outputs move:
+# The second head has the second half of token 1's features, and all of token 2: it never meets token 0. Such "heads"
+# divide the *sequence*. One sees it by changing token 0 and looking at which tokens' outputs move:
 
 # %%
 other = x.copy()
@@ -116,7 +116,6 @@ for name, (split, merge) in splits.items():
 
 # %% [markdown]
 # With the wrong split, what happens at token 0 never reaches token 2.
-#
 #
 # ## 6.3 One big projection is h small ones
 #
@@ -200,9 +199,10 @@ HEADS_COST.run(h=(1, 2, 4, 8, 16), n=(64,), repeats=7).figure()
 # %% [markdown]
 # ## 6.5 Why there is no bias, and why a key bias is useless
 #
-# The projections of the paper have no biases. For the keys nothing else would make sense. With a bias $b$, the score of
-# query $q$ for key $k_j$ is $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so the
-# softmax over $j$ does not see it.
+# The projections of the paper have no biases. For the keys nothing else would make sense. With a bias $b$, the score
+# of query $q$ for key $k_j$ is (before the scale, which changes nothing here)
+# $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so the softmax over $j$
+# does not see it.
 #
 # > **Predict.** A layer with biases gets a random key bias. By how much does its output change? And what is the
 # > gradient with respect to that bias?
@@ -230,8 +230,7 @@ print("a value bias shifts the output by", np.abs(shift).max().round(2))
 print("and differs between positions by ", np.ptp(shift, axis=1).max())
 
 # %% [markdown]
-# Only a query bias says
-# something new: $b \cdot k_j$, "this key is of interest whoever asks".
+# Of the three, only a query bias changes the map: $b \cdot k_j$, "this key is of interest whoever asks".
 #
 # ## 6.6 How narrow may a head be?
 #
@@ -278,7 +277,7 @@ def neighbours(B, rng):
 def fit(h, steps=300, seed=0):
     rng = np.random.default_rng(seed)
     layer, errors = MultiHeadAttention(16, h, rng=rng), []
-    optimizer = Adam(layer.parameters())
+    optimizer = Adam(layer.parameters())                                # the optimizer of Lesson 10
     for _ in range(steps):
         x, wanted = neighbours(32, rng)
         layer.zero_grad()
@@ -315,8 +314,9 @@ fig
 # neighbour. But each is 2 wide, aims badly and carries 2 of the 4 numbers, and after these 300 steps they are far behind
 # four. Table 3 (A) of the paper has the same shape: 1 head is worse than 8, and so are 32.
 #
-# Now look. The first picture shows the one head, which spreads its weight over all four neighbours; the second the
-# four heads.
+# Now look. The first picture shows the one head, which spreads its weight over all four neighbours. That pays no
+# better and no worse: a plain mean of four explains a quarter of each, one sharp look all of one, and the error is 3/4
+# either way. The second shows the four heads.
 
 # %%
 names = [str(t + 1) for t in range(T)]

@@ -5,9 +5,9 @@
 # |---|---|
 # | **You will do** | send a gradient through 24 layers with and without "Add"; normalise one token with pen and paper; make batch norm fail on a padded batch; derive the backward of layer norm; take a whole encoder layer apart and put it together again |
 # | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features and batch norm over the batch; what the feed-forward network sees; what changes when the norm moves from after the sum to before the sub-layer |
-# | **You need** | Lesson 1, the chain rule; for Section 7.6 a look at Lesson 4 |
+# | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -86,8 +86,9 @@ for name, runs in (("y = f(x)    ", plain), ("y = x + f(x)", added)):
     print(name, " at the input, five seeds:", " ".join(f"{run[-1]:.2g}" for run in runs))
 
 # %% [markdown]
-# About a millionth: half, halved again and again. The first layer of such a stack learns next to nothing. With the sum
-# the gradient is alive. In the picture, a line is the median of five stacks and its band goes from the least to the most.
+# About a millionth: $0.57^{24} \approx 10^{-6}$. A bit more than half, 24 times over. The first layer of such a stack
+# learns next to nothing. With the sum the gradient is alive. In the picture, a line is the median of five stacks and
+# its band goes from the least to the most.
 
 # %%
 fig = new_figure(6.4, 3.4)
@@ -108,7 +109,7 @@ fig
 # no layer weakens anything. Two things follow:
 #
 # - $x + f(x)$ must have a meaning, so every sub-layer and the embedding have one width, `d_model` (Section 3.1).
-# - Nothing holds the sum back: here the gradient has *grown*, more than tenfold. Somebody must keep the sum in range.
+# - Nothing holds the sum back: here the gradient has *grown*, more than tenfold. Something must keep the sum in range.
 #
 # ## 7.2 Norm: one token, by hand
 #
@@ -145,9 +146,9 @@ print("x / 10000  ", norm(x / 1e4))
 print("all equal  ", norm(np.full(4, 7.0)))
 
 # %% [markdown]
-# The same. Offset and size of a token are thrown away; what is left is its *shape*: which features stand out, upwards or
-# downwards. The last two lines show what `eps` is for. If the variance is not large against eps, the output shrinks, and a
-# token without any shape gives 0 and not $0/0$.
+# The same. Offset and size of a token are thrown away; what is left is its *shape*: which features stand out, upwards
+# or downwards. The last two lines show what `eps` does. If the variance is not large against eps, the output shrinks,
+# and a token without any shape gives 0 and not $0/0$.
 #
 # If throwing away was wrong, the learned **gamma** and **beta**, one number of each for every feature, can give the
 # layer a size and an offset of its own. These two undo the norm of this token altogether:
@@ -226,13 +227,17 @@ dependence.figure()
 # | through the mean | $\partial\, \mathrm{mean} / \partial x_k = 1/d$ | $-\,(1/d) \,/\, s$ |
 # | through the variance | $\partial\, \mathrm{variance} / \partial x_k = 2 (x_k - \mathrm{mean}) / d$, so $\partial s / \partial x_k = n_k / d$, and $\partial n_j / \partial s = -n_j / s$ | $-\,(n_j n_k / d) \,/\, s$ |
 #
-# (In the variance the mean moves too, but that adds $\sum_i (x_i - \mathrm{mean}) = 0$.) Sum the three:
+# (In the variance the mean moves too, but that adds a multiple of $\sum_i (x_i - \mathrm{mean})$, which is 0.) Sum
+# the three:
 #
 # $$\frac{\partial n_j}{\partial x_k} = \frac{1}{s}\Big(\mathbb{1}[j = k] - \frac1d - \frac{n_j n_k}{d}\Big)$$
 #
 # and the chain rule over all $j$ makes a mean of each sum over $d$:
 #
 # $$\mathrm{grad\_x}_k = \sum_j g_j \frac{\partial n_j}{\partial x_k} = \frac{1}{s}\big(g_k - \mathrm{mean}(g) - n_k\, \mathrm{mean}(g\, n)\big)$$
+#
+# (Gamma and beta are used by every token, so their gradients are sums over the tokens:
+# $\mathrm{grad\_gamma} = \sum \mathrm{grad\_y}\; n$ and $\mathrm{grad\_beta} = \sum \mathrm{grad\_y}$.)
 
 # %%
 x = np.array([15.0, 9.0, 7.0, 1.0])                                    # (4,)  the token of 7.2
@@ -250,8 +255,9 @@ from_class = norm.backward(grad_y, cache)                              # (4,)
 print(with_matrix, with_means, from_class, sep="\n")
 
 # %% [markdown]
-# Three times the same. What does it *mean*? In Section 7.2 two moves of $x$ changed nothing: a shift of all
-# features, the direction $(1, 1, 1, 1)$, and a change of scale, the direction $n$. Moves that change nothing can have no gradient.
+# Three times the same. What does it *mean*? In Lesson 7.2 two moves of $x$ changed nothing: a shift of all features,
+# the direction $(1, 1, 1, 1)$, and a change of scale, the direction $x = \mathrm{mean} \cdot (1, 1, 1, 1) + s\, n$,
+# which but for a shift is $n$. Along a direction that changes nothing the gradient has no component.
 #
 # > **Predict.** What is the sum of the features of `grad_x`? And its dot product with $n$?
 
@@ -262,9 +268,10 @@ ten_times = norm.backward(grad_y, norm.forward(10 * x)[1])             # (4,)  a
 print("grad at x / grad at 10 x:", from_class / ten_times)
 
 # %% [markdown]
-# Both are 0: $\mathrm{mean}(g)$ takes the component along 1 out of $g$, and $n\, \mathrm{mean}(g\, n)$ takes out
-# the one along $n$. The factor $1/s$ remains: a token ten times as large gets a tenth of the gradient, since
-# the same step moves it ten times less. Now for many tokens and with gamma and beta, by the proof of Lesson 2 (Section 2.7):
+# Both are 0: $\mathrm{mean}(g)$ takes the component along $(1, 1, 1, 1)$ out of $g$, and $n\, \mathrm{mean}(g\, n)$
+# takes out the one along $n$. The factor $1/s$ remains: a token ten times as large gets a tenth of the gradient,
+# since the same step moves it ten times less. Now for many tokens and with gamma and beta, by the proof of
+# Lesson 2.7:
 
 # %%
 print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))
@@ -294,8 +301,10 @@ changed[0, 2] += 1.0
 print("tokens that change:", np.any(f(changed) != fed_alone, axis=-1)[0])
 
 # %% [markdown]
-# Only token 2, and the others not in a single bit. That is "position-wise": attention *moves* information between tokens,
-# the feed-forward network *works* on each. The paper's other name for it is two convolutions of width 1. Literally so:
+# Only token 2, and the others not in a single bit. That is "position-wise": attention *moves* information between
+# tokens, the feed-forward network *works* on each.
+#
+# **For the keen.** The paper's other name for it is two convolutions of width 1. Literally so:
 
 # %%
 widen, narrow = Convolution1D(8, 32, 1, rng=rng), Convolution1D(32, 8, 1, rng=rng)     # k = 1
@@ -384,8 +393,8 @@ print(f"share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 #
 # $$\text{post:}\quad x_{l+1} = \mathrm{LayerNorm}\big(x_l + \mathrm{Sublayer}(x_l)\big) \qquad\qquad \text{pre:}\quad x_{l+1} = x_l + \mathrm{Sublayer}\big(\mathrm{LayerNorm}(x_l)\big)$$
 #
-# Look for the straight path of Section 7.1. With pre-norm it is whole: a sum, nothing else. With post-norm there is a norm on it in every
-# sub-layer, and each multiplies by its $1/s$ (besides taking two directions out, Section 7.4).
+# Look for the straight path of Lesson 7.1. With pre-norm it is whole: a sum, nothing else. With post-norm there is a
+# norm on it in every sub-layer, and each multiplies by its $1/s$ (besides taking two directions out, Lesson 7.4).
 #
 # First, how much of the path is left?
 
@@ -413,9 +422,9 @@ print(f"mean of 1/s: {after_attention:.2f} after attention, {after_feed_forward:
 print(f"product of all {factors.size}: {factors.prod():.3f}")
 
 # %% [markdown]
-# About a hundredth. The rest of the gradient has to go through the sub-layers. So does it die as in Section 7.1? Take stacks
-# that are not trained. In each layer, measure the gradient of one matrix, the $W_2$ of its feed-forward network, relative to
-# the gradient from above; and, on the way up, the size of what leaves the layer.
+# About a hundredth. The rest of the gradient has to go through the sub-layers. So does it die as in Lesson 7.1? Take
+# stacks that are not trained. In each layer, measure the gradient of one matrix, the $W_2$ of its feed-forward
+# network, relative to the gradient from above; and, on the way up, the size of what leaves the layer.
 
 # %%
 def measure(layer_class, N, seed):
@@ -444,8 +453,8 @@ for kind in kinds:
           f"   ratio {last[kind, 24] / last[kind, 6]:.2f}")
 
 # %% [markdown]
-# Post-norm: hardly. Pre-norm: it is about half, as $1/\sqrt{4}$. Here is all of it, for the 24 layers from bottom (1) to
-# top (24): on the left the gradients, on the right the size of the signal.
+# With post-norm hardly. With pre-norm it is about half; $1/\sqrt{4}$, as we shall see. Here is all of it, for the 24
+# layers from bottom (1) to top (24): on the left the gradients, on the right the size of the signal.
 
 # %%
 fig = new_figure(9, 3.5)
@@ -482,13 +491,14 @@ fig
 if Path("../figures/warm_up.json").exists():                           # what the whole experiment found
     trained = WARM_UP.load("../figures")
 else:                                                                  # a small one, in seconds
-    trained = WARM_UP.run(peak=(0.001, 0.01), seeds=1)
+    trained = WARM_UP.run(peak=(0.001, 0.01, 0.03), seeds=(0,))
 trained.figure()
 
 # %% [markdown]
-# Post-norm does not, and with warm-up it does. Pre-norm does without. At the lowest rate, on the left, all four
-# learn: warm-up does not make learning possible, it makes a *high rate* possible. (Why then did the
-# authors choose post-norm? They do not say; Section 3.1 just defines it.)
+# Post-norm does not, and with warm-up it does. Pre-norm does without. Now read the left side. At the lowest rate all
+# four learn, at the highest post-norm fails either way, and the lowest points of its two curves, each at its own best
+# rate, are about equally low. So warm-up does not make learning possible, it makes a *high rate* possible. (Why then
+# did the authors choose post-norm? They do not say; Section 3.1 just defines it.)
 #
 # ## 7.8 Check what this lesson claimed
 

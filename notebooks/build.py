@@ -6,7 +6,8 @@
 
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
 from nothing each time, by a fresh kernel, and written only if every cell ran, without a word on
-stderr. Cell numbers and metadata are the same on every machine.
+stderr. Cell numbers and metadata are the same on every machine. The kernel computes with one
+thread, so that what it prints does not depend on the number of cores.
 """
 
 import argparse
@@ -18,6 +19,8 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+
+from aiayn_np.cli_figures import ONE_THREAD
 
 FOLDER = Path(__file__).parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
@@ -39,9 +42,9 @@ def notebook_of(source):
 
 def execute(notebook):
     """Run every cell in a fresh kernel; RuntimeError for a cell that writes on stderr."""
-    environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"}
+    environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"} | ONE_THREAD
     NotebookClient(
-        notebook, timeout=120, kernel_name="python3", record_timing=False, coalesce_streams=True,
+        notebook, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute(env=environment)

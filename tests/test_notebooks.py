@@ -121,10 +121,9 @@ def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
 
 
 def run_as_script(source):
-    threads = {f"{lib}_NUM_THREADS": "1" for lib in ("OPENBLAS", "OMP", "MKL", "VECLIB")}
     return subprocess.run(
         [sys.executable, "-W", "error", source.name], cwd=source.parent, text=True,
-        capture_output=True, env=os.environ | threads,
+        capture_output=True, env=os.environ | build.ONE_THREAD,
     )
 
 
