@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+from .checkpoint import replacing
 from .cli_train import UsageError, make_writable, note
 
 LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")
@@ -48,10 +49,21 @@ def make_figures(args):
         note_machine(args.out, time.perf_counter() - started)
     if all((args.out / file).exists() for file in [*map("{}.json".format, EXPERIMENTS),
                                                    "about.json"]):
-        text = page(EXPERIMENTS.values(), args.out)
-        (args.out / "README.md").write_text(text, encoding="utf-8")
+        check_results(EXPERIMENTS.values(), args.out)
+        with replacing(args.out / "README.md") as file:
+            file.write(page(EXPERIMENTS.values(), args.out).encode())
         print(args.out / "README.md")
     return 0
+
+
+def check_results(experiments, folder):
+    """A UsageError if one of the results in a folder is of another version, or no result at all."""
+    for experiment in experiments:
+        try:
+            experiment.load(folder)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{folder / experiment.name}.json does not fit: make it again by"
+                             f" `aiayn-np figures {experiment.name}`") from error
 
 
 def show(text, end=""):

@@ -49,6 +49,12 @@ def draw_spread(ax, x, runs, label, style=0):
     ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.2, linewidth=0)
 
 
+def log_ticks(axis, values):
+    """Ticks of a logarithmic axis (`ax.xaxis` or `ax.yaxis`) at these values alone, as numbers."""
+    axis.set_ticks(values, [f"{v:g}" for v in values])
+    axis.set_ticks([], minor=True)
+
+
 def plot_attention(weights, query_tokens, key_tokens, *, allowed=None, titles=None, title=None):
     """Draw the heads of one attention side by side.
 

@@ -43,9 +43,10 @@ def train(
     as that average decodes every validation sequence exactly; then the model takes its values.
 
     The rate is `rate_scale` times Eq. (3); both defaults are for models of classroom size (the
-    paper's are 1 and 4000). A `schedule`, a function of the step, takes its place. `rng` draws the
-    batches and the dropout masks. With the `optimizer` and the `recent` states (a deque that is
-    filled here) of an earlier run it goes on after that run's last step.
+    paper's are 1 and 4000). A `schedule`, a function of the step, takes its place, and
+    `warmup_steps` and `rate_scale` are then ignored. `rng` draws the batches and the dropout masks.
+    With the `optimizer` and the `recent` states (a deque that is filled here) of an earlier run it
+    goes on after that run's last step.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.

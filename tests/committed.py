@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 FIGURES = Path(__file__).parents[1] / "figures"
+REPEATS = 1e-3  # relative; early in training a committed loss comes out again within this
 
 
 def committed(experiment):

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np.experiments import additive as module
 from aiayn_np.experiments.additive import ADDITIVE, additive_against_dot, start_variances
@@ -43,6 +43,29 @@ def test_losses_that_do_not_part_are_not_taken_for_the_claim():
     mixed = dict(kept.loss, dot=kept.loss["additive"] + np.linspace(-0.01, 0.02, 5)[:, None])
     assert dataclasses.replace(kept, loss=dict(kept.loss, dot=scaled)).verdict != AGREES
     assert dataclasses.replace(kept, loss=mixed).verdict == NOT_HERE
+
+
+def test_the_committed_variances_are_measured_again():
+    kept = committed(ADDITIVE)
+    again = start_variances(kept.width[:1], np.random.default_rng(0))
+    for name, variance in again.items():
+        np.testing.assert_allclose(kept.variance[name][:1], variance, rtol=1e-4)
+
+
+def test_the_variance_starts_alike_at_every_d_k_and_grows_with_it_in_training():
+    kept = committed(ADDITIVE)
+    start, end = np.median(kept.start, axis=0), np.median(kept.end, axis=0)
+    assert start.max() < 3 * start.min()
+    assert (np.diff(end) > 0).all()
+
+
+@pytest.mark.slow
+def test_the_committed_models_are_trained_again():
+    kept = committed(ADDITIVE)
+    again = additive_against_dot(width=(4,), d_k=(4,), seeds=(0,))
+    for was, now in ((kept.loss["dot"], again.loss["dot"]), (kept.start, again.start),
+                     (kept.end, again.end)):
+        assert was[0, 0] == pytest.approx(now.item(), rel=REPEATS)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np import CopyTask
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
@@ -61,7 +61,7 @@ def test_narrow_keys_are_worse_for_every_task_and_seed(widths):
 def test_four_seeds_and_the_finding_tells_where_they_differ(heads, widths):
     assert heads.loss.shape == (3, 4, 5)
     assert widths.loss.shape == (3, 4, 4)
-    assert "for reverse (seeds differ)" in heads.finding
+    assert "(reverse, seeds differ)" in heads.finding
     assert "seeds differ" not in widths.finding
 
 
@@ -112,6 +112,18 @@ def test_a_run_of_few_steps_has_a_loss_for_every_task_seed_and_value():
     np.testing.assert_array_equal(heads.loss, again.loss)
     assert np.unique(heads.loss).size == heads.loss.size
     assert key_width((1, 8), **small).loss.shape == (1, 2, 2)
+
+
+def test_a_base_that_is_not_measured_is_refused():
+    with pytest.raises(ValueError, match=r"h must contain the base 8, got \(1, 2\)"):
+        head_count((1, 2))
+
+
+@pytest.mark.slow
+def test_the_committed_losses_are_those_of_these_models(heads, widths):
+    one = dict(seeds=(0,), tasks=("sort",))
+    assert heads.loss[2, 0, 2] == pytest.approx(head_count((8,), **one).loss.item(), rel=REPEATS)
+    assert widths.loss[2, 0, 0] == pytest.approx(key_width((1,), **one).loss.item(), rel=REPEATS)
 
 
 @pytest.mark.slow

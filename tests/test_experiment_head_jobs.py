@@ -4,10 +4,20 @@ import dataclasses
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
-from aiayn_np.experiments.head_jobs import ALIGNED, ANSWER, HEAD_JOBS, JOBS, head_jobs, job_scores
+from aiayn_np.experiments.head_jobs import (
+    ALIGNED,
+    ANSWER,
+    HEAD_JOBS,
+    JOBS,
+    head_jobs,
+    job_scores,
+    job_table,
+)
+from aiayn_np.experiments.learning import small_model
+from aiayn_np.tasks import CopyTask, ReverseTask
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +92,17 @@ def test_untrained_heads_have_no_job():
     untrained = head_jobs(seeds=(0,), steps=1, n=30)
     assert untrained.verdict == DISAGREES
     assert (untrained.aligned < 0.15).all()
+
+
+@pytest.mark.slow
+def test_the_best_untrained_head_is_measured_again(kept):
+    margins = []
+    for Task in (CopyTask, ReverseTask):
+        task = Task(symbols=6, max_length=6)
+        for seed in range(kept.score.shape[1]):
+            score, baseline = job_table(small_model(task, seed, N=2), task, 300, seed)
+            margins.append(score - baseline)
+    assert kept.untrained == pytest.approx(np.max(margins), rel=REPEATS)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from committed import committed, measured_again
 
+from aiayn_np.experiments import heads_cost as module
 from aiayn_np.experiments.experiment import AGREES
 from aiayn_np.experiments.heads_cost import HEADS_COST, heads_cost, product_multiply_adds
 from aiayn_np.multi_head import MultiHeadAttention
@@ -22,25 +23,29 @@ class Counting(np.ndarray):
         return result.view(Counting) if isinstance(result, np.ndarray) else result
 
 
-@pytest.mark.parametrize("h", [1, 2, 8])
-def test_the_formula_counts_the_products_of_the_layer(rng, h):
-    n, d_model = 5, 16
-    layer = MultiHeadAttention(d_model, h, rng=rng)
+def multiply_adds(layer, n):
+    """Of all products, forward; backward has twice as many."""
     for parameter in layer.parameters():
         parameter.value = parameter.value.view(Counting)
-    x = rng.standard_normal((1, n, d_model)).view(Counting)
+    x = np.ones((1, n, layer.d_model)).view(Counting)
     Counting.total = 0
     y, cache = layer.forward(x, x, x)
-    assert Counting.total == product_multiply_adds(n, d_model, h)
-    Counting.total = 0
+    forward, Counting.total = Counting.total, 0
     layer.backward(np.ones(y.shape).view(Counting), cache)
-    assert Counting.total == 2 * product_multiply_adds(n, d_model, h)
+    assert Counting.total == 2 * forward
+    return forward
+
+
+@pytest.mark.parametrize("h", [1, 2, 8])
+def test_the_formula_counts_the_products_of_the_layer(rng, h):
+    layer = MultiHeadAttention(16, h, rng=rng)
+    assert multiply_adds(layer, 5) == product_multiply_adds(5, 16, h)
 
 
 def test_the_products_cost_the_same_for_every_h_and_the_scores_do_not():
     few = heads_cost(h=(1, 2, 8), n=(4, 8), d_model=16, repeats=1)
     assert few.product_growth == 1
-    np.testing.assert_array_equal(few.scores[:, -1] / few.scores[:, 0], 8)
+    np.testing.assert_array_equal(few.scores, [[16, 32, 128], [64, 128, 512]])     # h n^2
     assert few.ratio.shape == (3, 2, 3)
 
 
@@ -50,11 +55,25 @@ def test_eight_heads_take_about_as_long_as_one():
     assert kept.verdict == AGREES
 
 
-def test_heads_of_full_width_would_be_seen(rng):
-    kept = committed(HEADS_COST)
-    kept.ratio[:, :, kept.h == 8] *= 8
-    assert kept.verdict != AGREES
-    assert product_multiply_adds(64, 8 * 512, 8) > 8 * product_multiply_adds(64, 512, 8)
+def full_width(d_model, h, rng):
+    """What many heads would be that are not narrow."""
+    return MultiHeadAttention(d_model, h, d_k=d_model, d_v=d_model, rng=rng)
+
+
+def test_heads_of_full_width_would_be_seen(monkeypatch):
+    monkeypatch.setattr(module, "MultiHeadAttention", full_width)
+    wide = heads_cost(h=(1, 8), n=(64,), d_model=128, repeats=3)
+    assert wide.at_paper_h.item() > 3
+    assert wide.verdict != AGREES
+
+
+def test_heads_of_full_width_are_counted(rng):
+    assert multiply_adds(full_width(16, 8, rng), 5) == 8 * product_multiply_adds(5, 16, 1)
+
+
+def test_heads_without_the_papers_eight_are_refused():
+    with pytest.raises(ValueError, match=r"h must contain 8, .*, got \(1, 2\)"):
+        heads_cost(h=(1, 2))
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
 from aiayn_np.experiments.overfitting import DROPOUT, FewExamples, dropout
@@ -71,6 +71,20 @@ def test_it_is_repeatable_and_measures_at_every_step_it_names():
     np.testing.assert_array_equal(first.validation, again.validation)
     other = dropout(**options | {"seeds": (4,)})
     assert np.all(first.validation != other.validation)
+
+
+@pytest.mark.parametrize("every", [0, 7])
+def test_a_run_that_is_never_measured_is_refused(every):
+    with pytest.raises(ValueError, match=f"every must lie between 1 and steps = 6, got {every}"):
+        dropout(steps=6, every=every)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models():
+    kept, again = committed(DROPOUT), dropout(steps=50, seeds=(0,))
+    for field in ("training", "validation", "accuracy"):
+        want, found = getattr(kept, field)[:, :1, 0], getattr(again, field)[..., 0]
+        np.testing.assert_allclose(found, want, rtol=REPEATS)
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_biases_leave_the_groups_as_they_are(measured):
 
 def test_the_verdict_follows_the_numbers(measured):
     assert measured.verdict == DISAGREES
-    assert "6 are the counted ones" in measured.finding
+    assert "6 equal the printed ones" in measured.finding
     own = dataclasses.replace(measured, printed=np.round(measured.counted / 1e6))
     assert own.verdict == AGREES
     own.printed[5] += 2

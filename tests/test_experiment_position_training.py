@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np.dropout import Dropout
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
@@ -71,15 +71,32 @@ def test_a_different_end_would_not_agree(kept):
 
 
 def test_too_short_training_does_not_agree():
-    result = position_training(seeds=1, steps=20, longest=4, trained_length=3, tests=20,
+    result = position_training(seeds=(0,), steps=20, longest=5, trained_length=3, tests=20,
                                encodings={k: ENCODINGS[k] for k in ("sinusoidal", "learned")})
     assert result.verdict == NOT_HERE
     assert np.isnan(result.reached).all()
+    assert "(first step with 95 % of tokens right: never and never)" in result.finding
     assert result.loss.shape == (2, 1, 2)
 
 
 def trained(**encodings):
-    return position_training(seeds=2, steps=300, longest=10, tests=600, encodings=encodings)
+    return position_training(seeds=(0, 1), steps=300, longest=10, tests=600, encodings=encodings)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(dict(longest=8), "longest must lie between trained_length .* 10 and 63, got 8"),
+     (dict(steps=25), "steps must be a multiple of 10, got 25")],
+)
+def test_sizes_that_show_nothing_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        position_training(**options)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models(kept):
+    again = position_training(seeds=(0,), steps=10, tests=300)
+    np.testing.assert_allclose(again.loss[..., 0], kept.loss[:, :1, 0], rtol=REPEATS)
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Claim 1."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from committed import committed
@@ -35,3 +37,9 @@ def test_a_wrong_scale_would_be_seen(measured):
         measured.d_k, measured.mean, measured.variance * 1.05, measured.scaled_variance
     )
     assert wrong.verdict != AGREES
+
+
+@pytest.mark.parametrize("field", ["mean", "scaled_variance"])
+def test_a_mean_or_a_scaled_variance_that_is_off_would_be_seen(measured, field):
+    off = getattr(measured, field) + 0.05 * np.sqrt(measured.d_k)
+    assert replace(measured, **{field: off}).verdict != AGREES

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from committed import committed
+from committed import REPEATS, committed
 
 from aiayn_np.experiments.experiment import AGREES, NOT_HERE
 from aiayn_np.experiments.learning import small_model
@@ -79,6 +79,32 @@ def test_a_run_that_is_no_longer_finite_is_nan_from_there(seed):
     assert np.isnan(found[-1])
 
 
+def test_the_best_over_all_rates_is_the_same_with_and_without(kept):
+    assert kept.best[POST] == pytest.approx(kept.best[POST_FLAT], rel=0.02)
+
+
+def test_at_the_highest_rate_post_norm_fails_either_way_and_pre_norm_nowhere(kept):
+    np.testing.assert_array_equal(kept.failing[[POST, POST_FLAT]].all(axis=0), [False] * 3 + [True])
+    assert not kept.failing[[PRE, PRE_FLAT]].any()
+    assert "at 0.03 it fails either way" in kept.finding
+    fine = replace(kept, curves=kept.curves / 10)
+    assert "at no rate it fails either way" in fine.finding
+
+
+@pytest.mark.parametrize("steps", [5, 15])
+def test_steps_that_make_no_whole_points_are_refused(steps):
+    with pytest.raises(ValueError, match=f"steps must be a multiple of 10, got {steps}"):
+        warm_up(steps=steps)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models(kept):
+    again = warm_up(steps=10, seeds=(0,))
+    np.testing.assert_allclose(again.curves[..., 0], kept.curves[:, :, :1, 0], rtol=REPEATS)
+
+
 @pytest.mark.slow
 def test_training_again_at_the_smallest_size_shows_it():
-    assert warm_up((0.01,), seeds=1).verdict == AGREES
+    again = warm_up((0.01,), seeds=(0,))
+    assert again.verdict == AGREES
+    assert again.final[PRE_FLAT].max() < again.blind - 0.3 < again.final[POST_FLAT].min()

@@ -17,7 +17,8 @@ from committed import FIGURES, committed
 
 from aiayn_np import CopyTask, experiments
 from aiayn_np.cli import main
-from aiayn_np.cli_figures import ONE_THREAD
+from aiayn_np.cli_figures import ONE_THREAD, check_results
+from aiayn_np.cli_train import UsageError
 from aiayn_np.experiments import AGREES, DISAGREES, EXPERIMENTS, NOT_HERE, Experiment, Result
 from aiayn_np.experiments.experiment import plain, restored
 from aiayn_np.experiments.gallery import anchor, page, plain_text
@@ -171,6 +172,23 @@ def test_values_come_back_as_arrays_and_none_as_nan():
     assert restored([]).shape == (0,)
 
 
+@dataclass
+class Listed(Toy):
+    """A toy with fields of all kinds."""
+
+    names: list
+    rows: list[str]
+    numbers: np.ndarray
+
+
+def test_fields_declared_as_lists_come_back_as_lists():
+    result = Listed(3.0, ["a", "b"], ["c"], np.array([1, 2]))
+    back = Listed.from_json(json.loads(json.dumps(result.to_json())))
+    assert (back.names, back.rows) == (["a", "b"], ["c"])
+    np.testing.assert_array_equal(back.numbers, [1, 2])
+    assert isinstance(back.numbers, np.ndarray)
+
+
 def test_saving_twice_gives_the_same_bytes_and_two_files(tmp_path):
     saved = []
     for name in ("a", "b"):
@@ -261,6 +279,23 @@ def test_figures_of_one_renews_the_gallery_where_all_are_there(toys, tmp_path, c
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == page(toys.values(), tmp_path)
     assert (tmp_path / "about.json").read_bytes() == about
     capsys.readouterr()
+
+
+def test_a_result_of_another_version_is_named_and_the_gallery_stays(toys, tmp_path, capsys):
+    for name, text in (("one", '{"value": 3.0}'), ("two", '{"other": 1}'), ("about", "{}")):
+        (tmp_path / f"{name}.json").write_text(text)
+    (tmp_path / "README.md").write_text("old")
+    assert main(["figures", "one", "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == (f"aiayn-np: error: {tmp_path / 'two.json'} does not fit: make it again by"
+                     " `aiayn-np figures two`")
+    assert (tmp_path / "README.md").read_text() == "old"
+
+
+def test_a_result_that_is_no_json_does_not_fit_either(toys, tmp_path):
+    (tmp_path / "one.json").write_text("{")
+    with pytest.raises(UsageError, match=r"one\.json does not fit"):
+        check_results(toys.values(), tmp_path)
 
 
 def test_progress_on_a_terminal_is_one_line_that_is_written_over(toys, tmp_path, monkeypatch):

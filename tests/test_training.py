@@ -44,6 +44,22 @@ def test_the_loop_is_forward_loss_backward_rate_step(seed):
         np.testing.assert_array_equal(p.value, q.value)
 
 
+def test_a_schedule_gives_the_rates_and_eq_3_is_not_asked(rng):
+    model, task = small(rng)
+    rates = [0.5, 0.0, 1e-3]
+    options = dict(steps=3, batch_size=2, rng=rng, warmup_steps=1, rate_scale=9.0)
+    before = model.state_dict()
+    records = []
+    for record in train(model, task, schedule=lambda step: rates[step - 1], **options):
+        records.append(record)
+        moved = any((before[name] != value).any() for name, value in model.state_dict().items())
+        assert moved == (record.rate > 0)
+        before = model.state_dict()
+    assert [r.rate for r in records] == rates
+    with pytest.raises(TypeError, match=r"schedule must be a function of the step, got 0\.5"):
+        train(model, task, schedule=0.5, **options)
+
+
 def test_reported_loss_is_unsmoothed_and_over_real_tokens_only():
     logits = np.log(np.array([[[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.8, 0.1, 0.1]]]))
     targets = np.array([[2, 2, 0]])  # the last is padding, the second is not the best token

@@ -5,14 +5,14 @@ from itertools import product
 
 import numpy as np
 
-from ..plotting import COLORS, MARKERS, draw_spread
+from ..plotting import COLORS, MARKERS, draw_spread, log_ticks
 from ..tasks import CopyTask
 from ..variants.scoring import AdditiveScore, DotScore, additive_attention, dot_attention
 from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
 from .learning import losses, small_model
 from .measuring import exponent
 
-LABELS = {"additive": "additive", "dot": "dot, not scaled", "scaled": "dot, scaled"}
+LABELS = {"additive": "additive", "dot": "dot product, unscaled", "scaled": "dot product, scaled"}
 FACTORIES = {"additive": additive_attention, "dot": dot_attention, "scaled": None}
 LAST = 25  # steps over which the last loss is a mean
 WIDTHS = 8192  # h times d_k when variances are measured: the smaller the width, the more heads
@@ -34,7 +34,7 @@ class AdditiveAgainstDot(Result):
     start: np.ndarray
     end: np.ndarray
     steps: int
-    title = "Without a scale the dot product falls behind additive attention as $d_k$ grows"
+    title = "Without the scale the dot product falls behind additive attention as $d_k$ grows"
     panels, size = (1, 2), (11.0, 5.0)
 
     @property
@@ -59,14 +59,15 @@ class AdditiveAgainstDot(Result):
 
     @property
     def finding(self):
-        last = {name: np.median(loss[:, -1]) for name, loss in self.loss.items()}
+        narrow, wide = self.d_k[0], self.d_k[-1]
+        additive, dot = (np.median(self.loss[name], axis=0) for name in ("additive", "dot"))
+        start, end = np.median(self.start, axis=0), np.median(self.end, axis=0)
         return (
-            f"From d_k = {self.width[0]} to {self.width[-1]} the variance of the additive score"
-            f" changes by a factor of {self.flatness:.2f}, that of q·k grows as"
-            f" d_k^{self.growth:.2f}; after {self.steps} steps the loss of the unscaled dot product"
-            f" is {self.behind[0]:+.2f} nats from that of additive attention at d_k = {self.d_k[0]}"
-            f" and {self.behind[-1]:+.2f} at {self.d_k[-1]} (there: additive"
-            f" {last['additive']:.2f}, unscaled {last['dot']:.2f}, scaled {last['scaled']:.2f})."
+            f"After {self.steps} steps of copying, additive attention and the unscaled dot product"
+            f" have {additive[0]:.2f} and {dot[0]:.2f} nats a token at d_k = {narrow},"
+            f" {additive[-1]:.2f} and {dot[-1]:.2f} at {wide}; in these models the variance of q·k"
+            f" starts at {start.min():.0f} to {start.max():.0f} at every d_k and ends at"
+            f" {end[0]:.0f} ({narrow}) and {end[-1]:.0f} ({wide})."
         )
 
     @property
@@ -76,28 +77,35 @@ class AdditiveAgainstDot(Result):
         return AGREES if self.apart and self.behind[-1] > self.behind[0] else NOT_HERE
 
     def draw(self, left, right):
+        self.draw_variances(left)
         for i, (name, label) in enumerate(LABELS.items()):
-            left.loglog(self.width, self.variance[name], color=COLORS[i], marker=MARKERS[i],
-                        label=label)
             draw_spread(right, self.d_k, self.loss[name], label, i)
-        for ax, widths in ((left, self.width), (right, self.d_k)):
-            ax.set_xscale("log")
-            ax.set_xticks(widths, [str(d) for d in widths])
-            ax.set_xticks([], minor=True)
-            ax.set_xlabel("$d_k$, width of queries and keys")
-        left.set(title="before training, q and k with entries N(0, 1)",
-                 ylabel="variance of the score")
-        seeds = len(self.loss["dot"])
-        right.set(title=f"copy task, after {self.steps} steps: median and range of {seeds} seeds",
-                  ylabel="loss (nats per token)")
+        right.set(xscale="log", title=f"copying, after {self.steps} steps",
+                  ylabel="loss (nats a token)")
         right.set_ylim(bottom=0)
-        left.legend(loc="upper left")
+        right.legend(loc="upper left", title="median (band: all seeds)")
+        for ax, widths in ((left, self.width), (right, self.d_k)):
+            log_ticks(ax.xaxis, widths)
+            ax.set_xlabel("$d_k$, width of queries and keys")
+
+    def draw_variances(self, ax):
+        """Of the scores of random q and k, and dashed of the dot product in the models."""
+        flat = f", largest / smallest = {self.flatness:.2f}"
+        for i, (name, label) in enumerate(LABELS.items()):
+            ax.loglog(self.width, self.variance[name], color=COLORS[i], marker=MARKERS[i],
+                      label=label + flat * (name == "additive"))
+        for style, values, when in (("--", self.start, "before"), (":", self.end, "after")):
+            ax.plot(self.d_k, np.median(values, axis=0), style, color=COLORS[1], marker=MARKERS[1],
+                    markerfacecolor="none", label=f"unscaled, in the model, {when} training")
+        ax.set(title="variance of the score", ylabel="variance of the score", ylim=(0.2, 1e7))
+        ax.legend(loc="upper left", fontsize=10,
+                  title="q and k with entries N(0, 1), or of a model")
 
 
-def score_variance(score, h, d_k, rng, n=32):
-    """Variance of a score layer's output where the entries of q and k are N(0, 1)."""
+def random_scores(score, h, d_k, rng, n=32):
+    """A score layer's output (h, n, n), float64, where the entries of q and k are N(0, 1)."""
     Q, K = rng.standard_normal((2, h, n, d_k), dtype=np.float32)
-    return float(score.astype(np.float32)(Q, K).var(dtype=np.float64))
+    return score.astype(np.float32)(Q, K).astype(np.float64)
 
 
 def start_variances(width, rng):
@@ -105,9 +113,9 @@ def start_variances(width, rng):
     rows = []
     for d in width:
         h = max(WIDTHS // d, 1)
-        additive = score_variance(AdditiveScore(h, d, rng=rng), h, d, rng)
-        dot = score_variance(DotScore(), h, d, rng)
-        rows.append((additive, dot, dot / d))
+        additive = random_scores(AdditiveScore(h, d, rng=rng), h, d, rng)
+        dot = random_scores(DotScore(), h, d, rng)
+        rows.append([scores.var() for scores in (additive, dot, dot / np.sqrt(d))])
     return dict(zip(LABELS, np.array(rows).T))
 
 
@@ -154,11 +162,13 @@ def encoder_variance(model, task):
 
 ADDITIVE = Experiment(
     "additive", claim=3, section="3.2.1",
-    says="For small d_k additive attention and the dot product without a scale do about equally"
+    says="For small d_k additive attention and the dot product without the scale do about equally"
     " well, for larger d_k additive attention does better; 1/√d_k is meant to counter that.",
-    alt="Left: variance of the score before training against d_k; that of the unscaled dot product"
-    " rises as a straight line, those of the additive score and of the scaled dot product are"
-    " flat. Right: loss after training against d_k; the line of the unscaled dot product climbs"
+    alt="Left: variance of the score of random q and k against d_k; that of the unscaled dot"
+    " product rises as a straight line, those of the additive score and of the scaled dot product"
+    " are flat. In the models, dashed, that of the unscaled dot product starts at about the same"
+    " height at every d_k and after training rises with d_k. Right: loss after training against"
+    " d_k; the line of the unscaled dot product climbs"
     " far above the two others, which stay low.",
     run=additive_against_dot, result=AdditiveAgainstDot, trains=True,
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import ScaledDotProductAttention
-from ..plotting import COLORS, MARKERS
+from ..plotting import COLORS, MARKERS, log_ticks
 from ..variants.scoring import additive_attention
 from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
 from .measuring import STEADY, peak_bytes, seconds
@@ -56,15 +56,13 @@ class AdditiveCost(Result):
         ):
             bars = np.abs(time[[0, 2]] - time[1])
             ax.errorbar(x, time[1], bars, color=COLORS[0], marker=MARKERS[0], capsize=3,
-                        label="time")
+                        label="time (bars: quartiles)")
             ax.plot(x, memory, color=COLORS[1], marker=MARKERS[1], label="peak bytes")
             ax.axhline(1, color="0.6", linestyle=":")
             ax.set(xlabel=label, xscale="log", yscale="log")
-            ax.set_xticks(x, [str(size) for size in x])
-            ax.set_xticks([], minor=True)
+            log_ticks(ax.xaxis, x)
         left.set(title=f"$d_k$ = {self.d_k[self.at]}", ylabel="additive / dot product")
-        left.set_yticks(RATIOS, [str(ratio) for ratio in RATIOS])
-        left.set_yticks([], minor=True)
+        log_ticks(left.yaxis, RATIOS)
         right.set_title(f"$n$ = {self.n[self.at]}")
         right.legend(loc="upper left")
 
@@ -91,10 +89,13 @@ def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2,
     Parameters
     ----------
     n : lengths, measured with the width d_k[at]       d_k : widths, measured at length n[at]
-    repeats : how often each is timed, in turns       seed : of weights and inputs
+    at : index of both                                 seed : of weights and inputs
+    repeats : how often each is timed, in turns
 
     Returns an AdditiveCost.
     """
+    if not 0 <= at < min(len(n), len(d_k)):
+        raise ValueError(f"at must be an index of n and of d_k, got {at}")
     rng = np.random.default_rng(seed)
     time_n, memory_n = zip(*[cost_ratios(size, d_k[at], repeats, rng) for size in n])
     time_d, memory_d = zip(*[cost_ratios(n[at], size, repeats, rng) for size in d_k])
@@ -104,8 +105,8 @@ def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2,
 
 ADDITIVE_COST = Experiment(
     "additive_cost", claim=3, section="3.2.1",
-    says="Both attentions are alike in theory, but the dot product is much faster and takes less"
-    " memory, because it is a matrix product.",
+    says="Both attentions are alike in theoretical complexity, but the dot product is much faster"
+    " and takes less memory, because it is a matrix product.",
     alt="Time and peak bytes of additive attention over those of the dot product, on logarithmic"
     " axes: against n, and against d_k, where both rise. All points lie above the dotted line at"
     " 1, where the two would be equal.",

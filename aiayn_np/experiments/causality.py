@@ -41,12 +41,12 @@ class Causality(Result):
     @property
     def finding(self):
         future, padded, _ = self.zeros
-        past = self.masked[~self.future]
+        past, without = self.masked[~self.future], (self.unmasked[self.future] == 0).sum()
         return (
             f"With the mask {future.sum()} of {future.size} blocks ∂out_t/∂x_s with s > t are"
-            f" exactly 0, and the others lie between {past.min():.2g} and {past.max():.2g};"
-            f" without it {(self.unmasked[self.future] == 0).sum()} are; of the blocks of padded"
-            f" source positions {padded.sum()} of {padded.size} are."
+            f" exactly 0 and the others {past.min():.2g} to {past.max():.2g}, without it"
+            f" {f'{without} are' if without else 'none is'} 0; for padded source positions"
+            f" {padded.sum()} of {padded.size} are exactly 0."
         )
 
     @property
@@ -65,7 +65,7 @@ class Causality(Result):
             ax.set_yticks(range(T), range(1, T + 1))
         axes[0].text(0.7 * T, 0.2 * T, "exactly 0", ha="center", backgroundcolor="white")
         bar = axes[0].figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
-        bar.set_label("‖∂out$_t$ / ∂x$_s$‖, of the largest")
+        bar.set_label("‖∂out$_t$/∂x$_s$‖ / its largest")
 
 
 def block_norms(decoder, x, memory, **masks):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import ScaledDotProductAttention
-from ..plotting import COLORS, MARKERS
+from ..plotting import COLORS, MARKERS, log_ticks
 from ..variants.convolution import Convolution1D
 from ..variants.local import LocalAttention
 from ..variants.recurrent import RNN
@@ -48,7 +48,7 @@ class Complexity(Result):
     time: dict
     memory: dict
     title = "Cost of a layer as length n and width d grow: the exponents of Table 1"
-    panels, size, layout = (1, 2), (11.0, 5.6), {"sharey": True}
+    panels, size, layout = (1, 2), (11.0, 6.2), {"sharey": True}
 
     def exponents(self, axis, what="time"):
         """Layer -> exponent of n or d in its time or memory."""
@@ -64,14 +64,18 @@ class Complexity(Result):
     @property
     def finding(self):
         n, d = self.exponents("n"), self.exponents("d")
-        times = ", ".join(f"{name} {n[name]:.2f} and {d[name]:.2f}"
-                          f" ({TABLE_1['n'][name]} and {TABLE_1['d'][name]})" for name in n)
+        times = ", ".join(f"{name} {n[name]:.2f} and {d[name]:.2f}" for name in n)
         memory = list(self.exponents("n", "memory").values())
         return (
-            f"Fitted exponents of n and d in the time (in Table 1): {times}, at most"
-            f" {self.error:.2f} off; peak memory grows as n^{memory[0]:.2f} for self-attention and"
-            f" as n^{min(memory[1:]):.2f} to n^{max(memory[1:]):.2f} for the others."
+            f"Exponents of n ({self.span('n')}) and d ({self.span('d')}) in the time: {times}, at"
+            f" most {self.error:.2f} from Table 1; peak memory n^{memory[0]:.2f} for"
+            f" self-attention, at most n^{max(memory[1:]):.2f} for the others."
         )
+
+    def span(self, axis):
+        """The least and the largest size of an axis."""
+        sizes = np.concatenate(list(self.sizes[axis].values()))
+        return f"{sizes.min()} to {sizes.max()}"
 
     @property
     def verdict(self):
@@ -83,13 +87,14 @@ class Complexity(Result):
                 x, paper = self.sizes[axis][name], TABLE_1[axis][name]
                 ax.loglog(x, (x / x[0]) ** paper, "--", color=COLORS[i], alpha=0.5)
                 ax.loglog(x, self.time[axis][name], MARKERS[i], color=COLORS[i],
+                          markerfacecolor="none", markeredgewidth=2, markersize=13 - 2.5 * i,
                           label=f"{name} ${axis}^{{{b:.2f}}}$ (Table 1: {paper})")
-            ticks = 2 ** np.arange(7 if axis == "n" else 10, 14)
-            ax.set_xticks(ticks, [str(t) for t in ticks])
-            ax.set_xticks([], minor=True)
-            ax.set(xlabel=f"${axis}$, {word}", ylim=(0.8, 300))
-            ax.legend(loc="upper left", title="measured (dashed: Table 1)")
-        axes[0].set_ylabel("time / time at the layer's smallest size")
+            log_ticks(ax.xaxis, np.unique(np.concatenate(list(self.sizes[axis].values()))))
+            log_ticks(ax.yaxis, (1, 2, 4, 8, 16))
+            ax.set(xlabel=f"${axis}$, {word}", ylim=(0.8, 25))
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), frameon=False,
+                      title="measured (dashed: Table 1)")
+        axes[0].set_ylabel("time / time at the layer's\nsmallest size")
 
 
 def forward(name, n, d, rng):
@@ -100,41 +105,42 @@ def forward(name, n, d, rng):
     return lambda: layer.forward(*inputs)
 
 
-def relative_costs(axis, measure, rng):
-    """Layer -> what `measure` says of its forward passes at the sizes of an axis, over the first.
+def relative_costs(sizes, measure, rng):
+    """Layer -> what `measure` says of its forward passes at its sizes, over the first.
 
-    measure : list of functions -> a number for each
+    sizes : layer -> pairs (n, d)       measure : list of functions -> a number for each
     """
     costs = {}
-    for name, sizes in SIZES[axis].items():
-        cost = np.asarray(measure([forward(name, n, d, rng) for n, d in sizes]))
+    for name, pairs in sizes.items():
+        cost = np.asarray(measure([forward(name, n, d, rng) for n, d in pairs]))
         costs[name] = cost / cost[0]
     return costs
 
 
-def complexity(*, repeats=100, seed=0):
+def complexity(sizes=SIZES, *, repeats=100, seed=0):
     """Time and measure self-attention, restricted self-attention, an RNN and a convolution.
 
     Attention is without its projections, as Table 1 counts it. Only forward passes are measured;
     backward passes consist of the same products, twice as many. Each layer has sizes at which the
-    term of Table 1 is the largest (SIZES), so that times of different layers do not compare.
+    term of Table 1 is the largest, so that times of different layers do not compare.
     `aiayn-np figures` gives it one thread of BLAS: several on a busy machine blur the powers.
 
     Parameters
     ----------
+    sizes : axis, "n" and "d" -> layer -> pairs (n, d), of which one grows
     repeats : calls of each size, in turns; the fastest counts, it was disturbed least
     seed : of weights and inputs
 
     Returns a Complexity.
     """
     rng = np.random.default_rng(seed)
-    sizes = {axis: {name: np.array(pairs)[:, column] for name, pairs in layers.items()}
-             for column, (axis, layers) in enumerate(SIZES.items())}
-    best = {axis: relative_costs(axis, lambda f: seconds(f, repeats, STEADY).min(axis=1), rng)
-            for axis in SIZES}
-    memory = {axis: relative_costs(axis, lambda f: [peak_bytes(g) for g in f], rng)
-              for axis in SIZES}
-    return Complexity(sizes, best, memory)
+    grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}
+             for column, axis in enumerate(TABLE_1)}
+    best = {axis: relative_costs(sizes[axis], lambda f: seconds(f, repeats, STEADY).min(axis=1),
+                                 rng) for axis in TABLE_1}
+    memory = {axis: relative_costs(sizes[axis], lambda f: [peak_bytes(g) for g in f], rng)
+              for axis in TABLE_1}
+    return Complexity(grown, best, memory)
 
 
 COMPLEXITY = Experiment(
@@ -142,8 +148,8 @@ COMPLEXITY = Experiment(
     says="A layer costs n²·d operations for self-attention, r·n·d for restricted self-attention,"
     " n·d² for recurrence and k·n·d² for convolution.",
     alt="Two panels on logarithmic axes, time against length n and time against width d, both over"
-    " the time at the smallest size. The points of each layer lie on its dashed line from Table 1:"
-    " against n self-attention is steep and the others are not; against d recurrence and"
+    " the time at the smallest size. The points of each layer lie near its dashed line from Table"
+    " 1: against n self-attention is steep and the others are not; against d recurrence and"
     " convolution are steep and both kinds of attention are not.",
     run=complexity, result=Complexity, timed=True,
 )

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..embedding import Embedding
-from ..plotting import COLORS, MARKERS
+from ..plotting import COLORS, MARKERS, log_ticks
 from ..positional_encoding import SinusoidalPositionalEncoding
 from .experiment import AGREES, DISAGREES, Experiment, Result
 from .measuring import exponent
 
-WITH, WITHOUT = r"with $\sqrt{d_{model}}$", "without"
+WITH, WITHOUT = r"with $\sqrt{d_{model}}$", "without it"
 
 
 @dataclass
@@ -42,11 +42,11 @@ class EmbeddingScale(Result):
         first, last = self.d_model[0], self.d_model[-1]
         bare = self.unscaled / self.position
         return (
-            f"With the factor an embedding, drawn N(0, 1/d_model), is {self.ratio.min():.2f} to"
-            f" {self.ratio.max():.2f} times as large as its positional encoding from d_model ="
-            f" {first} to {last}; without it {bare[0]:.2f} times, falling to {bare[-1]:.2f}, and"
-            f" then two tokens at one position have cosine {self.same_position[1, -1]:.3f} instead"
-            f" of {self.same_position[0, -1]:.2f}."
+            f"From d_model = {first} to {last} embeddings drawn N(0, 1/d_model) are"
+            f" {self.ratio.min():.2f} to {self.ratio.max():.2f} times as large as positions with"
+            f" the factor, {bare[0]:.2f} to {bare[-1]:.2f} times without; at {last} two tokens at"
+            f" one position then have cosine {self.same_position[1, -1]:.3f}, not"
+            f" {self.same_position[0, -1]:.2f}."
         )
 
     @property
@@ -63,11 +63,10 @@ class EmbeddingScale(Result):
         for (y, label), i in zip(lines, (0, 6, 1)):
             left.loglog(self.d_model, y, MARKERS[i] + "-", color=COLORS[i], label=label)
         left.set(xlabel="$d_{model}$", ylabel="root mean square of an entry")
-        left.set_yticks([0.03, 0.1, 0.3, 1], ["0.03", "0.1", "0.3", "1"])
+        log_ticks(left.yaxis, [0.03, 0.1, 0.3, 1])
         self.draw_cosines(right)
         for ax in (left, right):
-            ax.set_xticks(self.d_model, self.d_model)
-            ax.minorticks_off()
+            log_ticks(ax.xaxis, self.d_model)
             ax.legend(loc="lower left")
 
     def draw_cosines(self, ax):
@@ -123,12 +122,11 @@ def embedding_scale(
 
 EMBEDDING_SCALE = Experiment(
     "embedding_scale", claim=13, section="3.4",
-    says="Embeddings are multiplied by √d_model. The paper gives no reason; here it is measured"
-    " what the factor does to embeddings drawn with variance 1/d_model, to which positions are"
-    " added.",
+    says="Embeddings are multiplied by √d_model, without a reason given. Judged here is the usual"
+    " one: without the factor, positions would drown embeddings drawn with variance 1/d_model.",
     alt="Left: size of an entry against d_model on two logarithmic axes; the embedding with the"
-    " factor is flat at 1, the positional encoding flat at 0.7, the embedding without the factor"
-    " falls to 0.03. Right: cosines of sums; with the factor one token at two positions is near"
-    " 0.9 and two tokens at one position near 0.3, without it the latter rise to 1.",
+    " factor is flat, the positional encoding flat below it, the embedding without the factor falls"
+    " far below both. Right: cosines of sums; with the factor one token at two positions is much"
+    " more alike than two tokens at one position, without it the latter come close to 1.",
     run=embedding_scale, result=EmbeddingScale,
 )

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_origin
 
 import numpy as np
 
@@ -70,8 +70,13 @@ class Result:
 
     @classmethod
     def from_json(cls, fields):
-        """The result with these fields; lists become arrays. TypeError if they do not fit."""
-        return cls(**{name: restored(value) for name, value in fields.items()})
+        """The result with these fields; lists become arrays, but for fields declared as lists.
+
+        TypeError if they do not fit.
+        """
+        lists = {f.name for f in dataclasses.fields(cls) if (get_origin(f.type) or f.type) is list}
+        return cls(**{name: value if name in lists else restored(value)
+                      for name, value in fields.items()})
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from ..checkpoint import replacing
 HEAD = """# The paper's claims, measured
 
 Each claim of *Attention Is All You Need* that can be tested on a laptop, with what was measured.
-This page, its figures and the numbers behind them (the `.json` beside each figure) are written by
-`aiayn-np figures`, with one thread; one of them by the command under it. {made}
+This page, its figures and the numbers behind them (the `.json` beside each figure): all are written
+by `aiayn-np figures`, each alone by the command under it, with one thread. {made}
 
 {contents}
 """
@@ -31,8 +31,8 @@ ENTRY = """
 """
 
 TAIL = """
-`reverse.gif` and `reverse_3_1_4_1_5_9_2_6_attention_cross.png` are pictures of the main README, made by
-the commands that stand under them there.
+`reverse.gif` and `reverse_3_1_4_1_5_9_2_6_attention_cross.png` are pictures of the main README,
+made by the commands that stand under them there.
 """
 
 
@@ -55,7 +55,7 @@ def page(experiments, folder):
 def made(folder):
     """Where and in what time the numbers were made, from the file that `note_machine` wrote."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
-    return (f"Last made with Python {about['python']} and NumPy {about['numpy']} on"
+    return (f"All last made together with Python {about['python']} and NumPy {about['numpy']} on"
             f" {about['machine']}, in {about['seconds'] / 60:.0f} minutes.")
 
 

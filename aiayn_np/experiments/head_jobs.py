@@ -77,11 +77,11 @@ class HeadJobs(Result):
         several, models = int((self.different >= 2).sum()), self.different.size
         on_answer, on_other = int((self.best == 0).sum()), int((self.best > 0).sum())
         return (
-            f"In each of {models} models the best head puts at least {answer:.2f} of its weight on"
-            f" the answer (shuffled: {self.baseline[..., 0].mean():.2f}); of all {self.best.size}"
-            f" heads {on_answer} do that job best, {on_other} another, and the rest none"
-            f" that beats shuffled by more than an untrained head does ({self.untrained:.2f});"
-            f" {several} of {models} models have heads with different jobs."
+            f"In each of {models} models that {' or '.join(self.tasks)} the best head puts at least"
+            f" {answer:.2f} of its weight on the answer (shuffled:"
+            f" {self.baseline[..., 0].mean():.2f}); of {self.best.size} heads {on_answer} look"
+            f" there, {on_other} elsewhere, {(self.best < 0).sum()} nowhere more than untrained"
+            f" heads do; {several} of {models} models have heads with different jobs."
         )
 
     @property
@@ -226,9 +226,9 @@ HEAD_JOBS = Experiment(
     says="Different attention heads clearly learn different jobs, many of them tied to the"
     " structure of the sentence.",
     alt="Left, for copy and reverse, a point for every head of five models at the weight on the"
-    " place it looks at best: most heads of layer 2 look at the answer, with weights of 0.4 to 0.8,"
-    " a few heads at <eos>, many of layer 1 lie below the best untrained head, at 0.37, and"
-    " shuffled places lie near 0.16. Right, one head of each task as a heat-map: bright"
+    " place it looks at best: most heads of layer 2 look at the answer, a few heads at <eos>,"
+    " many of layer 1 lie below the dotted line of the best untrained head, and shuffled places"
+    " lie lower still. Right, one head of each task as a heat-map: bright"
     " along the diagonal for copy, along the anti-diagonal for reverse.",
     run=head_jobs, result=HeadJobs, trains=True,
 )

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..maps import attention_maps
 from ..multi_head import MultiHeadAttention
-from ..plotting import COLORS, MARKERS
+from ..plotting import COLORS, MARKERS, log_ticks
 from .experiment import AGREES, DISAGREES, Experiment, Result
 from .measuring import STEADY, seconds
 
@@ -18,7 +19,8 @@ class HeadsCost(Result):
     """Time of forward and backward with h heads over the time with one, at some lengths n.
 
     ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
-    multiply_adds : (len(n), len(h)) of the matrix products, and scores (len(n), len(h)), h n^2
+    multiply_adds : (len(n), len(h)), of the matrix products       scores : (len(n), len(h)), how
+    many weights the layer made
     """
 
     h: np.ndarray
@@ -37,13 +39,12 @@ class HeadsCost(Result):
 
     @property
     def finding(self):
-        times = " and ".join(f"{r:.2f} times (n = {n})" for r, n in zip(self.at_paper_h, self.n))
+        times = " and ".join(f"{r:.2f} (n = {n})" for r, n in zip(self.at_paper_h, self.n))
         last = " and ".join(f"{r:.2f}" for r in self.ratio[1][:, -1])
         return (
-            f"With d_model = {self.d_model}, {PAPER_H} heads take {times} as long as one head,"
-            f" {self.h[-1]} heads {last} times; the matrix products need"
-            f" {self.product_growth:.2f} times the multiply-adds of one head whatever h is, but the"
-            f" softmax gets h times as many scores."
+            f"At d_model = {self.d_model} eight heads take {times} times as long as one,"
+            f" {self.h[-1]} heads {last} times: the matrix products cost the same, but there are h"
+            f" times as many scores."
         )
 
     @property
@@ -60,17 +61,15 @@ class HeadsCost(Result):
         for i, n in enumerate(self.n):
             bars = np.array([median[i] - low[i], high[i] - median[i]])
             ax.errorbar(self.h, median[i], bars, color=COLORS[i], marker=MARKERS[i], capsize=3,
-                        label=f"time, n = {n}")
+                        label=f"time, n = {n} (bars: quartiles)")
         products = (self.multiply_adds / self.multiply_adds[:, :1]).max(axis=0)
         ax.plot(self.h, products, "--", color="0.3", label="multiply-adds of the products")
         ax.axhline(SIMILAR, color="0.6", linestyle=":", label=f'limit of "similar", {SIMILAR:g}')
         ax.set_xscale("log", base=2)
-        ax.set_xticks(self.h, [str(h) for h in self.h])
-        ax.set(xlabel="$h$, number of heads of width $d_{model}/h$", ylabel="cost / cost of 1 head")
-        ax.set(yscale="log", ylim=(0.5, 10))
-        ticks = (0.5, 1, 2, 5, 10)
-        ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-        ax.set_yticks([], minor=True)
+        log_ticks(ax.xaxis, self.h)
+        ax.set(xlabel="$h$, number of heads of width $d_{model}/h$")
+        ax.set(yscale="log", ylim=(0.8, 4), ylabel="cost / cost of one head")
+        log_ticks(ax.yaxis, (1, 1.5, 2, 3, 4))
         ax.legend(loc="upper left")
 
 
@@ -96,19 +95,27 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
 
     Returns a HeadsCost.
     """
+    if PAPER_H not in h:
+        raise ValueError(f"h must contain {PAPER_H}, the paper's number of heads, got {h}")
     rng = np.random.default_rng(seed)
     layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
-    ratios = []
+    ratios, scores = [], []
     for length in n:
         x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
         turns = repeats * max(n) // length
         times = seconds([step(layer, x, grad) for layer in layers], turns, STEADY)
+        scores.append([number_of_scores(layer, x) for layer in layers])
         ratios.append(np.quantile(times, (0.25, 0.5, 0.75), axis=1) / np.median(times[0]))
     lengths, heads = np.array(n)[:, None], np.array(h)
     return HeadsCost(
         heads, np.array(n), d_model, np.stack(ratios, axis=1),
-        product_multiply_adds(lengths, d_model, heads), heads * lengths**2,
+        product_multiply_adds(lengths, d_model, heads), np.array(scores),
     )
+
+
+def number_of_scores(layer, x):
+    """How many attention weights there are in the cache of self-attention."""
+    return sum(weights.size for weights in attention_maps(layer.forward(x, x, x)[1]).values())
 
 
 def step(layer, x, grad):

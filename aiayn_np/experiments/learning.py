@@ -8,6 +8,7 @@ from ..loss import LabelSmoothedCrossEntropy
 from ..training import token_scores, train
 from ..transformer import Transformer
 
+STEPS_PER_POINT = 10  # steps whose mean is one point of a curve
 SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
@@ -41,6 +42,12 @@ def scores(model, examples):
     criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
     _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
     return token_scores(cache)
+
+
+def check_points(steps):
+    """Curves are means over STEPS_PER_POINT steps: a ValueError where some would be left over."""
+    if steps < STEPS_PER_POINT or steps % STEPS_PER_POINT:
+        raise ValueError(f"steps must be a multiple of {STEPS_PER_POINT}, got {steps}")
 
 
 def smooth(values, width):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..embedding import Embedding
 from ..layer_norm import LayerNorm
-from ..plotting import draw_spread
+from ..plotting import draw_spread, log_ticks
 from ..positional_encoding import SinusoidalPositionalEncoding
 from ..variants.norms import BatchNorm
 from .experiment import AGREES, DISAGREES, Experiment, Result
@@ -35,7 +35,7 @@ class NormDependence(Result):
     layer_padding: np.ndarray
     batch_padding: np.ndarray
     batch_zeros: np.ndarray
-    title = "LayerNorm depends on neither batch nor padding, BatchNorm on both"
+    title = "LayerNorm depends on neither batch nor padding, BatchNorm in training on both"
     panels = (1, 2)
     size = (10.5, 4.8)
 
@@ -50,11 +50,11 @@ class NormDependence(Result):
         padding = 100 * np.median(self.batch_padding[:, -1])
         most = max(self.layer_rows.max(), self.layer_padding.max())
         return (
-            f"Other sequences in the batch change what BatchNorm gives for a sequence by"
-            f" {rows[0]:.0f} % at B = {self.batch_sizes[0]} and {rows[-1]:.1f} % at"
-            f" B = {self.batch_sizes[-1]}, as B^{self.exponent:.2f}, and a share of"
-            f" {100 * self.shares[-1]:.0f} % padding by {padding:.0f} %; LayerNorm's output changes"
-            f" by {f'up to {most:.0e}' if most else 'exactly 0'}."
+            f"In training, other sequences in the batch change what BatchNorm gives for a sequence"
+            f" by {rows[0]:.0f} % (B = {self.batch_sizes[0]}) to {rows[-1]:.1f} %"
+            f" (B = {self.batch_sizes[-1]}), and {100 * self.shares[-1]:.0f} % padding changes it"
+            f" by {padding:.0f} %; LayerNorm's output changes by"
+            f" {f'up to {most:.0e}' if most else 'exactly 0'}."
         )
 
     @property
@@ -69,7 +69,7 @@ class NormDependence(Result):
         draw_spread(left, self.batch_sizes, self.batch_rows, "BatchNorm", 1)
         draw_spread(left, self.batch_sizes, self.layer_rows, "LayerNorm", 0)
         left.set_xscale("log", base=2)
-        left.set_xticks(self.batch_sizes, self.batch_sizes)
+        log_ticks(left.xaxis, self.batch_sizes)
         left.set(title="the other sequences are replaced", xlabel="sequences in the batch, B",
                  ylabel="relative change of the output")
         draw_spread(right, 100 * self.shares, self.batch_padding, "BatchNorm, pad tokens", 1)
@@ -80,7 +80,7 @@ class NormDependence(Result):
             ax.set_yscale("symlog", linthresh=0.01, linscale=0.6)
             ax.set_yticks([0, 0.01, 0.1, 1], ["exactly 0", "1 %", "10 %", "100 %"])
             ax.set_ylim(-0.002, 2)
-            ax.legend()
+            ax.legend(title="median (band: all draws)")
 
 
 def change(before, after):
@@ -136,11 +136,10 @@ def norm_dependence(
 
 NORMALISATION = Experiment(
     "normalisation", claim=15, section="3.1",
-    says="Every sub-layer is followed by layer normalisation, which the paper cites and does not"
-    " argue for. That a position's output then depends on neither batch nor padding is the reason"
-    " usually given.",
+    says="Every sub-layer is followed by layer normalisation, cited and not argued for. Judged here"
+    " is the usual reason: a position's output depends on neither batch nor padding.",
     alt="Relative change of the output, left against batch size, right against the share of"
-    " padding: BatchNorm falls with the batch size from 21 to 2.5 percent and rises with"
-    " padding to more than 100 percent; LayerNorm lies on the line marked exactly 0 in both.",
+    " padding: BatchNorm falls as the batch grows and rises with padding; LayerNorm lies"
+    " on the line marked exactly 0 in both.",
     run=norm_dependence, result=NormDependence,
 )

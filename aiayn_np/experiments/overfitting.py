@@ -30,8 +30,8 @@ class DropoutCurves(Result):
     P_drop: np.ndarray  # the first is 0
     steps: np.ndarray
     training: np.ndarray  # (P_drop, seeds, steps), nats a token of the training set
-    validation: np.ndarray  # the same of unseen sequences
-    accuracy: np.ndarray  # (P_drop, seeds, steps), share of tokens of unseen sequences
+    validation: np.ndarray  # the same of held-out sequences
+    accuracy: np.ndarray  # (P_drop, seeds, steps), share of tokens of held-out ones right
     title = "Dropout fights over-fitting on a small training set"
     panels = (1, 2)
     size = (9.5, 4.6)
@@ -49,12 +49,13 @@ class DropoutCurves(Result):
         loss = np.median(self.validation, axis=1)
         accuracy = np.median(self.accuracy[..., -1], axis=1)
         best = int(loss[0].argmin())
-        ends = ", ".join(f"{nats:.2f} with {P:g} ({100 * share:.0f} %)"
-                         for P, nats, share in zip(self.P_drop[1:], loss[1:, -1], accuracy[1:]))
+        ends = ", ".join(f"{nats:.2f} with P_drop = {P:g}"
+                         for P, nats in zip(self.P_drop[1:], loss[1:, -1]))
+        shares = ", ".join(f"{100 * share:.0f}" for share in accuracy)
         return (
-            f"After {self.steps[-1]} steps on {self.sequences} sequences, unseen ones cost"
-            f" {loss[0, -1]:.2f} nats a token without dropout ({100 * accuracy[0]:.0f} % of tokens"
-            f" right; at best {loss[0, best]:.2f}, after {self.steps[best]} steps), {ends}."
+            f"After {self.steps[-1]} steps on {self.sequences} sequences of reverse the held-out"
+            f" loss is {loss[0, -1]:.2f} nats a token without dropout (lowest {loss[0, best]:.2f},"
+            f" at step {self.steps[best]}), {ends}; {shares} % of tokens are right."
         )
 
     @property
@@ -69,13 +70,14 @@ class DropoutCurves(Result):
         for i, P in enumerate(self.P_drop):
             draw_spread(left, self.steps, self.validation[i], f"{P:g}", i)
             left.plot(self.steps, np.median(self.training[i], axis=0), "--", color=COLORS[i])
-            draw_spread(right, self.steps, self.accuracy[i], f"{P:g}", i)
+            draw_spread(right, self.steps, 100 * self.accuracy[i], f"{P:g}", i)
         left.plot([], [], "--", color="0.4", label="training set")
-        left.legend(title="$P_{drop}$, unseen", ncols=2, loc="upper right")
+        left.legend(title="$P_{drop}$, held-out: median (band: all seeds)", ncols=2,
+                    loc="upper right")
         left.set(xlabel="step", ylabel="loss (nats a token)", xlim=(0, None),
                  ylim=(0, 1.35 * self.validation.max()))
-        right.set(xlabel="step", ylabel="tokens of unseen sequences right", xlim=(0, None),
-                  ylim=(0, 1))
+        right.set(xlabel="step", ylabel="held-out tokens right (%)", xlim=(0, None),
+                  ylim=(0, 100))
 
 
 def dropout(
@@ -93,16 +95,18 @@ def dropout(
 
     Returns a DropoutCurves.
     """
+    if not 1 <= every <= steps:
+        raise ValueError(f"every must lie between 1 and steps = {steps}, got {every}")
     measured = np.zeros((3, len(P_drop), len(seeds), steps // every))
     for s, seed in enumerate(seeds):
         task = FewExamples(sequences, np.random.default_rng([seed, 2]))
-        unseen = task.validation(300)
+        held_out = task.validation(300)
         for i, P in enumerate(P_drop):
             model = small_model(task, seed, P_drop=P, **options)
             for p in learn(model, task, seed, steps=steps // every * every, eps_ls=0.0):
                 if p.step % every == 0:
                     known = scores(model, tuple(ids[:300] for ids in task.examples))[0]
-                    measured[:, i, s, p.step // every - 1] = known, *scores(model, unseen)
+                    measured[:, i, s, p.step // every - 1] = known, *scores(model, held_out)
     steps_measured = np.arange(1, steps // every + 1) * every
     return DropoutCurves(sequences, np.array(P_drop), steps_measured, *measured)
 
@@ -111,9 +115,9 @@ DROPOUT = Experiment(
     "dropout", claim=12, section="5.4, Table 3 (D)",
     says="Dropout is very helpful in avoiding over-fitting: perplexity 5.77 and BLEU 24.6 without,"
     " 4.92 and 25.8 with P_drop = 0.1, 4.95 and 25.5 with 0.2.",
-    alt="Left: the loss on unseen sequences against steps, a line and a band over seeds for each"
+    alt="Left: the loss on held-out sequences against steps, a line and a band over seeds for each"
     " P_drop. Without dropout it falls, turns and rises while the dashed loss on the training set"
-    " goes to zero; with dropout it goes on falling. Right: the share of tokens right on unseen"
-    " sequences, which stops rising early without dropout.",
+    " goes to zero; with dropout it goes on falling. Right: the share of tokens right on"
+    " held-out sequences, which stops rising early without dropout.",
     run=dropout, result=DropoutCurves, trains=True,
 )

@@ -23,7 +23,7 @@ ROWS: list[tuple[str, dict[str, int], int]] = [
     ("big", dict(d_model=1024, d_ff=4096, h=16), 213),
 ]
 ONE_ROUNDING, TWO_ROUNDINGS = 0.5, 1.0  # millions
-GROUPS = ["printed = counted, rounded", "two roundings apart: up to 1 M", "further apart"]
+GROUPS = ["printed = counted, rounded", "within 1 M", "further apart"]
 
 
 def count_parameters(
@@ -73,14 +73,13 @@ class ParameterCounts(Result):
     def finding(self):
         own, far = self.group[self.differs], np.flatnonzero(self.group == 2)
         counted, printed = self.difference
-        listed = "; ".join(f"{plain_name(self.rows[i])}: {counted[i]:+.1f} M counted,"
-                           f" {printed[i]:+.0f} M printed" for i in far)
+        listed = " and ".join(f"{plain_name(self.rows[i])} ({counted[i]:+.1f} M, printed"
+                              f" {printed[i]:+.0f})" for i in far)
         return (
-            f"Of {own.size} printed differences to base, {np.sum(own == 0)} are the counted ones"
-            f" rounded, {np.sum(own == 1)} are within two roundings, {np.sum(own == 2)} are not"
-            f" ({listed or 'none'}); base itself has {self.counted[0] / 1e6:.2f} M, printed as"
-            f" {self.printed[0]:.0f}, and big {self.counted[-1] / 1e6:.2f} M, printed as"
-            f" {self.printed[-1]:.0f}."
+            f"Of {own.size} differences to base {np.sum(own == 0)} equal the printed ones, rounded,"
+            f" {np.sum(own == 1)} lie within 1 M; {f'{listed} do not' if listed else 'all do'};"
+            f" base has {self.counted[0] / 1e6:.2f} M (printed {self.printed[0]:.0f}), big"
+            f" {self.counted[-1] / 1e6:.2f} M (printed {self.printed[-1]:.0f})."
         )
 
     @property
@@ -97,14 +96,14 @@ class ParameterCounts(Result):
             ax.plot((counted - printed)[rows[at]], at, MARKERS[group],
                     color=COLORS[group], markersize=9, label=label)
         for y, i in enumerate(rows):
-            text = f"{counted[i]:+.2f}, printed {printed[i]:+.0f}".replace("-", "−")
-            ax.annotate(text, (4.4, y), va="center")
+            text = f"{counted[i]:+.2f} M, printed {printed[i]:+.0f} M".replace("-", "−")
+            ax.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center")
         ax.axvspan(-ONE_ROUNDING, ONE_ROUNDING, color="0.85", linewidth=0, zorder=0)
         ax.axvline(0, color="0.6", linewidth=1, zorder=0)
         ax.set_yticks(range(len(rows)), [self.rows[i] for i in rows])
-        ax.set(xlim=(-3.5, 9.2), xticks=range(-3, 5), ylim=(-0.6, len(rows) + 1.9))
-        ax.set_xlabel("counted − printed difference to base (millions of parameters)")
-        ax.legend(loc="upper left")
+        ax.set(xlim=(-3.5, 4), xticks=range(-3, 5), ylim=(-0.6, len(rows) - 0.4))
+        ax.set_xlabel("counted − printed difference to base (M, millions of parameters)")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, columnspacing=1, frameon=False)
 
 
 def plain_name(row):
@@ -130,12 +129,13 @@ def parameter_counts(vocabulary=37_000):
 
 
 PARAMETER_COUNTS = Experiment(
-    "parameter_counts", claim=16, section="6.2, Table 3",
-    says="Table 3 prints the parameters of each variation in millions, 65 for the base model and"
-    " 213 for the big one, with one matrix shared by both embeddings and the last projection.",
+    "parameter_counts", claim=16, section="3.4, 6.2, Table 3",
+    says="Table 3 prints millions of parameters for base, big and nine variations. Counted here:"
+    " V·d_model + N·(encoder layer + decoder layer), one matrix for both embeddings and the last"
+    " projection, no biases in attention.",
     alt="One point for each row of Table 3 that prints its parameters: how far its counted"
-    " difference to the base model lies from the printed one. Six points lie within the grey band"
-    " of half a million, two between half a million and one, d_model = 1024 two million to the"
-    " left and the big model three million to the right.",
+    " difference to the base model lies from the printed one. Most points lie within the grey band"
+    " of one rounding or just beside it, d_model = 1024 far to the left and the big model far to"
+    " the right.",
     run=parameter_counts, result=ParameterCounts,
 )

@@ -12,9 +12,8 @@ from ..positional_encoding import LearnedPositionalEncoding, SinusoidalPositiona
 from ..tasks import SHORTEST_HELD_OUT, CopyTask
 from ..variants.relative_position import relative_attention
 from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from .learning import learn, scores, small_model, smooth
+from .learning import STEPS_PER_POINT, check_points, learn, scores, small_model, smooth
 
-WIDTH = 10  # steps that are averaged in the curves
 ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of tokens that counts as learned
 
 # The third adds nothing to the embeddings (Dropout(0) returns its input): only its scores know
@@ -31,8 +30,9 @@ class PositionTraining(Result):
     """Models with different positions, (encodings, seeds, ...): sinusoidal, learned, others.
 
     loss : in training at `step`, nats a token        reached : first of these with 95 % of tokens
-    right        perplexity, tokens : on new sequences of the trained lengths, tokens being the
-    share that is right        exact : share of sequences decoded exactly for each of `lengths`
+    right, nan for never        perplexity, tokens : on held-out sequences of the trained lengths,
+    tokens being the share that is right        exact : share of sequences decoded exactly for each
+    of `lengths`
     """
 
     encodings: list
@@ -55,18 +55,20 @@ class PositionTraining(Result):
 
     @property
     def finding(self):
-        tokens, ppl, reached = (
-            np.median(x[:2], axis=1) for x in (100 * self.tokens, self.perplexity, self.reached)
-        )
+        ppl, (first, second) = np.median(self.perplexity, axis=1), self.when()
         one, two = 100 * self.beyond(1), 100 * self.beyond(2)
         return (
-            f"After {self.step[-1]} steps (median of {self.loss.shape[1]} seeds) sinusoidal and"
-            f" learned positions get {tokens[0]:.1f} and {tokens[1]:.1f} % of the tokens of new"
-            f" sequences right, perplexity {ppl[0]:.3f} and {ppl[1]:.3f}; to 95 % they took"
-            f" {reached[0]:.0f} and {reached[1]:.0f} steps; one symbol beyond the trained length"
-            f" {one[0]:.0f} and {one[1]:.0f} % are copied exactly, two beyond it {two[0]:.0f} and"
-            f" {two[1]:.0f} %."
+            f"After {self.step[-1]} steps of copying sinusoidal and learned positions have"
+            f" perplexity {ppl[0]:.3f} and {ppl[1]:.3f} (first step with 95 % of tokens right:"
+            f" {first} and {second}); one symbol beyond the trained {self.trained_length} they copy"
+            f" {one[0]:.0f} and {one[1]:.0f} % exactly, two beyond {two[0]:.0f} and {two[1]:.0f} %:"
+            f" the learned rows there were never trained."
         )
+
+    def when(self):
+        """The median of `reached` for sinusoidal and learned positions, in words."""
+        steps = np.median(np.nan_to_num(self.reached[:2], nan=np.inf), axis=1)
+        return [f"{s:.0f}" if np.isfinite(s) else "never" for s in steps]
 
     @property
     def verdict(self):
@@ -84,14 +86,14 @@ class PositionTraining(Result):
         for i, name in enumerate(self.encodings):
             draw_spread(left, self.step, self.loss[i], name, i)
             draw_spread(right, self.lengths, 100 * self.exact[i], name, i)
-        left.set(xlabel="step", ylabel="training loss (nats per token)", ylim=(0, None))
+        left.set(xlabel="step", ylabel="training loss (nats a token)", ylim=(0, None))
         right.axvspan(self.lengths[0] - 0.5, self.trained_length + 0.5, color="0.9", zorder=0)
         right.text(self.lengths[0], 50, "lengths seen\nin training", va="center")
         right.set(xlabel="length of the sequence (symbols)", ylim=(-3, 103),
-                  ylabel="new sequences copied exactly (%)",
+                  ylabel="held-out sequences copied exactly (%)",
                   xlim=(self.lengths[0] - 0.5, self.lengths[-1] + 0.5))
         right.set_xticks(self.lengths[::2])
-        left.legend(title="positions (band: all seeds)")
+        left.legend(title="positions: median (band: all seeds)")
 
 
 def of_length(batch, length):
@@ -101,40 +103,47 @@ def of_length(batch, length):
 
 
 def tried(options, seed, task, tested, lengths, steps):
-    """Train one model: its curve, means over WIDTH steps, and its scores, as in PositionTraining.
+    """Train one model: its curve, means over STEPS_PER_POINT steps, and its scores, as in
+    PositionTraining.
     """
     model = small_model(task, seed, **options)
     progress = [(p.loss, p.accuracy) for p in learn(model, task, seed, steps=steps)]
-    loss, accuracy = smooth(np.transpose(progress), WIDTH)
+    loss, accuracy = smooth(np.transpose(progress), STEPS_PER_POINT)
     right = np.flatnonzero(accuracy >= 0.95)
     nats, tokens = scores(model, task.test(1000))
     exact = [exact_match(model, of_length(tested, n), bos=task.bos, eos=task.eos) for n in lengths]
     return dict(
-        loss=loss, reached=(right[0] + 1) * WIDTH if len(right) else np.nan,
+        loss=loss, reached=(right[0] + 1) * STEPS_PER_POINT if len(right) else np.nan,
         perplexity=np.exp(nats), tokens=tokens, exact=exact,
     )
 
 
 def position_training(
-    *, seeds=5, steps=400, trained_length=8, longest=16, tests=2000, encodings=ENCODINGS,
+    *, seeds=(0, 1, 2, 3, 4), steps=400, trained_length=8, longest=16, tests=2000,
+    encodings=ENCODINGS,
 ):
     """Train small models to copy, and test them on longer sequences than they were trained on.
 
     Parameters
     ----------
-    seeds : models for each encoding, with seeds 0, 1, ...        steps : of training
-    trained_length, longest : most symbols in training and in the tests, at most 63
+    seeds : one model of each encoding for each       steps : of training, a multiple of 10
+    trained_length, longest : most symbols in training and in the tests, at least two more there
+    and at most 63
     tests : sequences to test on, of all lengths
     encodings : dict of name -> options of Transformer, sinusoidal first and learned next
 
     Returns a PositionTraining.
     """
+    check_points(steps)
+    if not trained_length + 2 <= longest <= 63:
+        raise ValueError(f"longest must lie between trained_length + 2 = {trained_length + 2} and"
+                         f" 63, got {longest}")
     task, tested = CopyTask(max_length=trained_length), CopyTask(max_length=longest).test(tests)
     lengths = np.arange(SHORTEST_HELD_OUT, longest + 1)
-    runs = [[tried(options, seed, task, tested, lengths, steps) for seed in range(seeds)]
+    runs = [[tried(options, seed, task, tested, lengths, steps) for seed in seeds]
             for options in encodings.values()]
     found = {key: np.array([[run[key] for run in row] for row in runs]) for key in runs[0][0]}
-    step = np.arange(1, steps // WIDTH + 1) * WIDTH
+    step = np.arange(1, steps // STEPS_PER_POINT + 1) * STEPS_PER_POINT
     return PositionTraining(list(encodings), trained_length, step, lengths=lengths, **found)
 
 
@@ -144,8 +153,9 @@ LEARNED_POSITIONS = Experiment(
     " 4.92). Sinusoids were chosen because they might reach lengths beyond training, which the"
     " paper does not test.",
     alt="Left: training loss against the step, a band for each kind of positions; the learned ones"
-    " fall a third earlier, all end together. Right: share of sequences copied exactly against"
-    " their length; all stay at 100 % up to the trained 8 symbols, then learned positions fall to 0"
-    " at once, sinusoidal ones within two symbols, and relative ones slowly.",
+    " fall earlier, all end together. Right: share of sequences copied exactly against their"
+    " length; all stay near the top up to the trained length, then learned positions, whose rows"
+    " were never trained there, fall to the bottom at once, sinusoidal ones within two symbols, and"
+    " relative ones slowly.",
     run=position_training, result=PositionTraining, trains=True,
 )

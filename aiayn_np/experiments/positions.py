@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..plotting import COLORS, MARKERS
+from ..plotting import COLORS, MARKERS, log_ticks
 from ..positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from .experiment import AGREES, DISAGREES, Experiment, Result
 
@@ -20,8 +20,8 @@ class ShiftIsRotation(Result):
     error : M_k, the rotation        fitted_error : least squares on the table, small d_model
     random_error : least squares on a random table        matrix_error : of fitted M against M_k
     orthogonality, composition : largest error of M M^T = 1 and of M_a M_b = M_(a + b)
-    distance_error : how much PE(p)·PE(p + k) / (d_model / 2) differs between p
-    similarity (len(starts), 2 SHOWN + 1) : that product around some p; random_similarity : one p
+    distance_error : how much the cosine of PE(p) and PE(p + k) differs between p
+    similarity (len(starts), 2 SHOWN + 1) : that cosine around some p; random_similarity : one p
     falling : its means over k = 1, 2-3, 4-7, ...
     """
 
@@ -48,12 +48,11 @@ class ShiftIsRotation(Result):
     def finding(self):
         last = 2 ** (len(self.falling) - 1)
         return (
-            f"Over {self.positions} positions one rotation M_k per k takes PE(pos) to PE(pos + k)"
-            f" within {self.error.max():.0e}; least squares finds it from a table of width"
-            f" {self.fitted_d_model} within {self.fitted_error.max():.0e}, but no matrix for random"
-            f" positions (error {self.random_error.min():.1f} or more); PE(p)·PE(p + k) is the same"
-            f" for every p within {self.distance_error:.0e} and falls from {self.falling[0]:.2f}"
-            f" (k = 1) to {self.falling[-1]:.2f} (mean of k = {last} to {2 * last - 1})."
+            f"Over {self.positions} positions a rotation M_k takes PE(pos) to PE(pos + k) within"
+            f" {self.error.max():.0e}, while random positions have no such matrix (error ≥"
+            f" {self.random_error.min():.1f}); the cosine of PE(p) and PE(p + k) depends on k alone"
+            f" and falls from {self.falling[0]:.2f} (k = 1) to {self.falling[-1]:.2f} (mean of"
+            f" k = {last} to {2 * last - 1})."
         )
 
     @property
@@ -70,7 +69,7 @@ class ShiftIsRotation(Result):
         for i, (p, similarity) in enumerate(zip(self.starts, self.similarity)):
             right.plot(k, similarity, MARKERS[i], color=COLORS[i], markersize=8 - 2 * i,
                        markevery=(i, 3), label=f"p = {p}")
-        right.set(xlabel="distance k", ylabel="PE(p)·PE(p + k) / ($d_{model}$ / 2)")
+        right.set(xlabel="distance k", ylabel="cosine of PE(p) and PE(p + k)")
         right.legend(loc="center right", bbox_to_anchor=(1, 0.4))
 
     def draw_errors(self, ax):
@@ -82,8 +81,7 @@ class ShiftIsRotation(Result):
             ax.loglog(self.k, error, MARKERS[style] + "-", color=COLORS[style], label=label)
         ax.set(xlabel="distance k", ylabel="largest error of PE(pos + k)", ylim=(1e-15, 1e2))
         ax.set_yticks([1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1])
-        ax.set_xticks(self.k, self.k)
-        ax.minorticks_off()
+        log_ticks(ax.xaxis, self.k)
         ax.legend(loc="center", bbox_to_anchor=(0.5, 0.55))
 
 
@@ -124,10 +122,14 @@ def fits(table, k):
     return np.array([error for _, error in found]), max(apart)
 
 
-def products(PE, random):
-    """What PE(p)·PE(p + k) / (d_model / 2) depends on, beside that of random positions."""
-    T, d_model = PE.shape
-    all_of = PE @ PE.T / (d_model / 2)                                 # (T, T)
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def cosines(PE, random):
+    """What the cosine of PE(p) and PE(p + k) depends on, beside that of random positions."""
+    T, PE, random = len(PE), unit(PE), unit(random)
+    all_of = PE @ PE.T                                                 # (T, T)
     diagonals = [np.diagonal(all_of, k) for k in range(T // 2)]
     mean = np.array([d.mean() for d in diagonals])
     starts, near = np.array([T // 8, T // 2, T - T // 8]), np.arange(-SHOWN, SHOWN + 1)
@@ -135,7 +137,7 @@ def products(PE, random):
     return dict(
         distance_error=max(np.ptp(d) for d in diagonals),
         starts=starts, similarity=all_of[starts[:, None], starts[:, None] + near],
-        random_similarity=random[T // 2] @ random[T // 2 + near].T / (d_model / 2),
+        random_similarity=random[T // 2] @ random[T // 2 + near].T,
         falling=np.array([mean[k : 2 * k].mean() for k in octaves]),
     )
 
@@ -154,6 +156,8 @@ def shift_is_rotation(
 
     Returns a ShiftIsRotation.
     """
+    if len(k) < 2 or T < 512:
+        raise ValueError(f"k must hold at least two distances and T be at least 512, got {k}, {T}")
     rng = np.random.default_rng(seed)
     random = LearnedPositionalEncoding(d_model, T, rng=rng).table(T)
     PE = positions(d_model, T, rng=rng).table(T)
@@ -161,7 +165,7 @@ def shift_is_rotation(
     random_error, _ = fits(random[:, :fitted_d_model], k)
     return ShiftIsRotation(
         d_model, fitted_d_model, T, np.array(k), fitted_error=error, random_error=random_error,
-        matrix_error=matrix_error, **rotations(PE, k), **products(PE, random),
+        matrix_error=matrix_error, **rotations(PE, k), **cosines(PE, random),
     )
 
 
@@ -170,8 +174,9 @@ ROTATION = Experiment(
     says="For a fixed distance k, PE(pos + k) is a linear function of PE(pos); the authors hope"
     " that this makes it easy to attend by relative position.",
     alt="Left: largest error against the distance k on two logarithmic axes; the rotation and the"
-    " matrix fitted to the sinusoids stay below 1e-12, the matrix fitted to random positions is off"
-    " by more than 1. Right: product of two encodings against their distance; the points of three"
+    " matrix fitted to the sinusoids are off by rounding errors, the matrix fitted to random"
+    " positions by many times more. Right: cosine of two encodings against their distance; the"
+    " points of three"
     " positions lie on one curve that peaks at 0 and falls to both sides, while that of random"
     " positions has the peak and only noise beside it.",
     run=shift_is_rotation, result=ShiftIsRotation,

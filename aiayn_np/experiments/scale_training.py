@@ -6,15 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..plotting import draw_spread
+from ..plotting import draw_spread, log_ticks
 from ..tasks import CopyTask
 from ..variants.scoring import dot_attention
 from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from .learning import losses, small_model, smooth
+from .learning import STEPS_PER_POINT, check_points, losses, small_model, smooth
 
 BEHIND = 2.0  # times the scaled loss
-WIDTH = 10  # steps whose mean is one point of a curve
-NAMES = r"with $1/\sqrt{d_k}$", "without"
+NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
 
 
 @dataclass
@@ -35,10 +34,15 @@ class ScaleTraining(Result):
     layout: ClassVar = {"sharey": True}
 
     @property
+    def best_rate(self):
+        """Index of the rate whose median loss ends lowest: (2, len(d_k))."""
+        return np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
+
+    @property
     def best(self):
-        """The curves of each at the rate whose median loss ends lowest: (2, len(d_k), seeds, n)."""
-        rate = np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
-        return np.take_along_axis(self.curves, rate[..., None, None, None], axis=2)[:, :, 0]
+        """The curves of each at its best rate: (2, len(d_k), seeds, n)."""
+        rate = self.best_rate[..., None, None, None]
+        return np.take_along_axis(self.curves, rate, axis=2)[:, :, 0]
 
     @property
     def final(self):
@@ -47,15 +51,14 @@ class ScaleTraining(Result):
 
     @property
     def finding(self):
-        narrow, wide, variance = self.d_k[0], self.d_k[-1], self.score_variance
+        narrow, wide, rates = self.d_k[0], self.d_k[-1], len(self.rate_scale)
         loss = np.median(self.final, axis=-1)
+        highest = (self.best_rate[0] == rates - 1).all()
         return (
-            f"Each at its best of {len(self.rate_scale)} rates, the loss after"
-            f" {WIDTH * self.curves.shape[-1]} steps is {loss[0, -1]:.2f} with and"
-            f" {loss[1, -1]:.2f} nats a token without the scale at d_k = {wide} (initial variance"
-            f" of the scores {variance[0, -1]:.2g} and {variance[1, -1]:.0f}), and"
-            f" {loss[0, 0]:.2f} and {loss[1, 0]:.2f} at d_k = {narrow}"
-            f" ({variance[0, 0]:.2g} and {variance[1, 0]:.0f})."
+            f"Copying, {STEPS_PER_POINT * self.curves.shape[-1]} steps, best of {rates} rates: with"
+            f" the scale the loss is {loss[0, 0]:.2f} (d_k = {narrow}) and {loss[0, -1]:.2f} nats a"
+            f" token (d_k = {wide}){', at the highest rate tried' if highest else ''}, without it"
+            f" {loss[1, 0]:.2f} and {loss[1, -1]:.2f}."
         )
 
     @property
@@ -67,20 +70,19 @@ class ScaleTraining(Result):
         return AGREES if ratio[-1] > max(BEHIND, ratio[0]) and apart else NOT_HERE
 
     def draw(self, left, right):
-        steps = WIDTH * (np.arange(self.curves.shape[-1]) + 1)
+        steps = STEPS_PER_POINT * (np.arange(self.curves.shape[-1]) + 1)
         for i, name in enumerate(NAMES):
             draw_spread(left, steps, self.best[i, -1], name, i)
             draw_spread(right, self.d_k, self.final[i].T, name, i)
-        left.set(xlabel="step", ylabel="loss (nats per token)", title=f"$d_k$ = {self.d_k[-1]}")
+        left.set(xlabel="step", ylabel="loss (nats a token)", title=f"$d_k$ = {self.d_k[-1]}")
         left.set_ylim(bottom=0)
         right.set(xlabel="$d_k$, width of queries and keys", xscale="log",
                   title=f"after {steps[-1]} steps")
-        right.set_xticks(self.d_k, [str(d) for d in self.d_k])
-        right.minorticks_off()
-        left.legend()
+        log_ticks(right.xaxis, self.d_k)
+        left.legend(title="median (band: all seeds)")
 
 
-def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, seeds=3,
+def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, seeds=(0, 1, 2),
                    d_model=64, batch_size=32, max_length=8):
     """Train on copying with one head, with and without the scale, at several rates.
 
@@ -91,11 +93,12 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
     Parameters
     ----------
     d_k : increasing widths                     rate_scale : of Eq. (3); the best one is judged
-    steps : multiple of 10                      seeds : 0, 1, ... of models and batches
+    steps : multiple of 10                      seeds : of models and batches
     d_model : width of the model                batch_size, max_length : of the task
 
     Returns a ScaleTraining.
     """
+    check_points(steps)
     task = CopyTask(max_length=max_length)
     size = dict(h=1, d_model=d_model, d_ff=2 * d_model, d_v=d_model)
     source = task.validation(256)[0]
@@ -103,12 +106,12 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
     for attention in (None, dot_attention):
         for width in d_k:
             models = [[small_model(task, seed, d_k=width, attention=attention, **size)
-                       for seed in range(seeds)] for _ in rate_scale]
+                       for seed in seeds] for _ in rate_scale]
             variances.append(np.mean([score_variance(m, source) for m in models[0]]))
             runs += [losses(model, task, seed, steps=steps, batch_size=batch_size, rate_scale=scale)
-                     for scale, row in zip(rate_scale, models) for seed, model in enumerate(row)]
-    curves = smooth(np.reshape(runs, (2, len(d_k), len(rate_scale), seeds, steps)), WIDTH)
-    return ScaleTraining(np.array(d_k), np.array(rate_scale), curves,
+                     for scale, row in zip(rate_scale, models) for seed, model in zip(seeds, row)]
+    curves = np.reshape(runs, (2, len(d_k), len(rate_scale), len(seeds), steps))
+    return ScaleTraining(np.array(d_k), np.array(rate_scale), smooth(curves, STEPS_PER_POINT),
                          np.reshape(variances, (2, len(d_k))))
 
 
@@ -125,10 +128,10 @@ def score_variance(model, src):
 
 SCALE_TRAINING = Experiment(
     "scale_training", claim=2, section="3.2.1",
-    says="As d_k grows, dot products without the scale fall behind additive attention; the"
-    " suspected reason is that the softmax then has extremely small gradients.",
+    says="For large d_k, dot products without the scale train worse; the suspected reason is that"
+    " the softmax then has extremely small gradients.",
     alt="Left, training curves at the widest d_k: the loss with the scale falls to near zero, the"
-    " one without stays near 2 nats. Right, the last loss against d_k: the two are close for the"
-    " narrowest and far apart for the wider ones.",
+    " one without it stays high. Right, the last loss against d_k: at the narrowest the one without"
+    " the scale is already above, at the wider ones far above.",
     run=scale_training, result=ScaleTraining, trains=True,
 )

@@ -33,7 +33,7 @@ class NoisyReverse(ReverseTask):
 
 @dataclass
 class SmoothingCosts(Result):
-    """Perplexity and accuracy on unseen sequences for each eps_ls: (eps_ls, seeds)."""
+    """Perplexity and accuracy on held-out sequences for each eps_ls: (eps_ls, seeds)."""
 
     noise: float
     steps: int
@@ -53,14 +53,14 @@ class SmoothingCosts(Result):
     def finding(self):
         change = 100 * self.change[1][1:]
         listed = " and ".join(
-            f"by {np.median(c):+.1f} ({c.min():+.1f} to {c.max():+.1f}) with {eps:g}"
-            for eps, c in zip(self.eps_ls[1:], change)
+            f"{np.median(c):+.1f} ({'seeds ' * (i == 0)}{c.min():+.1f} to {c.max():+.1f})"
+            for i, c in enumerate(change)
         )
         eps = ", ".join(f"{e:g}" for e in self.eps_ls)
         perplexity = ", ".join(f"{p:.2f}" for p in np.median(self.perplexity, axis=1))
         return (
-            f"With ε_ls = {eps} the perplexity is {perplexity}, while the share of tokens right"
-            f" changes {listed} percentage points (range of seeds)."
+            f"Reverse with {100 * self.noise:.0f} % random symbols: perplexity {perplexity} for"
+            f" ε_ls = {eps}; tokens right change by {listed} percentage points."
         )
 
     @property
@@ -76,12 +76,12 @@ class SmoothingCosts(Result):
         ratio, accuracy = self.change
         draw_spread(left, self.eps_ls, ratio.T, "measured", 0)
         left.plot(*PAPER, "--", marker=MARKERS[1], color=COLORS[1], label="paper, Table 3 (D)")
-        left.legend(loc="upper left")
+        left.legend(loc="upper left", title="median (band: all seeds)")
         left.set(ylabel="perplexity / that without smoothing")
         draw_spread(right, self.eps_ls, 100 * accuracy.T, "measured", 0)
         right.axhline(0, color="0.6", linewidth=1, zorder=0)
         limit = max(1.0, 110 * np.abs(accuracy).max())
-        right.set(ylabel="tokens right, change in % points", ylim=(-limit, limit))
+        right.set(ylabel="change of tokens right\n(percentage points)", ylim=(-limit, limit))
         for ax in (left, right):
             ax.set(xticks=self.eps_ls, xlabel="$ε_{ls}$")
 
@@ -101,14 +101,14 @@ def label_smoothing(
     Returns a SmoothingCosts.
     """
     task = NoisyReverse(noise, max_length=max_length)
-    unseen = task.validation(2000)
+    held_out = task.validation(2000)
     measured = np.zeros((2, len(eps_ls), len(seeds)))
     for s, seed in enumerate(seeds):
         for i, eps in enumerate(eps_ls):
             model = small_model(task, seed, **dict(P_drop=0.1) | options)
             for _ in learn(model, task, seed, steps=steps, eps_ls=eps, batch_size=32):
                 pass
-            measured[:, i, s] = scores(model, unseen)
+            measured[:, i, s] = scores(model, held_out)
     return SmoothingCosts(noise, steps, np.array(eps_ls), np.exp(measured[0]), measured[1])
 
 
