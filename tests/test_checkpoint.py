@@ -108,6 +108,7 @@ def bad_files(tmp_path, seed):
         "truncated": (good[: len(good) // 2], "not a readable checkpoint"),
         "empty": (b"", "not a readable checkpoint"),
         "flipped": (bytes(flipped), "not a readable checkpoint"),
+        "array header": (good.replace(b"}", b"=", 1), "not a readable checkpoint: [^ ]"),
         "foreign": (foreign, "not a readable checkpoint"),
         "pickle": (pickle.dumps({"a": 1}), "not a readable checkpoint"),
         "pickled array": (objects, "not a readable checkpoint"),
@@ -131,8 +132,8 @@ def bad_files(tmp_path, seed):
     }
 
 
-KINDS = ["truncated", "empty", "flipped", "foreign", "pickle", "pickled array", "text", "key lost",
-         "key extra", "key lost, header too", "shape", "recent shape", "recent lost",
+KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
+         "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape", "recent lost",
          "complex", "no step", "newer", "moments", "rng"]
 
 

@@ -171,6 +171,7 @@ def test_bad_inputs(rng):
         layer(Q, K, V, allowed=np.ones((T_q, T_k)))
 
 
+@pytest.mark.slow
 def test_peak_memory_at_8192_keys():
     """The scores alone would take 268 MB."""
     inputs = np.random.default_rng(0).standard_normal((3, 1, 8192, 64)).astype(np.float32)

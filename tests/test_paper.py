@@ -344,6 +344,7 @@ def test_formula_gives_the_base_and_the_big_model_of_table_3():
     assert expected_parameters(**BIG) == 214_171_648
 
 
+@pytest.mark.slow
 def test_base_model_has_the_papers_sizes(rng):
     model = Transformer.base(vocab_size=50, rng=rng)
     assert count(model) == expected_parameters(**(BASE | {"vocab_size": 50}))
