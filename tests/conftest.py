@@ -1,9 +1,17 @@
-"""Seeds: every test draws from its own generator, and a failing test prints how to repeat it."""
+"""Seeds: every test draws from its own generator, and a failing test prints how to repeat it.
 
+The tests run with one thread of BLAS: their matrices are small, and with several threads a busy
+machine takes ten times as long.
+"""
+
+import os
 import zlib
 
-import numpy as np
-import pytest
+for library in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM"):  # before NumPy is loaded
+    os.environ.setdefault(f"{library}_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 
 def pytest_addoption(parser):
