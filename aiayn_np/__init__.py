@@ -11,9 +11,11 @@ Read it beside the paper, in this order:
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     loss, optimizer                          Sec. 5.4, 5.3: Eq. (3)
     tasks, training, decoding, checkpoint    Sec. 5, 6.1
-    gradient_check, maps, trace, plotting    the proof, the tables and the pictures
+    gradient_check, properties               the proof, and what a forward must not do
+    maps, trace, plotting                    the tables and the pictures
     experiments/                             the paper's claims, measured
     variants/                                other scores, positions, norms, layers, models
+    zoo/                                     32 bugs of the field, and the checks that catch them
 """
 
 from .module import Cache, Module, Parameter  # isort: skip
@@ -40,6 +42,12 @@ from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from .maps import attention_maps, attention_masks
 from .trace import Trace, trace
 from .gradient_check import GradientReport, check_gradients
+from .properties import (
+    assert_causal,
+    assert_heads_equal_loop,
+    assert_padding_invariant,
+    assert_permutation_equivariant,
+)
 from .plotting import plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding
 from .memory import keep_freed_memory
 

@@ -69,6 +69,14 @@ def check_heads(d_model, h, d_k, d_v):
     return d_k, d_v
 
 
+def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
+    """What an encoder or decoder layer is made from: refused before `rng` draws anything."""
+    check_sizes(d_model=d_model, d_ff=d_ff)
+    check_heads(d_model, h, d_k, d_v)
+    check_number("P_drop", P_drop, 0, 1)
+    check_rng(rng)
+
+
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
     if not isinstance(x, np.ndarray):
@@ -83,7 +91,7 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
         raise ValueError(
             f"{name} must have {last[0]}={last[1]} on its last axis, got shape {x.shape}"
         )
-    if parameter is not None:
+    if parameter is not None and x.dtype != parameter.value.dtype:
         check_same_dtype(**{name: x, "the parameters": parameter.value})
 
 
@@ -109,11 +117,21 @@ def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
         raise TypeError(f"{name} must have the dtype of y, {y_dtype}, got {grad.dtype}")
 
 
+def check_cross_attention(layer, x, memory, allowed):
+    """The inputs of a decoder layer's attention over the memory: before its dropout draws."""
+    d_model, W = layer.d_model, layer.linear_Q.W
+    check_array("x", x, last=("d_model", d_model), parameter=W, min_ndim=2)
+    check_array("memory", memory, last=("d_model", d_model), parameter=W, min_ndim=2)
+    check_lengths(x, memory, memory, ("x", "memory", "memory"))
+    check_mask(allowed, (*x.shape[:-2], layer.h, x.shape[-2], memory.shape[-2]))
+
+
 def check_same_shape(x, y, names):
     """Two arrays of one shape, as in a residual sum (where broadcasting would hide a mistake)."""
     if x.shape != y.shape:
         raise ValueError(f"{names[0]} and {names[1]} must have one shape, got {x.shape}, {y.shape}")
-    check_same_dtype(**{names[0]: x, names[1]: y})
+    if x.dtype != y.dtype:
+        check_same_dtype(**{names[0]: x, names[1]: y})
 
 
 def check_factory(name, factory, call):
@@ -179,7 +197,8 @@ def check_attention_shapes(Q, K, V, allowed):
     names = ("Q", "K", "V")
     for name, x in zip(names, (Q, K, V)):
         check_array(name, x, min_ndim=2)
-    check_same_dtype(**dict(zip(names, (Q, K, V))))
+    if not Q.dtype == K.dtype == V.dtype:
+        check_same_dtype(Q=Q, K=K, V=V)
     if Q.shape[-1] != K.shape[-1]:
         raise ValueError(f"Q and K must have one d_k, got shapes {Q.shape} and {K.shape}")
     check_lengths(Q, K, V, names)

@@ -1,6 +1,6 @@
-"""The command line: train, decode, attend, explore, trace, animate, check, figures.
+"""The command line: train, decode, attend, explore, trace, animate, check, zoo, figures.
 
-The commands `train` and `figures` are in files of their own.
+The commands `train`, `figures` and `zoo` are in files of their own.
 
 Results go to stdout, progress to stderr. Exit code 0: done; 1: it went wrong on the way (a loss
 that is not finite, a gradient that does not agree, an interruption); 2: the request was wrong.
@@ -15,6 +15,7 @@ from . import __version__
 from .checkpoint import CheckpointError
 from .cli_figures import figures_command
 from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note, train_command
+from .cli_zoo import zoo_command
 from .tasks import TASKS
 
 EXAMPLES = """examples:
@@ -26,6 +27,7 @@ EXAMPLES = """examples:
   aiayn-np explore runs/copy             a page to look at its attention with, in a browser
   aiayn-np trace runs/copy "3 1 4"       what every component does, forwards and backwards
   aiayn-np check                         prove every gradient of a whole model
+  aiayn-np zoo                           plant 32 bugs, one by one, and see what catches them
   aiayn-np figures variance              measure a claim of the paper; without a name, all
 """
 
@@ -63,7 +65,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    names = "{train,decode,attend,explore,trace,animate,check,figures}"
+    names = "{train,decode,attend,explore,trace,animate,check,zoo,figures}"
     commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):
@@ -106,6 +108,11 @@ def parser():
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
+
+    p = add("zoo", zoo_command, "plant real bugs one by one, and see which checks catch them")
+    p.add_argument("number", nargs="*", type=int, help="of the bug, for the details; none: all")
+    p.add_argument("--train", action="store_true", help="see instead what a model learns with them")
+    p.add_argument("--out", type=Path, help="file for the table of --train")
 
     p = add("animate", animate_command, "show attention forming while a model learns, as a GIF")
     p.add_argument("task", choices=list(TASKS))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .add_norm import AddNorm
-from .checks import check_layer
+from .checks import check_cross_attention, check_layer, check_layer_options
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -21,6 +21,7 @@ class DecoderLayer(Module):
     def __init__(
         self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
     ):
+        check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
         self.add_norm_1 = AddNorm(d_model, P_drop)
@@ -30,6 +31,7 @@ class DecoderLayer(Module):
         self.add_norm_3 = AddNorm(d_model, P_drop)
 
     def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
+        check_cross_attention(self.cross_attention, x, memory, memory_allowed)
         c = Cache()
         attended, c.self_attention = self.self_attention.forward(x, x, x, allowed=allowed, rng=rng)
         x, c.add_norm_1 = self.add_norm_1.forward(x, attended, rng=rng)

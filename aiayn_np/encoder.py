@@ -1,7 +1,7 @@
 """The encoder: left half of Fig. 1."""
 
 from .add_norm import AddNorm
-from .checks import check_layer
+from .checks import check_layer, check_layer_options
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -17,6 +17,7 @@ class EncoderLayer(Module):
     def __init__(
         self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
     ):
+        check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
         self.add_norm_1 = AddNorm(d_model, P_drop)

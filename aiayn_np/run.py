@@ -81,14 +81,14 @@ class Run:
         return averaged(self.model, self.recent)
 
     def save(self):
-        """Write the checkpoint and history.csv."""
-        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training_state)
+        """Write history.csv and the checkpoint: the history may know more steps, never fewer."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, [f.name for f in fields(Progress)])
         writer.writeheader()
         writer.writerows(asdict(p) for p in self.history)
         with replacing(self.folder / "history.csv") as file:
             file.write(text.getvalue().encode())
+        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training_state)
 
     def load_history(self):
         """Read history.csv up to the step of the checkpoint. CheckpointError if it is damaged."""

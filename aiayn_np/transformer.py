@@ -1,8 +1,15 @@
 """The Transformer: Fig. 1, whole."""
 
 import copy
+import math
 
-from .checks import check_factory, check_ids, check_sizes
+from .checks import (
+    check_factory,
+    check_ids,
+    check_layer_options,
+    check_positions,
+    check_sizes,
+)
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
 from .embedding import Embedding, OutputProjection
@@ -31,11 +38,12 @@ class Transformer(Module):
         max_len=512, pad=0, positions=SinusoidalPositionalEncoding, attention=None,
         encoder_layer=EncoderLayer, decoder_layer=DecoderLayer, rng,
     ):
-        check_sizes(N=N, max_len=max_len)
+        check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
+        check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         check_factory("attention", attention, "attention(h, d_k, d_v, rng)")
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
-        self.src_embedding = Embedding(vocab_size, d_model, rng=rng)
         self.pad = int(check_ids("pad", pad, vocab_size, ndim=0))
+        self.src_embedding = Embedding(vocab_size, d_model, rng=rng)
         self.tgt_embedding = copy.copy(self.src_embedding)             # a second layer, the same E
         is_layer = isinstance(positions, Module)
         self.positions = positions if is_layer else positions(d_model, max_len, rng=rng)
@@ -63,6 +71,7 @@ class Transformer(Module):
         tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)
         if len(src) != len(tgt):
             raise ValueError(f"src and tgt must have one batch size, got {src.shape}, {tgt.shape}")
+        check_positions(tgt.shape[1], 0, getattr(self.positions, "max_len", math.inf))
         memory, encoded = self.encode(src, rng=rng)
         memory_allowed = not_padding(src, self.pad)
         logits, decoded = self.decode(tgt, memory, memory_allowed=memory_allowed, rng=rng)

@@ -5,9 +5,9 @@
 # |---|---|
 # | **You will do** | show that an encoder cannot tell "dog bites man" from "man bites dog"; test five ways to number the tokens against five wishes; compute the sinusoids by hand, and turn one position into another with a rotation |
 # | **You will learn** | why positions are added, and what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned, for sinusoidal and for relative positions |
-# | **You need** | Lesson 1; sine, cosine and their addition theorem |
+# | **You need** | Lesson 1, Lesson 5 (masks) and Lesson 7 (layer norm, feed-forward); sine, cosine and their addition theorem |
 # | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -247,15 +247,16 @@ print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 
 # %% [markdown]
 # One matrix for each step, and steps add up. With all pairs, $M_k$ has such a block for each, and $PE_{pos+k} = M_k\, PE_{pos}$.
-# This is the paper's reason for the sinusoids: "look $k$ back" is a linear map, the kind that $W^Q$ and $W^K$ can learn.
+# This is what the authors hoped for when they chose sinusoids: "look $k$ back" is a linear map, the kind that $W^Q$ and $W^K$ can learn.
 #
 # A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since
 # $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
 #
 # $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$
 #
-# The experiment `rotation` checks this for $d_\mathrm{model} = 512$. Its twin is a table of random positions: for them no such matrix exists,
-# even if it is fitted. On the right, the dot product against the distance: wish 5.
+# The experiment `rotation` checks this for $d_\mathrm{model} = 512$. Beside it stands a table of random positions: for them even the best matrix,
+# fitted by least squares, is far off. (Matrices are fitted at $d_\mathrm{model} = 8$.) On the right, the cosine of two codes against their distance: wish 5.
+# All codes have the same length (Lesson 8.5), so the cosine is the dot product, divided by 256.
 
 # %%
 rotation = ROTATION.run()
@@ -320,7 +321,7 @@ print(f"√512 = {512**0.5:.1f}   word: {scaled_length:.1f}   word / position: {
 # %% [markdown]
 # The ratio is $\sqrt2$, since a sine or cosine has mean square ½; and it is that at every width. The paper gives no reason for the factor; with
 # this way to draw $E$, this is one. The experiment `embedding_scale` adds positions to many words, with the factor and without, and asks what
-# is alike in the sums: one word at two positions, or two words at one position? (The numbers are mean cosines.)
+# is alike in the sums: one word at two positions, or two words at one position? (The last two columns of its table are mean cosines.)
 #
 # > **Predict.** $d_\mathrm{model} = 512$, no factor: which of the two pairs is more alike?
 
@@ -336,8 +337,7 @@ for row, factor in enumerate(("with   ", "without")):
 # %% [markdown]
 # Two *different words* at one position: without the factor they are all but equal at width 512, and the wider the model the
 # worse. With it, a word is first of all a word, and that at every width.
-
-# %% [markdown]
+#
 # ## 8.6 Learned positions
 #
 # The paper also tried the plainest way: a table of parameters with a row for each position, learned like the embedding.
@@ -367,7 +367,7 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown]
-# Learned or sinusoidal? Table 3 (E) of the paper: no difference. (Both end at perplexity $4.92$.) The authors chose the sinusoids since these *may* work
+# Learned or sinusoidal? Table 3 (E) of the paper: no difference. (Both end at perplexity $4.92$.) The authors took the sinusoids, since these *may* work
 # for sequences that are longer than those in training; they did not test it. The experiment `learned_positions` did: small models learn to copy up to 8 symbols,
 # and then have to copy more.
 #
@@ -377,14 +377,14 @@ except ValueError as error:
 if Path("../figures/learned_positions.json").exists():                 # what the whole experiment found
     trained = LEARNED_POSITIONS.load("../figures")
 else:                                                                  # a small one, in seconds
-    trained = LEARNED_POSITIONS.run(seeds=1, steps=250, tests=300, longest=12)
+    trained = LEARNED_POSITIONS.run(seeds=(0,), steps=250, tests=300, longest=12)
 for name, one, two, steps in zip(trained.encodings, trained.beyond(1), trained.beyond(2), trained.reached):
     print(f"{name:27}  9 symbols: {one:4.0%}   10 symbols: {two:4.0%}"
           f"   95 % of the training tokens after {np.median(steps):.0f} steps")
 
 # %% [markdown]
-# Next to none, with either. Sinusoids still get some of the sequences with *one* symbol more. The picture shows the training on the left, and
-# on the right the share copied exactly against the length. There is a third line in it, and it does much better.
+# Next to none, with either. With *one* symbol more the sinusoids still get a few. The picture shows the training on the left, and
+# on the right the share copied exactly against the length. There is a third line in it, a number added to each *score* for the distance of key and query (Lesson 8.7); it lasts much longer.
 
 # %%
 trained.figure()
@@ -394,14 +394,14 @@ trained.figure()
 # learned rows are noise, and sinusoids, which do exist there, are still combinations that the model has never met. "Can be
 # computed" is not "is understood".
 #
-# ## 8.7 Relative positions: only the distance
+# ## 8.7 For the keen: relative positions, only the distance
 #
-# The third line gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
+# The third line of that picture gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{j - i}$$
 #
-# (Not in the paper; Shaw et al., 2018, and others after them. Distances beyond a largest one are clipped.) Here is what it adds to scores that
-# are all 0: one head, largest distance 3, numbers as they are drawn, not learned.
+# (Not in the paper: a number for each distance as in T5, clipped beyond a largest distance as in Shaw et al., 2018.) The picture shows what it adds
+# to scores that are all 0: one head, largest distance 3, numbers as they are drawn, not learned.
 
 # %%
 bias = RelativePositionBias(1, 3, rng=rng)                             # b (2 · 3 + 1, h)
@@ -438,7 +438,7 @@ for name, layer, encode in (("sinusoids", absolute, sines), ("relative ", relati
 # With the bias it does not change: the distances have not. It is invariant to shifts *by construction*, whatever is learned. Sinusoids only make this possible: the
 # scores of a sum $x + PE$ also have terms in which a word meets a position, and $W^Q$, $W^K$ can be anything.
 #
-# ## 8.8 One token at a time
+# ## 8.8 For the keen: one token at a time
 #
 # When a model writes, its tokens may come one by one. A single token is row 0 of what it is in, so it has to be told its place: `start`.
 
@@ -451,7 +451,7 @@ print("with start   :", np.abs(np.concatenate(pieces, axis=1) - whole).max())
 print("without start:", np.abs(np.concatenate(forgot, axis=1) - whole).max().round(2))
 
 # %% [markdown]
-# Without it every token would be the first. And note what wish 3 is good for: the code of a token does not depend on how many
+# Without it every token would be the first. And see what wish 3 is good for: the code of a token does not depend on how many
 # will follow. With $pos / T$ every new token would change the code of all the others.
 #
 # ## 8.9 Check what this lesson claimed

@@ -4,10 +4,10 @@
 # | | |
 # |---|---|
 # | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and find out which of its three uses taught the matrix $E$ what |
-# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to prove a whole model right; how many parameters it has, and what training has to remember |
+# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to prove a whole model right; how many parameters it has; for the keen: what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -73,7 +73,7 @@ print([name for name in names if name.endswith(".E")])
 print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.E)
 
 # %% [markdown]
-# One. The three layers hold the same `Parameter`, not three equal ones (Section 3.4). Section 9.6 shows what that means on the way back.
+# One. The three layers hold the same `Parameter`, not three equal ones (Section 3.4). Lesson 9.6 shows what that means on the way back.
 #
 # ## 9.2 What goes in: the shift
 #
@@ -154,7 +154,7 @@ for kind, listed in (("parameter", model), ("cached", cache)):
     print(f"{kind:10}", lines(listed, place))
 
 # %% [markdown]
-# > **Predict.** How many attention maps does this model have? (Count attentions in Figure 1, then layers. Each map has $h = 2$ heads.)
+# > **Predict.** How many attention maps does this model have? (Count attentions in Figure 1, then layers. The $h = 2$ heads of one attention count as one.)
 
 # %%
 maps, masks = attention_maps(cache), attention_masks(cache)
@@ -162,7 +162,7 @@ for name, weights in maps.items():
     print(f"{name:58} {weights.shape}  {masks[name][1, 0].sum():2} of {masks[name][1, 0].size} cells open")
 
 # %% [markdown]
-# Six: one for each encoder layer, two for each decoder layer. The last column counts, for the second sequence, what its masks leave open. The pictures show one
+# Six: one for each encoder layer, two for each decoder layer, and each holds the maps of its 2 heads. The last column counts, for the second sequence, what its masks leave open. The pictures show one
 # map of each kind for that sequence. First, the encoder's self-attention: only `<pad>` is closed.
 
 # %%
@@ -217,7 +217,7 @@ print(f"even {even:.4f}   perfect {least:.4f}   our token, by the class {one:.4f
 
 # %% [markdown]
 # Even: $\ln 11$, with any $q$. Perfect: $p = q$, and the loss is the entropy of $q$, not 0. So a training curve with label smoothing ends above zero, and
-# should. Our untrained model is worse than even: it does not know the answer, and it is not undecided either. The loss of the batch is the mean over the real targets.
+# should. Our untrained model is worse than even: it does not know the answer, but it is not undecided. The loss of the batch is the mean over the real targets.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -304,16 +304,16 @@ for name, part in uses.items():
 #
 # ## 9.7 The whole journey in one table
 #
-# `trace` does a forward and a backward on a copy of the model and notes every layer: what it computes, shapes, parameters, the norm of its output and of the
-# gradient that came back to it.
+# `trace` does a forward and a backward on a copy of the model and notes of every layer what it computes, its shapes and parameters, the norm of its output and the
+# norm of the gradient that came back to it. Here are the outer layers.
 
 # %%
 whole = trace(model, src, tgt_in, tgt_out)
 print(whole.table(1))
 
 # %% [markdown]
-# The order is that of the forward pass. `positions` and `dropout` come twice, once for the source and once for the target. You can look into
-# one layer, as deep as you like:
+# The order is that of the forward pass; `2 Ã— (3, 5, 16)` stands for two inputs of one shape, such as the target and the memory. `positions` and `dropout` come
+# twice, once for the source and once for the target. You can look into one layer, as deep as you like:
 #
 # > **Predict.** What leaves a layer norm here has $3 \cdot 5 \cdot 16 = 240$ entries, with mean square 1. Which number stands beside each `add_norm` in the
 # > column |output|?
@@ -327,7 +327,8 @@ print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   âˆ
 
 # %% [markdown]
 # $\sqrt{240}$, every time: a sub-layer may put out what it likes, the next one gets it at the same size. The column |gradient| is read from the bottom up. At the end of a cell, a trace
-# shows itself as a table, with inner layers to unfold. Here is one attention, with every box of Figure 2:
+# shows itself as a table; a deep one, like `whole`, shows its outer layers, and the rest to unfold. Here is one attention with the boxes of Figure 2 (its matrix
+# products and its scale are not layers of their own):
 
 # %%
 whole["decoder.layers.1.cross_attention"]
@@ -336,7 +337,7 @@ whole["decoder.layers.1.cross_attention"]
 # ## 9.8 The proof, for all of it
 #
 # All parts are proven one by one (Lesson 4). Are they put together right? `ModelLoss` is model and loss as one layer, and
-# `check_gradients` proves it like any other. This is what `aiayn-np check` prints. Dropout is on, since there is an `rng`; it is the same
+# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on, since there is an `rng`; it is the same
 # in every forward of the check.
 
 # %%
@@ -362,7 +363,7 @@ print(str(wrong).splitlines()[-1])
 
 # %% [markdown]
 # Two: $E$, and the row of all together. The other 60 are right, so such a model trains, and its loss falls. That is why a falling
-# loss proves nothing.
+# loss proves nothing (Lesson 4.7).
 #
 # ## 9.9 How many parameters?
 #
@@ -401,11 +402,11 @@ print(PARAMETER_COUNTS.run().finding)
 
 # %% [markdown]
 # Eight of ten differences fit the structure of Figure 1, within roundings; two rows with $d_\mathrm{model} = 1024$ do not, and no vocabulary makes both fit: one
-# prints too much, the other too little. We report it as it is.
+# prints too much, the other too little. This is reported as it was found.
 #
-# ## 9.10 What training has to remember
+# ## 9.10 For the keen: what training has to remember
 #
-# A model in use needs its parameters. A model in training also needs the cache, until backward has come by.
+# A model in use needs its parameters. A model in training also needs the cache, until backward has used it.
 
 # %%
 def kept(cache, name=""):                                              # bytes of the arrays of that name
@@ -431,7 +432,7 @@ for i, T in enumerate(lengths):
     print(f"T = {T:3}   maps are {of_maps[i] / total[i]:4.0%} of the cache   {factor}")
 
 # %% [markdown]
-# First 2, then towards 4: all else has a row for each token, but a map has a row *and a column*, $T^2$ cells for each head, in six attentions. The picture shows
+# By about 2 at first, then towards 4: all else has a row for each token, but a map has a row *and a column*, $T^2$ cells for each head, in six attentions. The picture shows
 # bytes against the length, both axes logarithmic; the dotted line is the parameters, which do not grow.
 
 # %%
@@ -476,7 +477,7 @@ print("all true")
 # - The gradient of the loss in the logits is $(p - q)$ over the number of real targets. From there backward is the forward's parts in reverse order.
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
 # - `check_gradients` proves the whole; a forgotten line would not keep the loss from falling.
-# - Parameters do not depend on the length. What training remembers grows with $T$, and then with $T^2$.
+# - Parameters do not depend on the length. (What training remembers does: it grows with $T$, and then with $T^2$.)
 #
 # ## Questions
 #
@@ -499,7 +500,7 @@ print("all true")
 #
 # </details>
 #
-# **3.** The row of `<pad>` in $E$ got a gradient in Section 9.6. Where from, and is it a mistake?
+# **3.** The row of `<pad>` in $E$ got a gradient in Lesson 9.6. Where from, and is it a mistake?
 #
 # <details><summary>Answer</summary>
 #

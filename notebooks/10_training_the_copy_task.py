@@ -4,10 +4,10 @@
 # | | |
 # |---|---|
 # | **You will do** | smooth a loss with pen and paper; take three steps of Adam by hand; write the training loop in ten lines; train a Transformer until it copies; then let it write, one token at a time, and look at its doubts |
-# | **You will learn** | what label smoothing forbids; why Adam's first step has always the same size, and what warm-up does about it; why 9 tokens of 10 right is not 9 sequences of 10; why the paper averages checkpoints; how to get the same run twice |
+# | **You will learn** | what label smoothing forbids; why Adam's first step has always the same size, and what warm-up does about it; why 9 tokens of 10 right is not 9 sequences of 10; why the paper averages checkpoints; for the keen: how to get the same run twice |
 # | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
 # | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -116,7 +116,7 @@ print("the class, difference:", abs(loss - loss_by_hand))
 print("backward:", criterion.backward(1.0, cache)[0], "  p - q:", p - q)
 
 # %% [markdown]
-# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient with respect to the logits is $p - q$: it vanishes
+# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient with respect to the logits is $p - q$ (Lesson 9.5 derives it): it vanishes
 # when $p = q$. So the best a model can do is no longer $p_\mathrm{target} = 1$. Take our 13 classes and the paper's
 # $\epsilon_{ls} = 0.1$, let all wrong classes share the rest evenly, and make the model more and more certain:
 
@@ -133,9 +133,8 @@ for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
 # %% [markdown]
 # The least loss is at $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/V$, about 0.9077. Beyond it the gradient has the
 # other sign and pushes *back*: you are too sure. It costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$: a model that
-# minimises this loss has at least 1.102, even on a task without doubt. Section 5.4 says so, and that accuracy gains. The experiment `label_smoothing`
-# measures both, on sequences that nobody can know for certain; `dropout` measures the other regulariser of Section 5.4 on
-# a model that has only 200 sequences to learn from.
+# minimises this loss has 1.102 even on a task without doubt, where 1 is possible. Section 5.4 says that smoothing hurts perplexity, but improves accuracy. The experiment `label_smoothing`
+# measures both, on a task in which some symbols are random, so that nobody can know them for certain:
 
 # %%
 def committed(name, **small):
@@ -149,7 +148,10 @@ smoothing = committed("label_smoothing", steps=100, max_length=3, seeds=(0,))
 print(smoothing.finding)
 
 # %% [markdown]
-# > **Predict.** With few sequences and no dropout, the loss on *unseen* sequences falls first. And then?
+# The other regulariser of Section 5.4 is dropout. The experiment `dropout` gives a model only 200 sequences to learn from. The picture shows, on the left,
+# its loss on sequences that it has not seen, and on its own ones (dashed).
+#
+# > **Predict.** Without dropout, the loss on unseen sequences falls first. And then?
 
 # %%
 dropping = committed("dropout", sequences=100, steps=150, seeds=(0,), P_drop=(0.0, 0.1))
@@ -179,8 +181,8 @@ for t, grad in enumerate(gradients, start=1):
     print(f"t={t}  m {m:.3f}  v {v:.4f}  m_hat {m_hat:.3f}  v_hat {v_hat:.3f}  step {step:+.4f}  value {value:.4f}")
 
 # %% [markdown]
-# The first step is exactly the rate, and would be with any gradient: $\hat m = g$ and $\hat v = g^2$, so
-# $\hat m / \sqrt{\hat v} = \pm 1$. Only when gradients disagree, as in the third step, do steps get shorter. The class does
+# The first step is exactly the rate, and would be with any gradient but 0: $\hat m = g$ and $\hat v = g^2$, so
+# $\hat m / \sqrt{\hat v} = \pm 1$. When gradients disagree, as in the third step, steps get shorter. The class does
 # the same, and does not notice (but for `eps`) if all gradients are a thousand times as large:
 
 # %%
@@ -197,7 +199,7 @@ print("the class, difference :", abs(adam_on(gradients) - value))
 print("gradients × 1000      :", abs(adam_on([1000 * g for g in gradients]) - value))
 
 # %% [markdown]
-# So the rate alone sets the size of a step. Now think of step 1 of a model: **every** parameter moves by the full rate, on
+# So the rate sets the size of a step, and the size of the gradient does not. Now think of step 1 of a model: **every** parameter moves by the full rate, on
 # the evidence of a single batch.
 #
 # ## 10.4 Warm-up
@@ -235,12 +237,12 @@ fig
 # Is it needed? Lesson 7.7 shows the whole experiment; this is what it found:
 
 # %%
-print(committed("warm_up", peak=(0.001, 0.01), seeds=1).finding)
+print(committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).finding)
 
 # %% [markdown]
 # ## 10.5 The loop, in ten lines
 #
-# All the parts are there. First a model, in float32 for speed:
+# All the parts are there: a model, in float32 for speed, and a loss.
 
 # %%
 def new_model(seed=0, P_drop=0.0):
@@ -251,6 +253,7 @@ def new_model(seed=0, P_drop=0.0):
 
 model = new_model()
 print(f"{sum(p.value.size for p in model.parameters()):,} parameters")
+criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 
 # %% [markdown]
 # > **Predict.** Someone who knows nothing gives each of the 13 classes the same probability. Their loss is $\ln 13$. Is the
@@ -258,8 +261,6 @@ print(f"{sum(p.value.size for p in model.parameters()):,} parameters")
 
 # %%
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
-criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
-
 for step in range(1, 31):
     src, tgt_in, tgt_out = task.batch(64, rng)                         # (B, T) each, fresh
     model.zero_grad()                                                  # backward adds
@@ -321,7 +322,7 @@ print(f"smoothing's best: {floor:.3f};  mean of the last 20 steps: {np.mean([r.l
 
 # %% [markdown]
 # It takes the first tenth or so of the steps to learn what symbols are; from then on it must be reading. At the end it stays about where
-# smoothing holds it. (Do you see a burst of mistakes long after it could copy? That is for Section 10.8.)
+# smoothing holds it. (Do you see a burst of mistakes long after it could copy? That is for Lesson 10.8.)
 #
 # ## 10.7 Right tokens are not right sequences
 #
@@ -357,7 +358,7 @@ print(f"decoded exactly: {exact:.2f}")
 print(f"if mistakes were independent: {right[real].mean() ** length:.2f}")
 
 # %% [markdown]
-# Far fewer than tokens: one wrong token spoils a sequence, and there are many chances. Does a mistake also cause others?
+# Far fewer than tokens, about half of them in this run: one wrong token spoils a sequence, and each token is a chance. Does a mistake also cause others?
 # Compare, token by token, what it says after the true prefix and after its own.
 
 # %%
@@ -377,7 +378,7 @@ print(f"sequences right: teacher-forced {right.all(axis=1).mean():.3f}, decoded 
 # ## 10.8 The average of the last states
 #
 # The paper does not use the last checkpoint but the average of the last five (Section 6.1): the mean of each *parameter*. That looks
-# absurd, models are not linear. Measure it: every 10 steps, the single state and the mean of the last five.
+# absurd, since models are not linear. Measure it: every 10 steps, the single state and the mean of the last five.
 #
 # > **Predict.** Which is better in the middle of training, the last state or the average? And at the end?
 
@@ -423,7 +424,7 @@ print(f"average of the last 5, test sequences exact: {exact_match(final, test, b
 # Decoding, by hand. Encode the source once. Then ask for the next token, append the best one, and ask again. The three
 # most probable tokens are printed at each step.
 #
-# > **Predict.** The model is right practically always. How much probability does it give its best token: more than 0.99, or less? (Section 10.2.)
+# > **Predict.** The model is right practically always. How much probability does it give its best token: more than 0.99, or less? (Lesson 10.2.)
 
 # %%
 src = task.source("3 1 4 1 5")                                         # (1, T_src)
@@ -443,11 +444,12 @@ whole = greedy_decode(final, src, bos=task.bos, eos=task.eos)
 print("greedy_decode:", task.tokens(whole[0]), " the same:", whole[0].tolist() == tgt[1:])
 
 # %% [markdown]
-# About 0.9, as label smoothing asked for. It is no doubt: the rest is spread thinly over all the other classes.
+# Less: about 0.9, as label smoothing asked for. That is not doubt: the rest is spread thinly over all the other classes.
+#
 # Taking the best token each time is **greedy**. The paper keeps the 4 best unfinished sequences (beam search,
 # Section 6.1), which helps where a good start may end badly; a copy has no such choice.
 #
-# ## 10.10 The same run again
+# ## 10.10 For the keen: the same run again
 #
 # Randomness is an argument here: batches and dropout masks come from the `rng` you pass, and dropout happens only if
 # `forward` gets one. So a run is repeatable to the last bit, with dropout too:
@@ -531,7 +533,7 @@ print("all true")
 #
 # - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/V$ is punished.
-# - Adam divides by the size of the gradient, so the rate is the size of the step, from the first one on. Warm-up makes the first ones small.
+# - Adam divides by the size of the gradient, so the rate sets the size of a step, from the first one on. Warm-up makes the first ones small.
 # - The loop: batch, zero_grad, forward, loss, backward, rate, step. `train` is that, with a record for each step.
 # - Sequences are right far more seldom than tokens. Teacher-forced and decoded *exact* shares are equal.
 # - Single states jump; the average of the last ones is late at first and steady at the end.
@@ -566,6 +568,6 @@ print("all true")
 #
 # Then token $t$ has to be written before token $t + 1$ can be asked for: as many passes as tokens, where teacher forcing trains all
 # positions in one. And early on, when everything it writes is wrong, it would learn what to say after nonsense. The price is that
-# it never sees its own mistakes in training, and does not learn to recover (Section 10.7).
+# it never sees its own mistakes in training, and does not learn to recover (Lesson 10.7).
 #
 # </details>

@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | score one query and one key in four ways by hand; turn three of the four into one another; measure what the fourth costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
+# | **You will do** | score one query and one key by hand; find out that four scores are only two; measure what the second costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
 # | **You will learn** | what "dot", "general", "concat" and "additive" are; which of them are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
-# | **You need** | Lessons 1, 3 and 6; for your own score Lesson 4 |
+# | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -58,7 +58,7 @@ from aiayn_np.variants.scoring import (
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# ## 12.1 Four scores by hand
+# ## 12.1 Four scores, three by hand
 #
 # Attention needs one number for each pair of a query and a key: how well does this key answer? Everything after that,
 # the mask, the softmax, the mean of the values, does not care where the number comes from. Four common answers:
@@ -109,8 +109,8 @@ for name, scores in from_class.items():
 #
 # $$q^\top W k = q^\top W_1^\top W_2\, k = (W_1 q) \cdot (W_2 k)$$
 #
-# A dot product again, of two projections. This is what multi-head attention does with every token: the $W_1$ of
-# head $i$ is its block $W_i^Q$ of `linear_Q`, the $W_2$ its block $W_i^K$ of `linear_K` (in rows, $x W_i^Q$). So hand a
+# A dot product again, of two projections. This is what multi-head attention does with every token. There a token is a row and its query is
+# $x W_i^Q$, so the $W_1$ of head $i$ is $(W_i^Q)^\top$, where $W_i^Q$ is its block of `linear_Q`; and $W_2$ is $(W_i^K)^\top$. So hand a
 # `GeneralScore` the *raw* tokens and $W_i = W_i^Q (W_i^K)^\top$:
 
 # %%
@@ -139,7 +139,7 @@ print(f"the two blocks     {2 * 512 * 64:,}")
 # %% [markdown]
 # The rank is $d_k = 4$, and two blocks have a quarter of the numbers. That is the bargain of a head: a general score of low rank.
 #
-# And a $W$ *inside* each head, between its queries and its keys? It can be put into $W_i^Q$, since $(x W_i^Q)\, W = x\, (W_i^Q W)$:
+# **For the keen.** And a $W$ *inside* each head, between its queries and its keys? It can be put into $W_i^Q$, since $(x W_i^Q)\, W = x\, (W_i^Q W)$:
 
 # %%
 inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head
@@ -152,7 +152,7 @@ absorbed = np.abs(plain(x, x, x) - inside(x, x, x)).max()
 print("dot with another W^Q is general, to 1e-12:", absorbed < 1e-12)
 
 # %% [markdown]
-# Under multi-head attention "general" has more parameters and not one function more. Luong et al. needed it because their
+# So under multi-head attention "general" has more parameters and not one function more. Luong et al. needed it because their
 # queries and keys were the states of two networks, without projections. One score less.
 
 # %% [markdown]
@@ -237,7 +237,7 @@ for name, values in variance.items():
 # About 0.4 at every width, against $d_k$ for the dot product. That is the start. Whatever training does to $W$ and $U$
 # later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays.
 #
-# Is a bound free? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
+# **For the keen.** Is a bound free? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
 
 # %%
 score = AdditiveScore(1, 64, rng=rng)
@@ -261,7 +261,7 @@ for factor in (1, 10, 100):
 # ## 12.5 What it costs
 #
 # Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
-# is a matrix product. Here are 64 tokens of width 64. Look for the largest array.
+# is a matrix product. Here are 64 tokens of width 64. Look for the largest array that is kept.
 
 # %%
 Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
@@ -328,7 +328,7 @@ for i, (name, curve) in enumerate(curves.items()):
     points = smooth(curve, 10)
     ax.plot(10 * np.arange(1, len(points) + 1), points, color=COLORS[i], marker=MARKERS[i],
             markevery=(i, 5), label=name)
-ax.set(xlabel="step", ylabel="loss (nats per token)", title="Learning to copy, one seed each")
+ax.set(xlabel="step", ylabel="loss (nats a token)", title="Learning to copy, one seed each")
 ax.set_ylim(bottom=0)
 ax.legend()
 fig
@@ -336,7 +336,8 @@ fig
 # %% [markdown]
 # This is one seed. Do not read an order of the other four from it; try `train_with(factory, seed=1)` and 2, and see what
 # stays. Is it the width that hurts the unscaled one, as the paper suspects? The experiment `additive` trains three scores
-# with five seeds at each width (a copy of this lesson alone runs a smaller one). In its figure, left the variance at the start, as above; right the loss.
+# with five seeds at each width (a copy of this lesson alone runs a smaller one). In its figure, left, the variance of the scores: full symbols for numbers drawn
+# as in Lesson 12.4, open ones for $q \cdot k$ in the models, before and after training. Right, the loss.
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
@@ -346,8 +347,9 @@ else:                                                                  # a small
 result.figure()
 
 # %% [markdown]
-# For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind,
-# and additive attention does not. With the scale the dot product keeps up. So the paper's choice is: as good as
+# For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind.
+# Additive attention does not. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices
+# are drawn with smaller entries. It is training that makes them so large (Lesson 3.7). With the scale the dot product keeps up. So the paper's choice is: as good as
 # additive attention, as far as this small task tells, at the price of a matrix product. One division buys that.
 
 # %% [markdown]
@@ -514,7 +516,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $b$ can: it moves the point where the tanh bends, differently for every pair. $c$ is added to all scores of a query alike,
+# $b$ can: it moves every pair along the tanh, and since the tanh bends, not all scores change alike. $c$ is added to all scores of a query alike,
 # so the softmax does not see it; its gradient is always zero, like that of the key bias in Lesson 6.5.
 #
 # </details>

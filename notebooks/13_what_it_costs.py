@@ -7,7 +7,7 @@
 # | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs and how to do without; how CNN, RNN and self-attention differ in parallelism and path length; what that means for long sequences and for decoding |
 # | **You need** | Lessons 1 and 5, the backward pass (Lesson 4) as something that exists |
 # | **Paper** | Section 4, Table 1 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -73,7 +73,7 @@ print("W of the convolution  ", layers["convolution"].W.value.shape, "(k, d, d)"
 #
 # **Count for real.** Here is an array that counts. It goes through the layers like any other, and for every matrix product it
 # writes down the multiply-adds. (It also remembers the longest *chain* of products that each had to wait for the one
-# before, for Section 13.4. You need not read the class.)
+# before, for Lesson 13.4. You need not read the class.)
 
 # %%
 class Counting(np.ndarray):
@@ -138,7 +138,7 @@ print(f"multi-head attention {total:,} = 4nd² + 2n²d = {4 * n * d**2 + 2 * n**
 print(f"RNN                  {counted['recurrent']:,} = 2nd²")
 
 # %% [markdown]
-# So it is not for fewer multiply-adds that one takes attention. Keep that in mind until Section 13.4.
+# So fewer multiply-adds are not the reason to take attention. Keep that in mind until Lesson 13.4.
 
 # %% [markdown]
 # ## 13.2 Does the clock agree?
@@ -191,7 +191,7 @@ fig
 
 # %% [markdown]
 # (On the left both layers are hardly more than the overhead of a call.) Where the line of the clock crosses depends on the machine; here
-# it is well beyond $n = d$. Equal multiply-adds are not equal time, and the reason comes in Section 13.4.
+# it is well beyond $n = d$. Equal multiply-adds are not equal time, and the reason comes in Lesson 13.4.
 
 # %% [markdown]
 # ## 13.3 Memory: the map
@@ -243,7 +243,7 @@ for name, sizes in bytes_of.items():
 
 # %% [markdown]
 # By 4 with the map, by 2 without. Memory-efficient attention still does all $n^2 d$ multiply-adds, and some twice: it saves
-# memory, not work. Local attention saves both and cannot look far; Section 13.5 shows what that costs.
+# memory, not work. Local attention saves both and cannot look far; Lesson 13.5 shows what that costs.
 
 # %% [markdown]
 # ## 13.4 Parallelism: who has to wait?
@@ -296,7 +296,7 @@ print(f"row by row takes {row_by_row / at_once:.0f} times as long")
 
 # %% [markdown]
 # And that is *one* processor core. It reads $U$ anew for each row, and Python calls it anew for each row. Hardware with thousands of cores, for
-# which the paper was made, could give each row a core, if only it did not have to wait. This is why the clock of Section 13.2 liked
+# which the paper was made, could give each row a core, if only it did not have to wait. This is why the clock of Lesson 13.2 liked
 # self-attention better than the count did, and it is the paper's first reason to do without recurrence (Section 1).
 
 # %% [markdown]
@@ -348,10 +348,10 @@ for name, path in paths.items():
     print(f"{name:19} distance 1: {path[0]}   4: {path[1]}   13: {path[2]:2}   26: {path[3]:2}")
 
 # %% [markdown]
-# 26, 7 and 1. A convolution carries a message $(k - 1)/2$ places per layer, restricted attention $(r - 1)/2$, so both need
-# about $n / k$ or $n / r$ layers (up to a factor of 2). Self-attention needs one, whatever the distance.
+# 26, 7 and 1. A convolution carries a message $(k - 1)/2$ places per layer, restricted attention $(r - 1)/2$. So from end to end they need
+# about $2n / (k - 1)$ and $2n / (r - 1)$ layers; Table 1 drops the constants and keeps $n / r$. Self-attention needs one, whatever the distance.
 #
-# But Table 1 says $\log_k n$ for convolutions! That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places
+# But for convolutions Table 1 says $\log_k n$, not $n / k$! That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places
 # apart. You can build one from `Convolution1D`: lay the sequence out in `gap` rows, so that neighbours in a row stand
 # `gap` places apart.
 
@@ -402,7 +402,7 @@ fig
 # the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1.
 
 # %% [markdown]
-# ## 13.6 What is left of the message?
+# ## 13.6 For the keen: what is left of the message?
 #
 # A path is long if it wears the message out. Measure the length of the Jacobian $\partial y_n / \partial x_s$ of the *last* output
 # against the distance $n - s$: for an RNN, for a GRU (a recurrent layer with gates, made to remember), and for self-attention. Nothing is trained.
@@ -435,7 +435,7 @@ for name, length in messages.items():
     print(f"{name:20} distance 1: {length[1]:.0e}   51: {length[51]:.0e}   factor per step {factor:.2f}")
 
 # %% [markdown]
-# Far less. Each step multiplies the Jacobian by $U^\top$ and by $1 - h_t^2 < 1$, and here a product of such factors decays
+# Less than $10^{-12}$, by far. Each step multiplies the Jacobian by $U^\top$ and by $1 - h_t^2 < 1$, and here a product of such factors decays
 # exponentially (with a larger $U$ it can explode instead). The picture shows it: straight lines on a logarithmic axis are exponentials. In self-attention the token 99 places back
 # counts as much as one 2 places back, apart from chance: the distance does not occur in the formula.
 
@@ -473,9 +473,8 @@ for name, (operations, waits, path) in paper.items():
     print(f"{name:15} {measured:22} {waits:2} {chains[name][0]:2}        {path:8} {found[name]}")
 
 # %% [markdown]
-# Read it by columns. **Operations:** self-attention is square in the length, recurrence and convolution are in the width,
-# restricted attention in neither. **Sequential:** only
-# the RNN has to wait. **Path:** only self-attention without restriction has a path of one. CNNs are parallel like attention, and
+# Read it by columns. **Operations:** self-attention is square in the length, recurrence and convolution in the width,
+# restricted attention in neither. **Sequential:** only the RNN has to wait. **Path:** only self-attention without restriction has a path of one. CNNs are parallel like attention, and
 # their path is long like that of an RNN; dilation makes it a logarithm.
 
 # %% [markdown]
@@ -518,7 +517,7 @@ print(f"keys and values kept {kept:10,}\nagain and again      {again:10,}   × {
 print(f"RNN                  {by_rnn:10,}")
 
 # %% [markdown]
-# 36 times, a little more than half of the length. (`greedy_decode` of this library computes again and again. It is the shorter program, and for short
+# 32 is nearest: it is a little more than half of the length. (`greedy_decode` of this library computes again and again. It is the shorter program, and for short
 # sequences nobody waits.) With keys and values kept, step $t$ costs $4 d^2 + 2 t d$ and needs $2 t d$ numbers of memory for each layer, more with
 # each token. A step of the RNN costs $2 d^2$ and needs its $d$ numbers of state, at the first token as at the millionth.
 #
@@ -565,7 +564,7 @@ print("all true")
 # - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
 #   attention is another one.
 # - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.
-# - **Path:** 1 for self-attention; $n$ steps in an RNN, each of which wears the gradient out; about $n/k$ layers of convolutions,
+# - **Path:** 1 for self-attention; $n$ steps in an RNN, each of which wears the gradient out; of the order of $n/k$ layers of convolutions,
 #   $\log_k n$ of dilated ones.
 # - In decoding everybody writes one token at a time, and there the RNN's small state is cheaper than keys and values of all tokens.
 #
@@ -590,7 +589,7 @@ print("all true")
 #
 # </details>
 #
-# **3.** In Section 13.5 six layers of restricted attention ($r = 9$) do not connect the ends of 27 tokens. What if *one* of the six were
+# **3.** In Lesson 13.5 six layers of restricted attention ($r = 9$) do not connect the ends of 27 tokens. What if *one* of the six were
 # replaced by full self-attention?
 #
 # <details><summary>Answer</summary>

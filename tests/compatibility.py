@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,7 @@ def try_one(combination, folder, pytest_options):
     subprocess.run([python, "-m", "venv", "--clear", str(environment)], check=True)
     scripts = environment / ("Scripts" if os.name == "nt" else "bin")
     pinned = floors() if which == "floors" else []
-    install = ["pip", "install", "-q", "--disable-pip-version-check", "-e", ".[test]", *pinned]
+    install = ["pip", "install", "-qq", "--disable-pip-version-check", "-e", ".[test]", *pinned]
     subprocess.run([str(scripts / "python"), "-m", *install], cwd=ROOT, check=True)
     listed = [str(scripts / "python"), "-m", "pip", "freeze", "--exclude-editable"]
     packages = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
@@ -79,6 +80,7 @@ def main():
     parser.add_argument("--pytest", default="", help="options for pytest, such as --pytest=-x")
     arguments = parser.parse_args()
     results = {}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores Ctrl-C
     with tempfile.TemporaryDirectory() as folder:
         for combination in arguments.combinations or ends():
             results[combination] = try_one(combination, Path(folder), arguments.pytest.split())

@@ -7,6 +7,8 @@ One test for each kind; tests of single layers and checks go into more detail el
 import copy
 import itertools
 import re
+import sys
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -54,7 +56,7 @@ def floats(*shape):
 @pytest.fixture
 def w(rng):
     """A small world: a model in the middle of its training, layers, and inputs that are right."""
-    model = Transformer(11, N=2, d_model=D, d_ff=12, h=H, max_len=6, P_drop=0.2, rng=rng)
+    model = Transformer(11, N=1, d_model=D, d_ff=12, h=H, max_len=6, P_drop=0.2, rng=rng)
     w = SimpleNamespace(model=model, adam=Adam(model.parameters()), rng=rng)
     w.loss = LabelSmoothedCrossEntropy()
     w.src, w.tgt = rng.integers(1, 11, (B, T_K)), rng.integers(1, 11, (B, T_Q))
@@ -136,7 +138,8 @@ def construct(cls, w, options):
 
 
 @pytest.mark.parametrize("cls", SIZED)
-def test_a_wrong_size_is_refused_by_name_and_value(cls, w):
+def test_a_wrong_size_is_refused_by_name_and_value(cls):
+    w = small_world(None, [], {})
     for name in SIZED[cls]:
         for value, error, message in WRONG_SIZES if name != "P_drop" else ():
             options = SIZED[cls] | {name: value}
@@ -386,11 +389,11 @@ def test_a_gradient_of_another_shape_is_refused_by_every_layer(name):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(value, w):
     task = CopyTask(symbols=4, max_length=3)
-    w.model.encoder.layers[1].feed_forward.linear_1.b.value[2] = value
+    w.model.encoder.layers[0].feed_forward.linear_1.b.value[2] = value
     steps = train(w.model, task, steps=9, batch_size=4, rng=w.rng, optimizer=w.adam)
     kept = [p.value.copy() for p in w.model.parameters()] + w.adam.m + w.adam.v
     before, t = [a.tobytes() for a in kept], w.adam.t
-    name = "encoder.layers.1.feed_forward.linear_1.b"
+    name = "encoder.layers.0.feed_forward.linear_1.b"
     message = rf"^step 2: loss nan, first tensor that is not finite: {name}$"
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=message):
         next(steps)
@@ -488,3 +491,52 @@ def test_a_broken_checkpoint_is_refused_whole(kind, w, tmp_path):
     change(path.read_bytes(), path)
     refuses(w, lambda w: load_checkpoint(path, w.model, optimizer=w.adam, rng=w.rng), error,
             message)
+
+
+# what all this costs
+
+
+def called_checks():
+    """(module, name, check, what stands for it when it is switched off) of every call's name."""
+    returns = {
+        "check_ids": lambda name, ids, *_, **__: ids, "check_integers": lambda name, ids, **_: ids,
+        "check_targets": lambda logits, targets, pad: targets, "check_scalar": lambda name, x: x,
+    }
+    for module in [m for name, m in sys.modules.items() if name.startswith("aiayn_np.")]:
+        for name, check in list(vars(module).items()):
+            is_check = getattr(check, "__module__", "") == "aiayn_np.checks"
+            if is_check and name.startswith("check_") and module is not checks:
+                yield module, name, check, returns.get(name, lambda *_, **__: None)
+
+
+@pytest.mark.slow
+def test_all_checks_together_cost_less_than_two_percent_of_a_training_step(rng):
+    """Of the command line's model and batch, steps with and without checks taking turns; the step
+    after each switch is not timed, since Python looks all names up anew."""
+    task = CopyTask()
+    model = Transformer(task.vocab_size, N=2, d_model=64, d_ff=256, h=4, P_drop=0.1, rng=rng)
+    adam, loss = Adam(model.astype(np.float32).parameters()), LabelSmoothedCrossEntropy()
+    src, tgt_in, tgt_out = task.batch(64, rng)
+
+    def step():
+        model.zero_grad()
+        logits, cache = model.forward(src, tgt_in, rng=rng)
+        _, loss_cache = loss.forward(logits, targets=tgt_out)
+        model.backward(loss.backward(1.0, loss_cache), cache)
+        adam.step(1e-4)
+
+    def seconds_with(checks_on):
+        for module, name, check, nothing in found:
+            setattr(module, name, check if checks_on else nothing)
+        step()
+        started = time.process_time()
+        step()
+        return time.process_time() - started
+
+    found = list(called_checks())
+    try:
+        cost = np.median([seconds_with(True) / seconds_with(False) for _ in range(40)]) - 1
+    finally:
+        seconds_with(True)
+    print(f"\nchecks cost {cost:.2%} of a training step")
+    assert cost < 0.02

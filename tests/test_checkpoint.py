@@ -133,8 +133,8 @@ def bad_files(tmp_path, seed):
 
 
 KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
-         "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape", "recent lost",
-         "complex", "no step", "newer", "moments", "rng"]
+         "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape",
+         "recent lost", "complex", "no step", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -138,21 +138,43 @@ def test_a_training_that_is_killed_resumes_to_the_same_run_as_one_that_is_not(
         command = [sys.executable, "-m", "aiayn_np", *(
             resume if stopped_at else [*argv, "--out", str(out)])]
         code = killed_after(command, has_a_new_checkpoint, rng.uniform(0, 0.1))
+        if code != -signal.SIGKILL:                                    # it was faster
+            break
         run = Run.load(out)                                            # readable after every kill
         run.load_history()
+        assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
         stopped_at.append(run.optimizer.t)
-        if code != -signal.SIGKILL:
-            break
     print(f"\n{len(stopped_at)} of {len(stopped_at)} killed trainings readable, at steps"
           f" {stopped_at}")
     assert len(set(stopped_at)) > 2
-    if stopped_at[-1] < steps:
+    if Run.load(out).optimizer.t < steps:
         quietly(*resume)
     (header, arrays), (want_header, want) = (
         read_checkpoint(f / "model.npz") for f in (out, whole))
     assert header == want_header
     for name in want:
         np.testing.assert_array_equal(arrays[name], want[name])
+
+
+@pytest.mark.parametrize("file", [0, 1])
+def test_an_end_between_the_two_files_of_a_save_leaves_no_hole_in_the_history(
+    file, tmp_path, monkeypatch
+):
+    """The second save ends before its first or its second file takes its place."""
+    out, moved, replace = tmp_path / "r", [], os.replace
+
+    def end(*paths):
+        moved.append(paths)
+        if len(moved) == 3 + file:
+            raise KeyboardInterrupt
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", end)
+    with contextlib.redirect_stderr(io.StringIO()):
+        assert main(["train", "copy", *TINY, "--steps", "60", "--out", str(out)]) == 1
+    run = Run.load(out)
+    run.load_history()
+    assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
 
 
 def read_or_refuse(path, content, model, adam, rng):

@@ -399,3 +399,55 @@ def test_training_leaves_numpys_global_random_state_alone():
     training_digest()
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after))
+
+
+# invariants of the gradients
+
+
+def gradients_of(model, src, tgt, grad_logits):
+    """{name: gradient} of <grad_logits, logits>."""
+    model.zero_grad()
+    _, cache = model.forward(src, tgt)
+    model.backward(grad_logits, cache)
+    return {name: p.grad.copy() for name, p in model.named_parameters()}
+
+
+def assert_all_near(got, want):
+    for name, gradient in want.items():
+        assert_near(got[name], gradient)
+
+
+def test_gradients_do_not_depend_on_the_order_of_the_batch(rng):
+    model, (src, tgt, _) = make_model(rng), make_batch(rng)
+    u, order = rng.standard_normal((*tgt.shape, VOCAB)), np.roll(np.arange(len(src)), 1)
+    want = gradients_of(model, src, tgt, u)
+    assert_all_near(gradients_of(model, src[order], tgt[order], u[order]), want)
+
+
+def test_gradients_of_a_batch_are_the_sum_over_its_sequences(rng):
+    model, (src, tgt, _) = make_model(rng), make_batch(rng)
+    u = rng.standard_normal((*tgt.shape, VOCAB))
+    total = gradients_of(model, src, tgt, u)
+    alone = [gradients_of(model, *(x[b : b + 1] for x in (src, tgt, u))) for b in range(len(src))]
+    assert_all_near({name: sum(one[name] for one in alone) for name in total}, total)
+
+
+def test_extra_padding_changes_no_gradient(rng):
+    model, (src, tgt, _) = make_model(rng), make_batch(rng)
+    u = rng.standard_normal((*tgt.shape, VOCAB))
+    want = gradients_of(model, src, tgt, u)
+    src, tgt = (np.pad(ids, ((0, 0), (0, 3)), constant_values=PAD) for ids in (src, tgt))
+    assert_all_near(gradients_of(model, src, tgt, np.pad(u, ((0, 0), (0, 3), (0, 0)))), want)
+
+
+def test_a_padded_target_gets_no_gradient_and_gives_none(rng):
+    criterion = LabelSmoothedCrossEntropy(0.1, pad=PAD)
+    model, (src, tgt, targets) = make_model(rng), make_batch(rng)
+    logits, cache = model.forward(src, tgt)
+    _, loss_cache = criterion.forward(logits, targets=targets)
+    grad_logits = criterion.backward(1.0, loss_cache)
+    assert (grad_logits[targets == PAD] == 0.0).all()
+    grad_x = model.output_projection.backward(grad_logits, cache.output_projection)
+    grad_x, _ = model.decoder.backward(grad_x, cache.decoder)
+    assert (grad_x[targets == PAD] == 0.0).all()
+    assert (grad_x[targets != PAD] != 0.0).any(axis=-1).all()

@@ -71,11 +71,16 @@ class Student:
     {"positions": LearnedPositionalEncoding}, {"pad": 10}, {"d_k": 3, "d_v": 5},
     {"attention": lambda h, d_k, d_v, rng: MemoryEfficientAttention(2)},
 ], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_right_transformer_passes(options, dtype, seed):
-    model = build(**options).astype(dtype)
+def test_a_right_transformer_passes(options, seed):
+    model = build(**options)
     assert_causal(model, seed=seed)
-    assert assert_padding_invariant(model, seed=seed) <= (1e-12 if dtype is np.float64 else 1e-5)
+    assert assert_padding_invariant(model, seed=seed) <= 1e-12
+
+
+def test_a_right_transformer_in_float32_passes(seed):
+    model = build().astype(np.float32)
+    assert_causal(model, seed=seed)
+    assert 1e-12 < assert_padding_invariant(model, seed=seed) <= 1e-5
 
 
 @pytest.mark.parametrize("cls", [LanguageModel, Student])

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_ids, check_mask, check_sizes
+from ..checks import (
+    check_array,
+    check_gradient,
+    check_ids,
+    check_layer_options,
+    check_mask,
+    check_sizes,
+)
 from ..dropout import Dropout
 from ..embedding import Embedding, OutputProjection
 from ..encoder import Encoder, EncoderLayer, stack_norm
@@ -21,7 +28,8 @@ class TokenStack(Module):
 
     def __init__(self, vocab_size, *, N, d_model, d_ff, h, P_drop=0.1, max_len=512,
                  layer=EncoderLayer, rng):
-        check_sizes(N=N)
+        check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
+        check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
         self.embedding = Embedding(vocab_size, d_model, rng=rng)
         self.positions = SinusoidalPositionalEncoding(d_model, max_len)
@@ -99,6 +107,7 @@ class Classifier(Module):
     """
 
     def __init__(self, vocab_size, classes, *, pad=0, rng, **options):
+        check_sizes(classes=classes)
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
         self.pool = MeanOverTokens()

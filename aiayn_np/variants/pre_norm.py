@@ -5,6 +5,7 @@ unnormalised, and gradients reach the first layer without passing a norm; in exc
 needs one norm at its end (`stack_norm`, which Transformer adds).
 """
 
+from ..checks import check_cross_attention, check_layer_options
 from ..dropout import Dropout
 from ..feed_forward import PositionwiseFeedForward
 from ..layer_norm import LayerNorm
@@ -24,6 +25,7 @@ class PreNormEncoderLayer(Module):
     def __init__(
         self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
     ):
+        check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
@@ -64,6 +66,7 @@ class PreNormDecoderLayer(Module):
     def __init__(
         self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
     ):
+        check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
@@ -74,6 +77,7 @@ class PreNormDecoderLayer(Module):
         self.dropout = Dropout(P_drop)
 
     def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
+        check_cross_attention(self.cross_attention, x, memory, memory_allowed)
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
         attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)

@@ -1,0 +1,28 @@
+"""The bug zoo: 32 real bugs of Transformers written by hand, and the checks that catch them.
+
+    >>> from aiayn_np.zoo import BUGS, hunt
+    >>> print(BUGS[1].where, "-", BUGS[1].name)
+    Softmax.backward - softmax backward without the sum
+    >>> hunt(BUGS[1], ["gradient: softmax", "values: attention"])        # which of them fail?
+    {'gradient: softmax': 'wrong: input 0'}
+
+`with BUGS[1].plant():` makes the package wrong for as long as the block lasts. To practise, plant
+one without looking which, and find it: that a model learns to copy says little, see
+tests/zoo_training.md.
+"""
+
+from . import (  # noqa: F401, these fill BUGS and CHECKS
+    bugs_attention,
+    bugs_model,
+    bugs_norms,
+    bugs_training,
+    checks_gradients,
+    checks_values,
+)
+from .bug import BUGS, Bug
+from .checks import CHECKS
+from .runner import failures, hunt
+
+__all__ = ["BUGS", "CHECKS", "Bug", "failures", "hunt"]
+
+BUGS.update({number: BUGS.pop(number) for number in sorted(BUGS)})

@@ -1,0 +1,79 @@
+"""A bug: a wrong version of some methods, to be planted and taken out again."""
+
+import inspect
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+BUGS: dict[int, "Bug"] = {}  # by number; the files of bugs fill it
+Wrong: Any = object  # the base of wrong versions, whose `self` is an object of the right class
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One bug of the field.
+
+    layer       the class, or the module of functions, that it is planted in
+    what        what goes wrong, in a few sentences
+    formula     the formula that is wrong, and what it must be
+    seen        the public project that had it, or "common"
+    caught_by   the check that must catch it, one of `checks.CHECKS`
+    methods     {name: the wrong version}
+    """
+
+    number: int
+    name: str
+    layer: Any
+    what: str
+    formula: str
+    seen: str
+    caught_by: str
+    methods: dict
+
+    @property
+    def where(self):
+        """The methods that it replaces: "Softmax.backward"."""
+        return f"{self.layer.__name__.rsplit('.', 1)[-1]}.{', '.join(self.methods)}"
+
+    @contextmanager
+    def plant(self):
+        """Put the wrong versions in place within a `with` block; an error inside takes them out.
+
+        Methods are replaced in their class, functions wherever the package has imported them. So
+        every object of the class is wrong, made before or within, and in every thread of this
+        program: do not plant while another thread computes.
+        """
+        rights = {name: vars(self.layer)[name] for name in self.methods}
+        try:
+            for name, wrong in self.methods.items():
+                replace(self.layer, name, rights[name], wrong)
+            yield self
+        finally:
+            for name, wrong in self.methods.items():
+                replace(self.layer, name, wrong, rights[name])
+
+
+def replace(layer, name, old, new):
+    """Set a method of a class; or a function, in its module and in those that imported it."""
+    places = [layer]
+    if isinstance(layer, ModuleType):
+        package = [m for n, m in list(sys.modules.items()) if n.split(".")[0] == "aiayn_np"]
+        places += [m for m in package if vars(m).get(name) is old]
+    for place in places:
+        setattr(place, name, new)
+
+
+def bug(number, name, layer, *, seen="common", caught_by):
+    """Decorator: the functions of this class are wrong versions of those of `layer`.
+
+    Its docstring is what goes wrong, an empty line, and the formula.
+    """
+    def register(wrong):
+        what, formula = inspect.cleandoc(wrong.__doc__).split("\n\n")
+        methods = {n: getattr(wrong, n) for n in vars(wrong) if not n.startswith("__")}
+        facts = dict(what=what, formula=formula, seen=seen, caught_by=caught_by, methods=methods)
+        BUGS[number] = Bug(number, name, layer, **facts)
+        return BUGS[number]
+    return register

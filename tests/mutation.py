@@ -1,0 +1,277 @@
+"""Mutation: change one thing in a layer's forward or backward, and see a test fail.
+
+    python tests/mutation.py [FILE ...] [--list]        FILE: softmax, variants/norms, ...
+
+A process that has imported the package and the tests forks once for each mutant; the child gives
+the function in question its changed code and runs the tests of its file, quickest first, until one
+fails. Who survives has to be in mutation_survivors.json, with the reason why it is equivalent.
+
+Not mutated: docstrings, checks of input (`check_...` calls and conditions that only raise, which
+test_bad_inputs.py and test_checks.py are for), class attributes, strings and None.
+"""
+
+import argparse
+import ast
+import dataclasses
+import importlib
+import inspect
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pytest
+from _pytest.runner import runtestprotocol
+from mutation_operators import changes, is_validation
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "aiayn_np"
+SURVIVORS = TESTS / "mutation_survivors.json"
+CORE = (
+    "softmax", "masking", "dropout", "attention", "linear", "multi_head", "feed_forward",
+    "embedding", "positional_encoding", "layer_norm", "add_norm", "encoder", "decoder",
+    "transformer", "loss", "optimizer",
+)
+NO_LAYERS = ("__init__", "choices")
+VARIANTS = tuple(
+    f"variants/{path.stem}"
+    for path in sorted(PACKAGE.glob("variants/*.py")) if path.stem not in NO_LAYERS
+)
+FILES = CORE + VARIANTS
+TESTED_IN = {"windows": ("relative_position",), "encoder": ("encoder", "pre_norm")}
+WHOLE_MODEL = ("paper", "transformer")  # asked when a file's own tests let a mutant live
+TIME_LIMIT = 60  # seconds for one mutant: a loop without end is killed
+TOO_LONG = 0.9  # seconds: tests that learn, sample or start processes
+NOT_PLANTED = "not planted"
+
+
+@dataclasses.dataclass
+class Mutant:
+    """One change: `container[key] = new` (or an attribute) in the syntax tree of a module."""
+
+    module: str  # aiayn_np.softmax
+    function: str  # Softmax.forward
+    line: str  # the source line, without its comment
+    mutation: str  # old -> new
+    tree: ast.Module = dataclasses.field(repr=False)
+    definition: ast.FunctionDef = dataclasses.field(repr=False)
+    edit: tuple = dataclasses.field(repr=False)
+
+    @property
+    def key(self):
+        file = self.module.removeprefix("aiayn_np.").replace(".", "/")
+        return file, self.function, self.line, self.mutation
+
+
+def mutants_of(source, module):
+    """All mutants of the functions and methods of a module, each with a key of its own."""
+    tree, lines, count = ast.parse(source), source.splitlines(), {}
+    for name, definition in functions(tree):
+        for container, key, node, new in changes(definition):
+            line = lines[node.lineno - 1].split("  #")[0].strip()
+            edit = (container, key, new)
+            text = f"{ast.unparse(node)} -> {ast.unparse(new) or 'nothing'}"
+            mutant = Mutant(module, name, line, text, tree, definition, edit)
+            count[mutant.key] = count.get(mutant.key, 0) + 1
+            if count[mutant.key] > 1:
+                mutant.mutation += f"  ({count[mutant.key]})"
+            yield mutant
+
+
+def functions(node, prefix=""):
+    """(qualified name, definition) of functions and methods, but for the checks of input."""
+    for child in node.body:
+        if isinstance(child, ast.ClassDef):
+            yield from functions(child, f"{child.name}.")
+        elif isinstance(child, ast.FunctionDef) and not is_validation(child):
+            yield prefix + child.name, child
+
+
+def plant(mutant):
+    """Give the live function the changed code and defaults, wherever it has been imported to."""
+    container, key, new = mutant.edit
+    if isinstance(container, list):
+        container[key] = new
+    else:
+        setattr(container, key, new)
+    code = compile(ast.fix_missing_locations(mutant.tree), mutant.module, "exec")
+    live = importlib.import_module(mutant.module)
+    for name in mutant.function.split("."):
+        code = next(c for c in code.co_consts if inspect.iscode(c) and c.co_name == name)
+        live = vars(live)[name]
+    live = getattr(live, "__func__", live)  # of a class method
+    live.__code__ = code
+    arguments, scope = mutant.definition.args, live.__globals__
+    live.__defaults__ = tuple(value(d, scope) for d in arguments.defaults)
+    live.__kwdefaults__ = {
+        a.arg: value(d, scope) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults) if d
+    }
+
+
+def value(expression, scope):
+    return eval(compile(ast.Expression(expression), "default", "eval"), scope)
+
+
+def in_a_fork(function):
+    """What function() returns as text, run in a child; None for nothing, "crash" for a death."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(TIME_LIMIT)
+        try:
+            os.write(writing, (function() or "").encode())
+        except BaseException as error:
+            os.write(writing, f"crash: {error!r}".encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return f"crash: {status}" if status else text or None
+
+
+def killer(mutant, check):
+    """The test that fails for this mutant, by check() in a child; None when it survives."""
+    def run():
+        try:
+            plant(mutant)
+        except Exception as error:
+            return f"{NOT_PLANTED}: {error!r}"
+        return check()
+    by = in_a_fork(run)
+    if by and by.startswith(NOT_PLANTED):
+        raise RuntimeError(f"{by} {mutant.key}")
+    return by
+
+
+class KillSuite:
+    """A pytest plugin: instead of running the collected tests, run them against every mutant."""
+
+    def __init__(self, mutants, note):
+        self.mutants, self.note, self.results = mutants, note, []
+
+    def pytest_runtestloop(self, session):
+        self.items = {item.nodeid: item for item in session.items}
+        self.seconds = json.loads(in_a_fork(lambda: json.dumps(dict(self.durations()))) or "{}")
+        quick = {nodeid: s for nodeid, s in self.seconds.items() if s < TOO_LONG}
+        last: dict = {}  # function -> the test that killed its previous mutant
+        for mutant in self.mutants:
+            chosen = suite(mutant.module, self.items, quick)
+            found = last.get(mutant.function)
+            ordered = ([found] if found in chosen else []) + chosen
+            begin = time.perf_counter()
+            by = killer(mutant, lambda ordered=ordered: self.first_failure(ordered))
+            last[mutant.function] = by
+            self.results.append((mutant, by, time.perf_counter() - begin))
+            self.note(mutant, by)
+        return True
+
+    def durations(self):
+        """(test, seconds) without a mutant; every one of them has to pass."""
+        signal.alarm(5 * TIME_LIMIT)
+        modules, items = dict.fromkeys(m.module for m in self.mutants), dict.fromkeys(self.items, 0)
+        for nodeid in dict.fromkeys(n for m in modules for n in suite(m, self.items, items)):
+            begin = time.perf_counter()
+            if self.first_failure([nodeid]):
+                raise AssertionError(f"{nodeid} fails without any mutant")
+            yield nodeid, time.perf_counter() - begin
+
+    def first_failure(self, nodeids):
+        for nodeid in nodeids:
+            reports = runtestprotocol(self.items[nodeid], log=False, nextitem=None)
+            if any(report.failed for report in reports):
+                return nodeid
+        return None
+
+
+def suite(module, items, seconds):
+    """The tests that a module's mutants have to fear: its own, its laws, then the whole model.
+
+    `seconds` holds those to choose from, with their durations: the quickest come first.
+    """
+    stem = module.rsplit(".", 1)[-1]
+    defined = [n for n, c in vars(importlib.import_module(module)).items()
+               if inspect.isclass(c) and c.__module__ == module]
+    own, whole = [], []
+    for nodeid in sorted(seconds, key=lambda nodeid: seconds[nodeid]):
+        tested = items[nodeid].path.stem.removeprefix("test_")
+        of = getattr(items[nodeid], "callspec", None)
+        if tested in TESTED_IN.get(stem, (stem,)) or (
+            tested == "protocol" and of and of.params.get("name") in defined
+        ):
+            own.append(nodeid)
+        elif tested in WHOLE_MODEL:
+            whole.append(nodeid)
+    return own + whole
+
+
+def run(mutants, note=lambda mutant, by: None):
+    """[(mutant, the test that killed it or None, seconds)]"""
+    plugin = KillSuite(mutants, note)
+    stems = {m.module.rsplit(".", 1)[-1] for m in mutants}
+    names = {n for stem in stems for n in TESTED_IN.get(stem, (stem,))} | {*WHOLE_MODEL, "protocol"}
+    paths = [str(TESTS / f"test_{name}.py") for name in sorted(names)]
+    options = ["-o", "addopts=", "-m", "not slow", "--tb=native", "-q", "-p", "no:cacheprovider"]
+    pytest.main([*options, "--no-summary", *paths], plugins=[plugin])
+    return plugin.results
+
+
+def mutants_in(files):
+    for file in files:
+        source = (PACKAGE / f"{file}.py").read_text(encoding="utf-8")
+        yield from mutants_of(source, "aiayn_np." + file.replace("/", "."))
+
+
+def judge(results, files):
+    """(new survivors, listed ones that no longer survive), both as keys."""
+    listed = [tuple(s[k] for k in ("file", "function", "line", "mutation"))
+              for s in json.loads(SURVIVORS.read_text(encoding="utf-8"))]
+    alive = [mutant.key for mutant, by, _ in results if by is None]
+    gone = [key for key in listed if key[0] in files and key not in alive]
+    return [key for key in alive if key not in listed], gone
+
+
+def table(results):
+    """Lines: mutants, killed, survivors and seconds of each file, and of all."""
+    lines = [f"{'file':<30}{'mutants':>8}{'killed':>8}{'survive':>8}{'seconds':>9}"]
+    files = dict.fromkeys(mutant.key[0] for mutant, _, _ in results)
+    for file in [*files, "all"]:
+        rows = [r for r in results if file in (r[0].key[0], "all")]
+        alive = sum(by is None for _, by, _ in rows)
+        counts = f"{len(rows):>8}{len(rows) - alive:>8}{alive:>8}"
+        lines.append(f"{file:<30}{counts}{sum(s for *_, s in rows):>9.1f}")
+    return lines
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", metavar="FILE", help="softmax, variants/norms, ...")
+    parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
+    options = parser.parse_args(arguments)
+    files = options.files or FILES
+    if unknown := set(files) - set(FILES):
+        parser.error(f"no layer file: {', '.join(sorted(unknown))}; there are {', '.join(FILES)}")
+    mutants = list(mutants_in(files))
+    if options.list:
+        print(*(" | ".join(m.key) for m in mutants), f"{len(mutants)} mutants", sep="\n")
+        return 0
+    done: list = []
+
+    def note(mutant, by):
+        done.append(by)
+        print(f"\r{len(done)}/{len(mutants)} {mutant.key[0]:<30}", end="", file=sys.stderr)
+    results = run(mutants, note)
+    new, gone = judge(results, files)
+    print(file=sys.stderr)
+    print(*table(results), sep="\n")
+    for title, keys in (("new survivor", new), ("listed, but killed or gone", gone)):
+        print(*(f"{title}: {' | '.join(key)}" for key in keys), sep="\n", end="\n" if keys else "")
+    return 1 if new or gone or len(results) < len(mutants) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

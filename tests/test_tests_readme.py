@@ -1,0 +1,65 @@
+"""The page of the tests keeps its word: its tests and files exist, and its commands parse."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from aiayn_np.cli import parser
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+CODE = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))
+BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+FILES = [code for code in CODE if re.search(r"\.(py|md|json)$", code)]
+COMMANDS = [code for code in CODE if code.startswith(("python ", "aiayn-np "))] + [
+    command for block in BLOCKS
+    for command in re.findall(r"(?:python|aiayn-np) [^#|\n]*", block)
+]
+
+
+@pytest.mark.parametrize("name", [code for code in CODE if "::" in code])
+def test_every_test_that_is_named_exists(name):
+    file, test = name.split("::")
+    source = (FOLDER / file).read_text(encoding="utf-8")
+    assert re.search(rf"^def {test}\(", source, re.MULTILINE)
+
+
+def test_every_file_that_is_named_exists():
+    assert len(FILES) > 40
+    for name in FILES:
+        assert list(FOLDER.glob(name)) or (ROOT / name).is_file(), name
+
+
+def test_no_file_of_tests_is_left_out():
+    named = {p.name for code in CODE for p in FOLDER.glob(code.split("::")[0]) if ".py" in code}
+    assert {path.name for path in FOLDER.glob("test_*.py")} <= named
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_parses(command, pytestconfig):
+    program, *words = shlex.split(command)
+    if program == "aiayn-np":
+        parser().parse_args(words)
+        return
+    files = [word for word in words if word.endswith(".py")]
+    assert all((ROOT / file).is_file() for file in files)
+    if words[:2] == ["-m", "pytest"]:
+        marks = {mark.split(":")[0] for mark in pytestconfig.getini("markers")}
+        assert set(words[3:4] if words[2:3] == ["-m"] else []) <= marks
+    else:
+        assert words == files
+
+
+def test_slow_tests_are_called_slow_and_no_others():
+    """By the mark right above, or that of the file; the word stands after the name."""
+    for file, test, slow in re.findall(r"`(\w+\.py)::(\w+)`( \(slow\))?", PAGE):
+        source = (FOLDER / file).read_text(encoding="utf-8")
+        above = source.split(f"def {test}(")[0].rsplit("\n\n", 1)[-1]
+        whole_file = re.search(r"^pytestmark = .*slow", source, re.MULTILINE)
+        is_slow = bool(whole_file or re.search(r"^@pytest\.mark\.slow", above, re.MULTILINE))
+        listed = re.search(rf"::{test}`(, `[^`]*`)* \(slow\)", PAGE)
+        assert not is_slow or listed, test
+        assert is_slow or not slow, test
