@@ -121,7 +121,7 @@ def in_a_fork(function):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(TIME_LIMIT)
+        signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
         try:
             os.write(writing, (function() or "").encode())
         except BaseException as error:
@@ -172,7 +172,7 @@ class KillSuite:
 
     def durations(self):
         """(test, seconds) without a mutant; every one of them has to pass."""
-        signal.alarm(5 * TIME_LIMIT)
+        signal.setitimer(signal.ITIMER_REAL, 5 * TIME_LIMIT)
         modules, items = dict.fromkeys(m.module for m in self.mutants), dict.fromkeys(self.items, 0)
         for nodeid in dict.fromkeys(n for m in modules for n in suite(m, self.items, items)):
             begin = time.perf_counter()

@@ -44,7 +44,13 @@ def changes(node):
             if isinstance(child, ast.AST) and not skip:
                 for new in replacements(child):
                     yield (value if is_list else node), key, child, new
-                yield from changes(child)
+                if not is_negative(child):
+                    yield from changes(child)
+
+
+def is_negative(node):
+    """A number such as -1, which is one thing and not a minus before a 1."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def changed(node, **fields):
@@ -78,6 +84,9 @@ def replacements(node):
         case ast.BoolOp(op=op, values=values):
             yield changed(node, op=OTHER_OPERATOR[type(op)][0]())
             yield from values
+        case ast.UnaryOp(operand=ast.Constant(value=value) as number):
+            yield number
+            yield from (ast.Constant(other) for other in (-value - 1, -value + 1))
         case ast.UnaryOp(operand=operand) | ast.Attribute(attr="T" | "mT", value=operand):
             yield operand
         case ast.Constant(value=value):
