@@ -11,13 +11,10 @@ test_bad_inputs.py and test_checks.py are for), class attributes, strings and No
 """
 
 import argparse
-import ast
-import dataclasses
 import importlib
 import inspect
 import json
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -26,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from _pytest.runner import runtestprotocol
-from mutation_operators import changes, is_validation
+from mutants import TIME_LIMIT, in_a_fork, killer, mutants_of
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "aiayn_np"
@@ -42,110 +39,13 @@ VARIANTS = tuple(
     for path in sorted(PACKAGE.glob("variants/*.py")) if path.stem not in NO_LAYERS
 )
 FILES = CORE + VARIANTS
-TESTED_IN = {"windows": ("relative_position",), "encoder": ("encoder", "pre_norm")}
+TESTED_IN = {
+    "windows": ("relative_position",),
+    "encoder": ("encoder", "pre_norm"),
+    "transformer": ("transformer", "pre_norm"),
+}
 WHOLE_MODEL = ("paper", "transformer")  # asked when a file's own tests let a mutant live
-TIME_LIMIT = 60  # seconds for one mutant: a loop without end is killed
-TOO_LONG = 0.9  # seconds: tests that learn, sample or start processes
-NOT_PLANTED = "not planted"
-
-
-@dataclasses.dataclass
-class Mutant:
-    """One change: `container[key] = new` (or an attribute) in the syntax tree of a module."""
-
-    module: str  # aiayn_np.softmax
-    function: str  # Softmax.forward
-    line: str  # the source line, without its comment
-    mutation: str  # old -> new
-    tree: ast.Module = dataclasses.field(repr=False)
-    definition: ast.FunctionDef = dataclasses.field(repr=False)
-    edit: tuple = dataclasses.field(repr=False)
-
-    @property
-    def key(self):
-        file = self.module.removeprefix("aiayn_np.").replace(".", "/")
-        return file, self.function, self.line, self.mutation
-
-
-def mutants_of(source, module):
-    """All mutants of the functions and methods of a module, each with a key of its own."""
-    tree, lines, count = ast.parse(source), source.splitlines(), {}
-    for name, definition in functions(tree):
-        for container, key, node, new in changes(definition):
-            line = lines[node.lineno - 1].split("  #")[0].strip()
-            edit = (container, key, new)
-            text = f"{ast.unparse(node)} -> {ast.unparse(new) or 'nothing'}"
-            mutant = Mutant(module, name, line, text, tree, definition, edit)
-            count[mutant.key] = count.get(mutant.key, 0) + 1
-            if count[mutant.key] > 1:
-                mutant.mutation += f"  ({count[mutant.key]})"
-            yield mutant
-
-
-def functions(node, prefix=""):
-    """(qualified name, definition) of functions and methods, but for the checks of input."""
-    for child in node.body:
-        if isinstance(child, ast.ClassDef):
-            yield from functions(child, f"{child.name}.")
-        elif isinstance(child, ast.FunctionDef) and not is_validation(child):
-            yield prefix + child.name, child
-
-
-def plant(mutant):
-    """Give the live function the changed code and defaults, wherever it has been imported to."""
-    container, key, new = mutant.edit
-    if isinstance(container, list):
-        container[key] = new
-    else:
-        setattr(container, key, new)
-    code = compile(ast.fix_missing_locations(mutant.tree), mutant.module, "exec")
-    live = importlib.import_module(mutant.module)
-    for name in mutant.function.split("."):
-        code = next(c for c in code.co_consts if inspect.iscode(c) and c.co_name == name)
-        live = vars(live)[name]
-    live = getattr(live, "__func__", live)  # of a class method
-    live.__code__ = code
-    arguments, scope = mutant.definition.args, live.__globals__
-    live.__defaults__ = tuple(value(d, scope) for d in arguments.defaults)
-    live.__kwdefaults__ = {
-        a.arg: value(d, scope) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults) if d
-    }
-
-
-def value(expression, scope):
-    return eval(compile(ast.Expression(expression), "default", "eval"), scope)
-
-
-def in_a_fork(function):
-    """What function() returns as text, run in a child; None for nothing, "crash" for a death."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
-        try:
-            os.write(writing, (function() or "").encode())
-        except BaseException as error:
-            os.write(writing, f"crash: {error!r}".encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return f"crash: {status}" if status else text or None
-
-
-def killer(mutant, check):
-    """The test that fails for this mutant, by check() in a child; None when it survives."""
-    def run():
-        try:
-            plant(mutant)
-        except Exception as error:
-            return f"{NOT_PLANTED}: {error!r}"
-        return check()
-    by = in_a_fork(run)
-    if by and by.startswith(NOT_PLANTED):
-        raise RuntimeError(f"{by} {mutant.key}")
-    return by
+NOT_ASKED = ("fresh_processes", "whatever_d_k", "_learns_")  # long: processes, samples, training
 
 
 class KillSuite:
@@ -156,11 +56,10 @@ class KillSuite:
 
     def pytest_runtestloop(self, session):
         self.items = {item.nodeid: item for item in session.items}
-        self.seconds = json.loads(in_a_fork(lambda: json.dumps(dict(self.durations()))) or "{}")
-        quick = {nodeid: s for nodeid, s in self.seconds.items() if s < TOO_LONG}
+        seconds = self.durations()
         last: dict = {}  # function -> the test that killed its previous mutant
         for mutant in self.mutants:
-            chosen = suite(mutant.module, self.items, quick)
+            chosen = suite(mutant.module, self.items, seconds)
             found = last.get(mutant.function)
             ordered = ([found] if found in chosen else []) + chosen
             begin = time.perf_counter()
@@ -171,14 +70,22 @@ class KillSuite:
         return True
 
     def durations(self):
-        """(test, seconds) without a mutant; every one of them has to pass."""
-        signal.setitimer(signal.ITIMER_REAL, 5 * TIME_LIMIT)
-        modules, items = dict.fromkeys(m.module for m in self.mutants), dict.fromkeys(self.items, 0)
-        for nodeid in dict.fromkeys(n for m in modules for n in suite(m, self.items, items)):
-            begin = time.perf_counter()
-            if self.first_failure([nodeid]):
-                raise AssertionError(f"{nodeid} fails without any mutant")
-            yield nodeid, time.perf_counter() - begin
+        """{test: seconds} without a mutant; every one of them has to pass."""
+        modules = dict.fromkeys(mutant.module for mutant in self.mutants)
+        asked = {nodeid: 0 for nodeid in self.items if not any(n in nodeid for n in NOT_ASKED)}
+
+        def run_all():
+            for nodeid in dict.fromkeys(n for m in modules for n in suite(m, self.items, asked)):
+                begin = time.perf_counter()
+                if self.first_failure([nodeid]):
+                    raise AssertionError(f"{nodeid} fails without any mutant")
+                seconds[nodeid] = time.perf_counter() - begin
+            return json.dumps(seconds)
+        seconds: dict = {}
+        text = in_a_fork(run_all, 10 * TIME_LIMIT)
+        if not text or text.startswith("crash"):
+            raise RuntimeError(text)
+        return json.loads(text)
 
     def first_failure(self, nodeids):
         for nodeid in nodeids:

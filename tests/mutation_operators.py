@@ -32,7 +32,7 @@ def is_validation(node):
             return True
         case ast.Expr(value=ast.Constant()):
             return True
-    return isinstance(node, ast.Expr) and is_validation(node.value)
+    return isinstance(node, (ast.Expr, ast.Assign)) and is_validation(node.value)
 
 
 def changes(node):

@@ -132,3 +132,22 @@ def test_equals_pytorch(rng, cls):
     assert_allclose(grad_x, x.grad.numpy(), rtol=1e-12, atol=1e-13)
     assert_allclose(layer.W.grad, theirs.weight.grad.numpy().T, rtol=1e-12, atol=1e-13)
     assert_allclose(layer.b.grad, theirs.bias.grad.numpy(), rtol=1e-12, atol=1e-13)
+
+
+@BOTH
+def test_weights_are_drawn_xavier_uniform(cls, rng):
+    """15000 draws in +-sqrt(6 / (k (d_in + d_out))): k d_in numbers come in, k d_out go out."""
+    limit = (6 / (5 * (60 + 50))) ** 0.5
+    layer = cls(60, 50, 5, rng=rng)
+    W = layer.W.value
+    assert W.shape == (5, 60, 50)
+    assert limit * 0.999 < W.max() < limit
+    assert -limit < W.min() < -limit * 0.999
+    assert abs(W.mean()) < 0.05 * limit
+    assert not layer.b.value.any()
+
+
+@BOTH
+def test_there_are_no_more_zeros_than_the_windows_reach(cls, rng):
+    layer, x = cls(2, 4, 3, rng=rng), rng.standard_normal((2, 6, 2))
+    assert layer.pad(x).shape == (2, 6 + 3 - 1, 2)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from layers import mask, randomise
+from proof import prove
 from reference import naive_decoder_layer
 
-from aiayn_np import Decoder, DecoderLayer, ScaledDotProductAttention, causal
+from aiayn_np import Decoder, DecoderLayer, LayerNorm, ScaledDotProductAttention, causal
 
 D_MODEL, D_FF, H, B, T_TGT, T_SRC = 6, 9, 2, 3, 4, 5
 
@@ -160,3 +161,31 @@ def test_masks_that_do_not_fit_are_refused(rng, x, memory):
         layer.forward(x, memory, memory_allowed=causal(T_TGT))
     with pytest.raises(TypeError, match="allowed must be a boolean array, True = may attend"):
         layer.forward(x, memory, allowed=causal(T_TGT).astype(int))
+
+
+def test_dropout_of_both_attentions_draws_from_the_rng_of_the_layer(rng, x, memory):
+    layer = make_layer(rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
+    _, cache = layer.forward(x, memory, rng=rng)
+    for attention in (cache.self_attention, cache.cross_attention):
+        assert 0 < attention.attention.dropout.kept.mean() < 1
+
+
+def test_default_dropout_rate_is_the_papers(rng):
+    layer = DecoderLayer(D_MODEL, D_FF, H, rng=rng)
+    for add_norm in (layer.add_norm_1, layer.add_norm_2, layer.add_norm_3):
+        assert add_norm.dropout.P_drop == 0.1
+
+
+def test_a_stack_that_ends_with_a_norm_is_that_norm_of_its_layers_and_proven(rng, x, memory):
+    layers, norm = [make_layer(rng)], LayerNorm(D_MODEL)
+    randomise(norm, rng)
+    stack = Decoder(layers, norm=norm)
+    np.testing.assert_array_equal(stack(x, memory), norm(layers[0](x, memory)))
+    prove(stack, [x, memory], {}, rng)
+
+
+def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(rng):
+    layers = [make_layer(rng)]
+    from_list, from_generator = Decoder(layers), Decoder(layer for layer in layers)
+    layers.append(None)
+    assert len(from_list.layers) == len(from_generator.layers) == 1

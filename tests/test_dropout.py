@@ -122,3 +122,9 @@ def test_a_gradient_of_another_shape_is_refused(rng, shape):
         _, cache = Dropout(0.3).forward(np.ones((2, 3)), **options)
         with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 3), got {shape}")):
             Dropout(0.3).backward(np.ones(shape), cache)
+
+
+def test_a_rate_that_is_a_numpy_number_does_not_turn_float32_into_float64(rng):
+    layer, x = Dropout(np.float64(0.3)), rng.normal(size=(2, 3)).astype(np.float32)
+    y, cache = layer.forward(x, rng=rng)
+    assert y.dtype == layer.backward(x, cache).dtype == np.float32

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from layers import mask, randomise
+from proof import prove
 from reference import naive_encoder_layer
 
-from aiayn_np import Encoder, EncoderLayer, Module, ScaledDotProductAttention
+from aiayn_np import Encoder, EncoderLayer, LayerNorm, Module, ScaledDotProductAttention
 
 D_MODEL, D_FF, H, B, T = 6, 9, 2, 3, 5
 
@@ -153,3 +154,28 @@ def test_what_is_no_layer_is_refused():
         Encoder([3])
     with pytest.raises(TypeError, match="layers must be a layer"):
         Encoder([EncoderLayer])  # the class, not a layer
+
+
+def test_dropout_of_the_attention_draws_from_the_rng_of_the_layer(rng, x):
+    layer = make_layer(rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
+    _, cache = layer.forward(x, rng=rng)
+    assert 0 < cache.self_attention.attention.dropout.kept.mean() < 1
+
+
+def test_default_dropout_rate_is_the_papers(rng):
+    layer = EncoderLayer(D_MODEL, D_FF, H, rng=rng)
+    assert layer.add_norm_1.dropout.P_drop == layer.add_norm_2.dropout.P_drop == 0.1
+
+
+def test_a_stack_that_ends_with_a_norm_is_that_norm_of_its_layers_and_proven(rng, x):
+    layers, norm = [make_layer(rng)], LayerNorm(D_MODEL)
+    randomise(norm, rng)
+    np.testing.assert_array_equal(Encoder(layers, norm=norm)(x), norm(layers[0](x)))
+    prove(Encoder(layers, norm=norm), [x], {}, rng)
+
+
+def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(rng):
+    layers = [make_layer(rng)]
+    from_list, from_generator = Encoder(layers), Encoder(layer for layer in layers)
+    layers.append(None)
+    assert len(from_list.layers) == len(from_generator.layers) == 1

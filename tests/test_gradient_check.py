@@ -9,6 +9,7 @@ from layers import LAYERS, STACKS, draw
 from proof import as_list, planted_error
 
 from aiayn_np import (
+    Cache,
     Dropout,
     Embedding,
     LabelSmoothedCrossEntropy,
@@ -356,3 +357,28 @@ def test_a_layer_that_remembers_its_last_forward_fails(x, rng):
     assert [row.tensor for row in report.rows if not row.ok] == ["W", "all together"]
     y, cache = layer.forward(x)                       # right when nothing came in between, as usual
     np.testing.assert_allclose(layer.backward(np.ones_like(y), cache), layer.W.value.sum(1) + 0 * x)
+
+
+class Cancelling(Module):
+    """y = x * scale * W, whose backward adds g, takes it away, and adds what is right."""
+
+    scale = np.array([1, 1e-9])
+
+    def __init__(self):
+        self.W = Parameter(np.array([0.7, -1.3]))
+
+    def forward(self, x):
+        return x * self.scale * self.W.value, Cache(x=x)
+
+    def backward(self, grad_y, cache):
+        grad_W = (grad_y * cache.x).sum(axis=0)
+        self.W.grad += grad_W
+        self.W.grad -= grad_W
+        self.W.grad += self.scale * grad_W
+        return grad_y * self.scale * self.W.value
+
+
+def test_rounding_in_an_entry_that_cancels_is_no_error(rng):
+    for seed in range(5):
+        report = check_gradients(Cancelling(), rng.standard_normal((50, 2)), seed=seed)
+        assert report, report

@@ -185,3 +185,8 @@ def test_a_refused_gradient_adds_nothing(rng, shape):
         layer.backward(np.ones(shape), cache)
     assert not layer.gamma.grad.any()
     assert not layer.beta.grad.any()
+
+
+def test_an_eps_that_is_a_numpy_number_does_not_turn_float32_into_float64(rng):
+    layer = make(rng, eps=np.float64(1e-6)).astype(np.float32)
+    assert layer(rng.normal(size=(2, 4)).astype(np.float32)).dtype == np.float32

@@ -203,3 +203,12 @@ def test_no_example_at_all_is_no_error(shape):
 def test_a_pad_that_is_no_id_is_refused(pad):
     with pytest.raises(TypeError, match="pad must be integers"):
         LabelSmoothedCrossEntropy(0.1, pad=pad)
+
+
+def test_options_that_are_numpy_numbers_become_python_numbers(rng):
+    """A smoothing of type np.float64 would turn float32 into float64."""
+    layer = LabelSmoothedCrossEntropy(np.float64(0.1), pad=np.int64(0))
+    assert type(layer.pad) is int
+    logits, targets = random_case(rng)
+    loss, cache = layer.forward(logits.astype(np.float32), targets=targets)
+    assert loss.dtype == layer.backward(1.0, cache).dtype == np.float32

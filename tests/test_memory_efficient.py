@@ -193,3 +193,7 @@ def test_time_is_that_of_plain_attention(rng):
             best[layer] = min(best[layer], time.perf_counter() - start)
     plain, efficient = best.values()
     assert efficient < 2 * plain
+
+
+def test_default_block():
+    assert MemoryEfficientAttention().block == 512

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import naive_embedding, naive_encoder_layer, naive_matmul, naive_sinusoids
 
-from aiayn_np import Adam, LabelSmoothedCrossEntropy, causal, not_padding
-from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens
+from aiayn_np import Adam, LabelSmoothedCrossEntropy, LayerNorm, causal, not_padding
+from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens, TokenStack
+from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
 SIZES = dict(N=2, d_model=8, d_ff=12, h=2, max_len=10)
 
@@ -99,3 +100,45 @@ def test_the_classifier_learns_which_symbol_is_there(rng):
     first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0, pad=0), 200)
     assert first > 0.6
     assert last < 0.2
+
+
+@pytest.mark.parametrize("model", ["language model", "classifier"])
+def test_the_id_of_padding_is_an_option(rng, model):
+    """What stands at a padded position does not reach the others; its id is 7 here, not 0."""
+    ids = np.array([[1, 0, 3, 7], [2, 4, 7, 7]])
+    if model == "classifier":
+        layer = Classifier(9, 3, pad=7, rng=rng, **SIZES)
+        stack, allowed = layer.stack, not_padding(ids, 7)
+        x = naive_stack(stack, ids, allowed)
+        want = layer.head(np.stack([x[0, :3].mean(axis=0), x[1, :2].mean(axis=0)]))
+    else:
+        layer = LanguageModel(9, pad=7, rng=rng, **SIZES)
+        x = naive_stack(layer.stack, ids, causal(4) & not_padding(ids, 7))
+        want = x @ layer.stack.embedding.E.value.T
+    assert_allclose(layer(ids), want, rtol=1e-11, atol=1e-12)
+
+
+def test_dropout_of_the_stack_stands_on_the_embedding_and_in_every_layer(rng):
+    stack = TokenStack(9, P_drop=0.4, rng=rng, **SIZES)
+    _, cache = stack.forward(rng.integers(9, size=(5, 6)), rng=rng)
+    kept = [cache.dropout.kept, *(c.add_norm_1.dropout.kept for c in cache.encoder.layers)]
+    for k in kept:
+        assert 0.4 < k.mean() < 0.8
+    assert stack.encoder.layers[1].add_norm_2.dropout.P_drop == 0.4
+
+
+def test_defaults_of_the_stack_and_the_norm_that_pre_norm_layers_need(rng):
+    sizes = {name: size for name, size in SIZES.items() if name != "max_len"}
+    stack = TokenStack(9, layer=PreNormEncoderLayer, rng=rng, **sizes)
+    assert (stack.dropout.P_drop, stack.max_len, stack.positions.max_len) == (0.1, 512, 512)
+    assert isinstance(stack.encoder.norm, LayerNorm)
+    assert TokenStack(9, rng=rng, **sizes).encoder.norm is None
+
+
+def test_mean_over_one_token_is_that_token_and_a_mask_may_be_broadcast(rng):
+    x = rng.standard_normal((2, 4, 3))
+    second = np.array([False, True, False, False])
+    np.testing.assert_array_equal(MeanOverTokens()(x, allowed=second[None, None, None]), x[:, 1])
+    every = np.array([True, False])[:, None, None, None]
+    want = [x[0].mean(axis=0), np.zeros(3)]
+    assert_allclose(MeanOverTokens()(x, allowed=every), want, rtol=1e-14, atol=1e-15)

@@ -247,3 +247,27 @@ def test_warmup_is_a_python_float():
 def test_warmup_refuses(arguments, error, message):
     with pytest.raises(error, match=message):
         warmup_rate(*arguments)
+
+
+def test_constants_that_are_numpy_numbers_give_the_same_steps_bit_for_bit(rng):
+    """In float32 a constant of type np.float64 would compute in float64 and round once, later."""
+    value, grads = rng.normal(size=50).astype(np.float32), rng.normal(size=(5, 50))
+    constants, moved = dict(beta_1=0.9, beta_2=0.98, eps=0.1), []
+    for number in (float, np.float64):
+        p = Parameter(value.copy())
+        adam = Adam([p], **{name: number(constant) for name, constant in constants.items()})
+        for grad in grads:
+            p.grad[...] = grad
+            adam.step(number(0.01))
+        moved.append(p.value)
+    assert_array_equal(*moved)
+
+
+def test_moments_have_their_names():
+    """After one step from zero m is a tenth of the gradient and v a fiftieth of its square."""
+    p = Parameter(np.array([1.0]))
+    adam = Adam([p, p])
+    p.grad[...] = 2
+    adam.step(0.1)
+    assert_allclose([adam.m[0], adam.v[0]], [[0.2], [0.08]], rtol=1e-14)
+    assert adam.parameters == [p]

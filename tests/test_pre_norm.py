@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import naive_feed_forward, naive_layer_norm, naive_multi_head, naive_transformer
 
-from aiayn_np import LayerNorm, Transformer, causal
+from aiayn_np import LayerNorm, ScaledDotProductAttention, Transformer, causal
 from aiayn_np.variants.norms import RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
 PRE_NORM = dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer)
+BOTH = pytest.mark.parametrize("cls", [PreNormEncoderLayer, PreNormDecoderLayer])
 
 
 def randomised(layer, rng):
@@ -99,3 +100,28 @@ def test_pytorch_agrees(rng):
     assert_allclose(layer.backward(grad, cache), x_t.grad.numpy(), rtol=1e-11, atol=1e-12)
     W = theirs.linear1.weight.grad.numpy().T
     assert_allclose(layer.feed_forward.linear_1.W.grad, W, rtol=1e-11, atol=1e-12)
+
+
+def run(layer, rng):
+    """The cache of a forward with dropout, of an encoder layer or of a decoder layer."""
+    memory = [rng.normal(size=(3, 5, 6))] if isinstance(layer, PreNormDecoderLayer) else []
+    return layer.forward(rng.normal(size=(3, 4, 6)), *memory, rng=rng)[1]
+
+
+@BOTH
+def test_dropout_stands_on_every_sub_layer_and_in_its_attention(cls, rng):
+    layer = cls(6, 9, 2, P_drop=0.4, attention=ScaledDotProductAttention(0.3), rng=rng)
+    cache = vars(run(layer, rng))
+    kept = [c.kept for name, c in cache.items() if name.startswith("dropout")]
+    attentions = [c.attention for name, c in cache.items() if name.endswith("attention")]
+    assert len(kept) == len(attentions) + 1 == (2 if cls is PreNormEncoderLayer else 3)
+    for k in [*kept, *(c.dropout.kept for c in attentions)]:
+        assert 0.2 < k.mean() < 0.95
+
+
+@BOTH
+def test_sizes_of_the_heads_and_the_default_dropout_rate(cls, rng):
+    layer = cls(6, 9, 2, d_k=4, d_v=5, rng=rng)
+    attentions = [m for name, m in vars(layer).items() if name.endswith("attention")]
+    assert [(m.h, m.d_k, m.d_v) for m in attentions] == [(2, 4, 5)] * len(attentions)
+    assert layer.dropout.P_drop == 0.1

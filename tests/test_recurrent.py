@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from layers import randomise
 from numpy.testing import assert_allclose, assert_array_equal
+from proof import prove
 
 from aiayn_np.variants.recurrent import GRU, RNN, sigmoid
 
@@ -166,3 +167,27 @@ def test_equals_pytorch(rng, cls):
     assert_allclose(grad_x, x.grad.numpy(), rtol=1e-12, atol=1e-13)
     for parameter, ours in pairs:
         assert_allclose(ours.grad, parameter.grad.numpy().T, rtol=1e-12, atol=1e-13)
+
+
+@BOTH
+def test_U_is_drawn_uniform_in_one_over_root_d_hidden(cls, rng):
+    """4096 draws or more in +-1/8: the extremes come close, the mean is near zero."""
+    U = cls(3, 64, rng=rng).U.value
+    assert U.shape == (64, 64 if cls is RNN else 192)
+    assert 0.124 < U.max() < 0.125
+    assert -0.125 < U.min() < -0.124
+    assert abs(U.mean()) < 0.005
+
+
+@BOTH
+@pytest.mark.parametrize("leading", [(), (2, 3)])
+def test_the_axes_before_the_sequence_are_any(cls, leading, rng):
+    layer, x = cls(D_IN, D_HIDDEN, rng=rng), rng.standard_normal((*leading, T, D_IN))
+    prove(layer, [x], {}, rng)
+    for at in np.ndindex(leading):
+        assert_allclose(layer(x)[at], layer(x[at][None])[0], rtol=1e-13, atol=1e-15)
+
+
+def test_biases_start_at_zero(rng):
+    for name, parameter in GRU(3, 4, rng=rng).named_parameters():
+        assert parameter.value.any() != name.endswith("b")

@@ -102,6 +102,7 @@ def test_bias_2d_equals_the_fourfold_loop(rng, height, width):
 def test_new_tables_are_small(rng):
     for layer in (RelativePositionBias(50, 20, rng=rng), RelativePositionBias2D(50, 5, 5, rng=rng)):
         assert_allclose(layer.b.value.std(), 0.02, rtol=0.1)
+        assert abs(layer.b.value.mean()) < 0.002
 
 
 def test_a_table_of_zeros_is_plain_attention(rng):
@@ -348,3 +349,8 @@ def test_refused_sizes(rng):
 def test_refused_biases(bias):
     with pytest.raises(TypeError, match=r"bias must be a layer with forward\(scores\), got"):
         RelativeAttention(bias)
+
+
+def test_the_factory_counts_distances_up_to_16(rng):
+    bias = relative_attention(3, 4, 5, rng).score.bias
+    assert (bias.max_distance, bias.b.value.shape) == (16, (33, 3))

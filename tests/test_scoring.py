@@ -336,3 +336,16 @@ def test_hidden_units_larger_than_the_memory_are_refused_before_they_are_made():
     long = np.broadcast_to(np.ones((1, 4)), (10**8, 4))  # 32 bytes
     with pytest.raises(MemoryError, match=r"shape \(100000000, 100000000, 4\) need"):
         PairTanh().forward(long, long)
+
+
+def test_parameters_are_drawn_with_the_variances_that_the_docstrings_say(rng):
+    """50 heads: 45000 numbers or more in each matrix, 1500 in v; means near zero."""
+    h, d_k, d_a = 50, 30, 40
+    drawn = [(GeneralScore(h, d_k, rng=rng).W, 1 / d_k**2)]
+    for score in (AdditiveScore(h, d_k, d_a=d_a, rng=rng), ConcatScore(h, d_k, d_a=d_a, rng=rng)):
+        drawn += [(score.W, 1 / (2 * d_k)), (score.v, 1 / d_a)]
+        if isinstance(score, AdditiveScore):
+            drawn.append((score.U, 1 / (2 * d_k)))
+    for parameter, variance in drawn:
+        assert_allclose(parameter.value.var(), variance, rtol=0.2)
+        assert abs(parameter.value.mean()) < 0.1 * math.sqrt(variance)

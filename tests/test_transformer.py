@@ -1,6 +1,7 @@
 """The whole model: against plain loops, the shared matrix, the masks, and what it refuses."""
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -234,6 +235,46 @@ def test_layers_can_come_from_factories(rng, src, tgt):
 def test_embedding_is_drawn_with_variance_one_over_d_model(rng):
     E = Embedding(200, 50, rng=rng).E.value
     assert E.var() * 50 == pytest.approx(1, abs=0.1)
+
+
+def test_defaults_are_the_base_model_of_table_3(rng):
+    """Sec. 3.1: N=6, d_model=512; Sec. 3.2.2: h=8; Sec. 3.3: d_ff=2048; Sec. 5.4: P_drop=0.1."""
+    given = inspect.signature(Transformer).parameters
+    defaults = {name: given[name].default for name in ("N", "d_model", "d_ff", "h", "P_drop")}
+    assert defaults == dict(N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1)
+    assert (given["max_len"].default, given["pad"].default) == (512, 0)
+
+
+class Recorded(Transformer):
+    """Keeps what it was called with: the big model itself needs gigabytes."""
+
+    def __init__(self, *arguments, **options):
+        self.called = arguments, options
+
+
+def test_base_and_big_are_the_rows_of_table_3(rng):
+    big = dict(d_model=1024, d_ff=4096, h=16, P_drop=0.3)
+    assert Recorded.base(rng=rng).called == ((37000,), {"rng": rng})
+    assert Recorded.base(50, N=2, rng=rng).called == ((50,), {"N": 2, "rng": rng})
+    assert Recorded.big(rng=rng).called == ((37000,), {"rng": rng, **big})
+    assert Recorded.big(50, h=4, rng=rng).called == ((50,), {"rng": rng, **big, "h": 4})
+
+
+def test_dropout_everywhere_draws_from_the_rng_of_the_call(rng, src, tgt):
+    """The sums, both stacks, and the attention inside of them."""
+    def attention(h, d_k, d_v, rng):
+        return ScaledDotProductAttention(0.3)
+    _, cache = make_model(rng, P_drop=0.3, attention=attention).forward(src, tgt, rng=rng)
+    for dropout in (cache.src_dropout, cache.tgt_dropout,
+                    cache.encoder.layers[1].add_norm_1.dropout,
+                    cache.decoder.layers[1].add_norm_3.dropout,
+                    cache.encoder.layers[0].self_attention.attention.dropout,
+                    cache.decoder.layers[0].cross_attention.attention.dropout):
+        assert 0 < dropout.kept.mean() < 1
+
+
+def test_a_pad_that_is_a_numpy_number_becomes_a_python_number(rng):
+    assert type(make_model(rng, pad=np.int64(1)).pad) is int
 
 
 # what it refuses

@@ -47,8 +47,9 @@ class BatchNorm(Module):
     x (..., d_model)   gamma, beta (d_model,)   ->   (..., d_model)
     Mean and variance of each feature are taken over all positions of all sequences, padding too:
     the output for one sequence depends on the others in its batch. With `statistics=(mean,
-    variance)`, both (d_model,), these are used instead and are constants, as at inference; a layer
-    keeps no running average, since it holds nothing but parameters.
+    variance)`, both (d_model,), these are used instead and are constants, as at inference, in the
+    dtype of x; a ValueError if they have another shape. A layer keeps no running average, since it
+    holds nothing but parameters.
 
     backward: as LayerNorm, with the means over the rows instead of over the features.
     """
@@ -64,14 +65,16 @@ class BatchNorm(Module):
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma, min_ndim=2)
         rows = x.reshape(-1, self.d_model)                             # (rows, d_model)
         count = max(len(rows), 1)                                      # a batch of 0 has no mean
-        mean = rows.sum(axis=0) / count if statistics is None else statistics[0]
+        fixed = statistics is not None
+        if fixed:
+            check_statistics(statistics, self.d_model)
+            statistics = [np.asarray(s).astype(x.dtype) for s in statistics]
+        mean = statistics[0] if fixed else rows.sum(axis=0) / count
         centred = rows - mean                                          # (rows, d_model)
-        spread = (centred * centred).sum(axis=0) / count
-        variance = spread if statistics is None else statistics[1]     # (d_model,)
+        variance = statistics[1] if fixed else (centred * centred).sum(axis=0) / count
         inv_std = 1 / np.sqrt(variance + self.eps)                     # (d_model,)
         n = centred * inv_std
         y = self.gamma.value * n + self.beta.value
-        fixed = statistics is not None
         return y.reshape(x.shape), Cache(
             normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed
         )
@@ -89,3 +92,12 @@ class BatchNorm(Module):
             mean_grad, mean_grad_n = grad_n.sum(axis=0) / count, (grad_n * n).sum(axis=0) / count
             grad_n = grad_n - mean_grad - n * mean_grad_n
         return (cache.inv_std * grad_n).reshape(cache.shape)           # (..., d_model)
+
+
+def check_statistics(statistics, d_model):
+    """Mean and variance, one number of each for every feature."""
+    shapes = [np.shape(s) for s in statistics]
+    if shapes != [(d_model,), (d_model,)]:
+        raise ValueError(
+            f"statistics must be (mean, variance), both of shape ({d_model},), got shapes {shapes}"
+        )
