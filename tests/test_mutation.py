@@ -1,6 +1,6 @@
 """Mutation: the runner itself on a toy, and, with `-m mutation`, every layer file of the package.
 
-    python -m pytest -m mutation        (about ten minutes; the same as python tests/mutation.py)
+    python -m pytest -m mutation        (about five minutes; the same as python tests/mutation.py)
 """
 
 import json
