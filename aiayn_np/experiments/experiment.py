@@ -103,6 +103,7 @@ class Experiment:
         """Write NAME.png and NAME.json; return the path of the picture."""
         from matplotlib import rc_context
 
+        result = self.result.from_json(result.to_json())  # draw the digits that are written
         picture = Path(folder) / f"{self.name}.png"
         with rc_context(STYLE):
             result.figure().savefig(picture, dpi=130)
