@@ -32,7 +32,7 @@ class ScaledDotProductAttention(Module):
         check_attention_inputs(Q, K, V, allowed)
         cache = Cache(Q=Q, K=K, V=V)
         scores = Q @ K.mT                                                  # MatMul  (..., T_q, T_k)
-        scores = scores / math.sqrt(Q.shape[-1])                           # Scale
+        scores /= math.sqrt(Q.shape[-1])                                   # Scale
         scores, cache.mask = self.mask.forward(scores, allowed=allowed)    # Mask (opt.)
         weights, cache.softmax = self.softmax.forward(scores)              # SoftMax  rows sum to 1
         cache.weights = weights                                            # the attention map

@@ -6,6 +6,7 @@ leaves the old checkpoint or the new one.
 """
 
 import contextlib
+import itertools
 import json
 import os
 from pathlib import Path
@@ -105,7 +106,8 @@ def load_checkpoint(path, model, *, optimizer=None, rng=None, recent=None):
         reason = error.args[0] if error.args else error
         raise CheckpointError(f"{path} does not fit: {reason}") from error
     if moments:
-        optimizer.m, optimizer.v = moments
+        for mine, loaded in zip([*optimizer.m, *optimizer.v], itertools.chain(*moments)):
+            mine[...] = loaded
         optimizer.t = header["step"]
     if rng is not None:
         rng.bit_generator.state = header["rng"]

@@ -2,10 +2,9 @@
 
 import math
 
-import numpy as np
-
 from .checks import check_array, check_gradient, check_ids, check_rng, check_sizes
 from .module import Cache, Module, Parameter
+from .reductions import add_at
 
 
 class Embedding(Module):
@@ -24,13 +23,13 @@ class Embedding(Module):
 
     def forward(self, ids):
         ids = check_ids("ids", ids, self.vocab_size)
-        return self.E.value[ids] * math.sqrt(self.d_model), Cache(ids=ids)
+        return self.E.value.take(ids, axis=0) * math.sqrt(self.d_model), Cache(ids=ids)
 
     def backward(self, grad_y, cache):
         check_gradient(grad_y, (*cache.ids.shape, self.d_model), self.E.value.dtype)
         # y = E[ids] * sqrt(d_model)
-        grad_rows = grad_y * math.sqrt(self.d_model)
-        np.add.at(self.E.grad, cache.ids, grad_rows)       # adds for every repeated id; += does not
+        grad_rows = (grad_y * math.sqrt(self.d_model)).reshape(-1, self.d_model)
+        add_at(self.E.grad, cache.ids.reshape(-1), grad_rows)   # for every repeated id; += does not
 
 
 class OutputProjection(Module):

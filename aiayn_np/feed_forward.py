@@ -15,7 +15,8 @@ class ReLU(Module):
 
     def forward(self, x):
         check_array("x", x)
-        return np.maximum(x, 0), Cache(x=x)
+        zeros = np.zeros(x.shape[-1], x.dtype)       # NumPy compares rows faster than x with 0
+        return np.maximum(x, zeros), Cache(x=x)
 
     def backward(self, grad_y, cache):
         check_gradient(grad_y, cache.x.shape, cache.x.dtype)

@@ -4,6 +4,7 @@ import numpy as np
 
 from .checks import check_array, check_gradient, check_number, check_sizes
 from .module import Cache, Module, Parameter
+from .reductions import column_sum, row_mean
 
 
 class LayerNorm(Module):
@@ -26,22 +27,25 @@ class LayerNorm(Module):
 
     def forward(self, x):
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma)
-        centred = x - x.mean(axis=-1, keepdims=True)                   # (..., d_model)
-        variance = (centred * centred).mean(axis=-1, keepdims=True)    # (..., 1)
+        centred = x - row_mean(x)                                      # (..., d_model)
+        variance = row_mean(centred * centred)                         # (..., 1)
         inv_std = 1 / np.sqrt(variance + self.eps)                     # (..., 1)
         normalised = centred * inv_std                                 # (..., d_model)
-        y = self.gamma.value * normalised + self.beta.value
+        y = self.gamma.value * normalised
+        y += self.beta.value
         return y, Cache(normalised=normalised, inv_std=inv_std)
 
     def backward(self, grad_y, cache):
         n = cache.normalised
         check_gradient(grad_y, n.shape, n.dtype)
         # y = gamma * n + beta
-        positions = tuple(range(n.ndim - 1))                           # all axes but the features
-        self.beta.grad += grad_y.sum(axis=positions)                   # (d_model,)
-        self.gamma.grad += (grad_y * n).sum(axis=positions)            # (d_model,)
+        self.beta.grad += column_sum(grad_y)                           # (d_model,)
+        self.gamma.grad += column_sum(grad_y * n)                      # (d_model,)
         grad_n = grad_y * self.gamma.value                             # (..., d_model)
         # n = (x - mean) * inv_std
-        mean_grad = grad_n.mean(axis=-1, keepdims=True)                # (..., 1)
-        mean_grad_n = (grad_n * n).mean(axis=-1, keepdims=True)        # (..., 1)
-        return cache.inv_std * (grad_n - mean_grad - n * mean_grad_n)  # (..., d_model)
+        mean_grad = row_mean(grad_n)                                   # (..., 1)
+        mean_grad_n = row_mean(grad_n * n)                             # (..., 1)
+        grad_x = grad_n - mean_grad                                    # (..., d_model), in place:
+        grad_x -= n * mean_grad_n                                      # inv_std * (grad_n -
+        grad_x *= cache.inv_std                                        # mean_grad - n mean_grad_n)
+        return grad_x

@@ -6,6 +6,7 @@ import numpy as np
 
 from .checks import check_array, check_gradient, check_rng, check_sizes
 from .module import Cache, Module, Parameter
+from .reductions import column_sum
 
 
 class Linear(Module):
@@ -32,7 +33,7 @@ class Linear(Module):
         rows = x.reshape(-1, self.d_in)          # all positions of all sequences, one below another
         y = rows @ self.W.value                                        # (rows, d_out)
         if self.b is not None:
-            y = y + self.b.value
+            y += self.b.value
         return y.reshape(*x.shape[:-1], self.d_out), Cache(x=x)
 
     def backward(self, grad_y, cache):
@@ -41,6 +42,6 @@ class Linear(Module):
         grad_rows = grad_y.reshape(-1, self.d_out)                     # (rows, d_out)
         # y = rows W + b
         if self.b is not None:
-            self.b.grad += grad_rows.sum(axis=0)                       # (d_out,)
+            self.b.grad += column_sum(grad_rows)                       # (d_out,)
         self.W.grad += rows.T @ grad_rows                              # (d_in, d_out)
         return (grad_rows @ self.W.value.T).reshape(cache.x.shape)     # (..., d_in)

@@ -4,6 +4,7 @@ import numpy as np
 
 from .checks import check_integers, check_number, check_scalar, check_targets
 from .module import Cache, Module
+from .reductions import row_max, row_mean, row_sum
 
 
 class LabelSmoothedCrossEntropy(Module):
@@ -22,12 +23,12 @@ class LabelSmoothedCrossEntropy(Module):
 
     def forward(self, logits, *, targets):
         targets = check_targets(logits, targets, self.pad)
-        shifted = logits - logits.max(axis=-1, keepdims=True)          # (..., V), no overflow
-        log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        log_p = logits - row_max(logits)                               # (..., V), no overflow
+        log_p -= np.log(row_sum(np.exp(log_p)))                        # log of the softmax
         log_p_target = np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
         losses = -(1 - self.eps_ls) * log_p_target
         if self.eps_ls > 0:                                            # 0 * -inf would be nan
-            losses = losses - self.eps_ls * log_p.mean(axis=-1)
+            losses -= self.eps_ls * row_mean(log_p)[..., 0]
         real = targets != self.pad                                     # (...)
         count = max(int(real.sum()), 1)                                # an empty batch has loss 0
         loss = np.where(real, losses, 0.0).sum() / count
@@ -36,13 +37,15 @@ class LabelSmoothedCrossEntropy(Module):
     def backward(self, grad_loss, cache):
         grad_loss = check_scalar("grad_loss", grad_loss)
         # losses = -sum_v q_v log p_v
-        grad_logits = np.exp(cache.log_p) - self.eps_ls / cache.log_p.shape[-1]     # (..., V)
+        grad_logits = np.exp(cache.log_p)                              # (..., V)
+        grad_logits -= self.eps_ls / grad_logits.shape[-1]
         target = cache.targets[..., None]
         p_minus_q = np.take_along_axis(grad_logits, target, axis=-1) - (1 - self.eps_ls)
         np.put_along_axis(grad_logits, target, p_minus_q, axis=-1)
         # loss = sum(losses where real) / count
-        grad_logits *= grad_loss / cache.count
-        return np.where(cache.real[..., None], grad_logits, 0.0)       # (..., V)
+        grad_losses = cache.real.astype(grad_logits.dtype) * (grad_loss / cache.count)
+        grad_logits *= grad_losses[..., None]                          # 0 for padding
+        return grad_logits                                             # (..., V)
 
 
 class ModelLoss(Module):

@@ -43,4 +43,4 @@ class Mask(Module):
         if cache.allowed is None:
             return grad_y
         # y = scores where allowed, a constant elsewhere
-        return np.where(cache.allowed, grad_y, 0.0)                    # (..., T_q, T_k)
+        return grad_y * cache.allowed                                  # (..., T_q, T_k)

@@ -4,6 +4,7 @@ import numpy as np
 
 from .checks import check_number, check_sizes
 from .module import Module, Parameter
+from .store import Store
 
 
 def warmup_rate(step, d_model, warmup_steps):
@@ -23,6 +24,7 @@ class Adam:
     v = beta_2 v + (1 - beta_2) grad^2        mean of its square
     value -= rate * m_hat / (sqrt(v_hat) + eps),    m_hat = m / (1 - beta_1^t), v_hat likewise:
     both means start at zero, and the division undoes what that costs in the first steps.
+    All values, gradients and means stand side by side (see Store): each line below is one sweep.
     """
 
     def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
@@ -35,19 +37,46 @@ class Adam:
         check_number("eps", eps, 0, 1, open_low=True)
         self.beta_1, self.beta_2, self.eps = float(beta_1), float(beta_2), float(eps)
         self.t = 0
-        self.m = [np.zeros_like(p.value) for p in self.parameters]
-        self.v = [np.zeros_like(p.value) for p in self.parameters]
+        self.store = Store(self.parameters)
+        self.all_m = np.zeros_like(self.store.values)
+        self.all_v = np.zeros_like(self.store.values)
+
+    @property
+    def m(self):
+        """The means of the gradients, a view for each parameter."""
+        return self.store.split(self.all_m)
+
+    @property
+    def v(self):
+        """The means of their squares, a view for each parameter."""
+        return self.store.split(self.all_v)
+
+    def adopt(self):
+        """Take in again what was assigned to a parameter, as `astype` does."""
+        if self.store.is_current():
+            return
+        shapes, self.store = self.store.shapes, Store(self.parameters)
+        if self.store.shapes != shapes:
+            raise ValueError(f"parameters must keep their shapes {shapes}, "
+                             f"got {self.store.shapes}")
+        self.all_m = self.all_m.astype(self.store.values.dtype)
+        self.all_v = self.all_v.astype(self.store.values.dtype)
+
+    def zero_grad(self):
+        """Clear the gradients of all parameters at once."""
+        self.adopt()
+        self.store.grads[...] = 0
 
     def step(self, rate):
         """Move every parameter by its gradient, in place. `rate` must lie in [0, inf)."""
         check_number("rate", rate, 0, float("inf"))
+        self.adopt()
         self.t += 1
-        for i, p in enumerate(self.parameters):
-            if self.m[i].dtype != p.value.dtype:                       # the model was cast
-                self.m[i], self.v[i] = (a[i].astype(p.value.dtype) for a in (self.m, self.v))
-            m, v, grad = self.m[i], self.v[i], p.grad
+        correct_m, correct_v = 1 - self.beta_1**self.t, 1 - self.beta_2**self.t
+        store = self.store
+        for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):
             m += (1 - self.beta_1) * (grad - m)
             v += (1 - self.beta_2) * (grad * grad - v)
-            m_hat = m / (1 - self.beta_1**self.t)
-            v_hat = v / (1 - self.beta_2**self.t)
-            p.value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)
+            m_hat = m / correct_m
+            v_hat = v / correct_v
+            value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)

@@ -6,6 +6,7 @@ import numpy as np
 
 from .checks import check_array, check_gradient
 from .module import Cache, Module
+from .reductions import row_max, row_sum
 
 
 class Softmax(Module):
@@ -20,10 +21,10 @@ class Softmax(Module):
 
     def forward(self, scores):
         check_array("scores", scores)
-        highest = scores.max(axis=-1, keepdims=True)  # softmax(s) = softmax(s - max): no overflow
+        highest = row_max(scores)        # (..., 1); softmax(s) = softmax(s - max): no overflow
         highest = np.where(highest == -math.inf, 0.0, highest)         # a row of only -inf
         exp_scores = np.exp(scores - highest)                          # (..., n)
-        total = exp_scores.sum(axis=-1, keepdims=True)                 # (..., 1), 0 for such a row
+        total = row_sum(exp_scores)                                    # (..., 1), 0 for such a row
         weights = exp_scores / (total + (total == 0))                  # (..., n)
         return weights, Cache(y=weights)
 
@@ -31,5 +32,5 @@ class Softmax(Module):
         weights = cache.y
         check_gradient(grad_weights, weights.shape, weights.dtype)
         # weights = exp(scores) / sum(exp(scores))
-        mean_grad = (grad_weights * weights).sum(axis=-1, keepdims=True)  # (..., 1)
-        return weights * (grad_weights - mean_grad)                       # (..., n)
+        mean_grad = row_sum(grad_weights * weights)                    # (..., 1)
+        return weights * (grad_weights - mean_grad)                    # (..., n)

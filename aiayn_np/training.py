@@ -12,6 +12,7 @@ from .decoding import exact_match
 from .loss import LabelSmoothedCrossEntropy
 from .module import leaves
 from .optimizer import Adam, warmup_rate
+from .workers import Workers
 
 AVERAGED, AVERAGED_EVERY = 5, 10  # states that are averaged for validation, steps between them
 
@@ -34,7 +35,7 @@ class Progress:
 
 def train(
     model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=100, rate_scale=0.2,
-    schedule=None, eps_ls=0.1, validate_every=25, validation_size=5000, recent=None,
+    schedule=None, eps_ls=0.1, validate_every=25, validation_size=5000, recent=None, workers=1,
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
@@ -46,7 +47,8 @@ def train(
     paper's are 1 and 4000). A `schedule`, a function of the step, takes its place, and
     `warmup_steps` and `rate_scale` are then ignored. `rng` draws the batches and the dropout masks.
     With the `optimizer` and the `recent` states (a deque that is filled here) of an earlier run it
-    goes on after that run's last step.
+    goes on after that run's last step. What moves, and what has its gradient cleared, are the
+    parameters of the optimizer. `workers` threads share each batch.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
@@ -61,6 +63,7 @@ def train(
     optimizer = Adam(model.parameters()) if optimizer is None else optimizer
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
+    team = Workers(model, criterion, workers)
 
     def eq_3(step):
         return rate_scale * warmup_rate(step, model.d_model, warmup_steps)
@@ -69,17 +72,16 @@ def train(
         started = time.perf_counter()
         for step in range(optimizer.t + 1, steps + 1):
             src, tgt_in, tgt_out = task.batch(batch_size, rng)
-            model.zero_grad()
-            logits, cache = model.forward(src, tgt_in, rng=rng)
-            loss, loss_cache = criterion.forward(logits, targets=tgt_out)
-            model.backward(criterion.backward(1.0, loss_cache), cache)
-            check_finite(step, loss, model, cache)
+            optimizer.zero_grad()
+            shares = team.gradients(src, tgt_in, tgt_out, rng=rng)
+            check_finite(step, shares, model, optimizer)
             rate = schedule(step) if schedule else eq_3(step)
             optimizer.step(rate)
             if step % AVERAGED_EVERY == 0:
                 recent.append(model.state_dict())
 
-            nats, accuracy = token_scores(loss_cache)
+            scores = [np.multiply(s.weight, token_scores(s.loss_cache)) for s in shares]
+            nats, accuracy = map(float, sum(scores))
             progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)
             if step % validate_every == 0 or step == steps:
                 average = averaged(model, recent)
@@ -128,13 +130,15 @@ def validate(model, task, batch, chunk=500):
     return exact_match(model, batch, bos=task.bos, eos=task.eos)
 
 
-def check_finite(step, loss, model, cache):
+def check_finite(step, shares, model, optimizer):
     """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
-    sums = [p.grad.sum(dtype=np.float64) for p in model.parameters()]
-    if np.isfinite(loss) and np.isfinite(sum(sums)):
+    loss = sum(share.weight * share.loss for share in shares)
+    if np.isfinite(loss) and np.isfinite(optimizer.store.grads).all():
         return
     tensors = {name: p.value for name, p in model.named_parameters()}
-    tensors |= {f"cache.{name}": array for name, array in leaves(cache, np.ndarray)}
+    for i, share in enumerate(shares):
+        cache = "cache" if len(shares) == 1 else f"worker {i}: cache"
+        tensors |= {f"{cache}.{name}": array for name, array in leaves(share.cache, np.ndarray)}
     tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}
     bad = next((n for n, x in tensors.items() if not np.isfinite(x).all()), "loss")
     raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {bad}")

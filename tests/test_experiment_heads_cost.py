@@ -11,14 +11,19 @@ from aiayn_np.multi_head import MultiHeadAttention
 
 
 class Counting(np.ndarray):
-    """An array that adds up the multiply-adds of the matrix products it takes part in."""
+    """An array that adds up the multiply-adds of the products of matrices it takes part in.
+
+    A product with a vector does not count: it is how the layers sum over an axis.
+    """
 
     total = 0
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         plain = [np.asarray(x) if isinstance(x, Counting) else x for x in inputs]
+        if "out" in options:                                           # x += y
+            options["out"] = tuple(np.asarray(x) for x in options["out"])
         result = getattr(ufunc, method)(*plain, **options)
-        if ufunc is np.matmul:
+        if ufunc is np.matmul and min(x.ndim for x in plain) > 1:
             Counting.total += result.size * plain[0].shape[-1]
         return result.view(Counting) if isinstance(result, np.ndarray) else result
 

@@ -1,0 +1,58 @@
+"""One store for many parameters: all values in one array, all gradients in another.
+
+A model has dozens of parameters, most of them small. What treats all numbers alike (the optimizer,
+clearing the gradients) is then a sweep over one array instead of a visit to each. The layers know
+nothing of it: `Parameter.value` and `Parameter.grad` become views of their parts.
+"""
+
+import math
+
+import numpy as np
+
+BLOCK = 64 * 1024  # numbers at a time: what a sweep makes on its way stays in the cache
+
+
+class Store:
+    """Adopt parameters of one dtype: `values` and `grads` (n,) hold their numbers in their order.
+
+    Raises TypeError for parameters of several dtypes, ValueError for a gradient that has not the
+    shape of its value.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = list(parameters)
+        dtypes = {p.value.dtype for p in self.parameters}
+        if len(dtypes) > 1:
+            names = " and ".join(sorted(map(str, dtypes)))
+            raise TypeError(f"parameters must have one dtype, got {names}")
+        for p in self.parameters:
+            if np.shape(p.grad) != p.value.shape:
+                raise ValueError(f"grad must have the shape of value, {p.value.shape}, got "
+                                 f"{np.shape(p.grad)}")
+        self.shapes = [p.value.shape for p in self.parameters]
+        size = sum(math.prod(shape) for shape in self.shapes)
+        self.values, self.grads = np.empty(size, *dtypes), np.empty(size, *dtypes)
+        self.views = list(zip(self.split(self.values), self.split(self.grads)))
+        for p, (value, grad) in zip(self.parameters, self.views):
+            value[...], grad[...] = p.value, p.grad
+            p.value, p.grad = value, grad
+
+    def is_current(self):
+        """Whether every parameter still has its views: it may have been assigned other arrays, and
+        in a copy of the store and its parameters they are arrays of their own."""
+        return all(
+            p.value is value and p.grad is grad
+            and value.base is self.values and grad.base is self.grads
+            for p, (value, grad) in zip(self.parameters, self.views)
+        )
+
+    def split(self, array):
+        """Views of the consecutive parts of an array like `values`, in the parameters' shapes."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        parts = np.split(array, ends[:-1]) if self.shapes else []
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes)]
+
+    def blocks(self, *arrays):
+        """Walk through arrays like `values` side by side, BLOCK numbers at a time."""
+        for start in range(0, self.values.size, BLOCK):
+            yield [array[start : start + BLOCK] for array in arrays]
