@@ -73,7 +73,8 @@ print("W of the convolution  ", layers["convolution"].W.value.shape, "(k, d, d)"
 #
 # **Count for real.** Here is an array that counts. It goes through the layers like any other, and for every matrix product it
 # writes down the multiply-adds. (It also remembers the longest *chain* of products that each had to wait for the one
-# before, for Lesson 13.4. You need not read the class.)
+# before, for Lesson 13.4. A product with a vector of ones is how the layers sum, and does not count. You need not read the
+# class.)
 
 # %%
 class Counting(np.ndarray):
@@ -83,8 +84,11 @@ class Counting(np.ndarray):
         self.chain = getattr(source, "chain", 0)                       # products in a row up to here
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if "out" in options:                                           # y += b
+            options["out"] = tuple(map(np.asarray, options["out"]))
         y = np.asarray(getattr(ufunc, method)(*map(np.asarray, inputs), **options))
-        product = int(ufunc is np.matmul)
+        is_sum = any(np.ndim(x) == 1 and np.all(np.asarray(x) == 1) for x in inputs)
+        product = int(ufunc is np.matmul and not is_sum)
         Counting.total += product * y.size * inputs[0].shape[-1]
         return follow(y, inputs, product)
 
