@@ -37,6 +37,7 @@ from .loss import LabelSmoothedCrossEntropy
 from .optimizer import Adam, warmup_rate
 from .tasks import CopyTask, ReverseTask, SortTask, Task
 from .decoding import exact_match, greedy_decode
+from .beam import beam_search
 from .training import Progress, train
 from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from .maps import attention_maps, attention_masks

@@ -89,6 +89,8 @@ def parser():
     p = add("decode", decode_command, "print what a trained model makes of sequences")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
     p.add_argument("symbol", nargs="*", help='such as "3 1 4"; none: a sequence per line of stdin')
+    p.add_argument("--beam", type=int, default=1, help="beginnings kept (default: 1, greedy)")
+    p.add_argument("--alpha", type=float, default=0.6, help="of the length penalty (default: 0.6)")
 
     p = add("attend", attend_command, "draw the attention of every layer and head for a sequence")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
@@ -145,7 +147,8 @@ def decode_command(args):
     if not args.symbol and sys.stdin.isatty():
         note("one sequence per line, Ctrl-D ends")
     for text in [" ".join(args.symbol)] if args.symbol else filter(str.strip, sys.stdin):
-        print(run.task.text(run.decode(source_of(run, text))[0]), flush=True)
+        out = run.decode(source_of(run, text), beam=args.beam, alpha=args.alpha)
+        print(run.task.text(out[0]), flush=True)
     return 0
 
 

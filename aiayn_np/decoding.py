@@ -3,14 +3,15 @@
 import numpy as np
 
 from .checks import check_ids, check_sizes
-from .masking import not_padding
+from .incremental import start_decoding
 
 
 def greedy_decode(model, src, *, bos, eos, max_len=None):
     """Decode a batch of sources by taking the most probable token at every step.
 
     The model was trained on all positions at once, each seeing only what stands before it; here
-    the same function is asked for one more token at a time, and sees its own output.
+    the same function is asked for one more token at a time, and sees its own output. What was
+    computed for earlier tokens is kept (see incremental.py); a sequence that has ended leaves.
 
     Parameters
     ----------
@@ -28,24 +29,31 @@ def greedy_decode(model, src, *, bos, eos, max_len=None):
     ------
     ValueError for a length that the model has no positions for; TypeError, IndexError for bad ids
     """
+    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    decoding = start_decoding(model, src)
+    out = np.full((len(src), max_len), model.pad)
+    going, token = np.arange(len(src)), np.full(len(src), bos)         # rows without eos so far
+    for t in range(max_len):
+        token = decoding.next_logits(token).argmax(axis=-1)
+        out[going, t] = token
+        goes_on = token != eos
+        if not goes_on.any():
+            break
+        if not goes_on.all():                                          # the others need no more
+            going, token = going[goes_on], token[goes_on]
+            decoding.select(np.flatnonzero(goes_on))
+    return out[:, : t + 1]
+
+
+def check_decoding(model, src, bos, eos, max_len):
+    """Return sources as an array of ids, and the most tokens to produce."""
     src = check_ids("src", src, model.vocab_size, ndim=2)
     check_ids("bos and eos", [bos, eos], model.vocab_size)
     max_len = min(src.shape[1] + 50, model.max_len) if max_len is None else max_len
     check_sizes(max_len=max_len)
     if max_len > model.max_len:
         raise ValueError(f"max_len must be at most {model.max_len}, got max_len={max_len}")
-    memory, _ = model.encode(src)
-    memory_allowed = not_padding(src, model.pad)
-    tgt = np.full((len(src), 1), bos)                                  # (B, 1), grows to the right
-    ended = np.zeros(len(src), dtype=bool)
-    for _ in range(max_len):
-        logits, _ = model.decode(tgt, memory, memory_allowed=memory_allowed)
-        token = np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))   # (B,)
-        tgt = np.concatenate([tgt, token[:, None]], axis=1)
-        ended |= token == eos
-        if ended.all():
-            break
-    return tgt[:, 1:]
+    return src, max_len
 
 
 def exact_match(model, batch, *, bos, eos, chunk=250):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .beam import beam_search
 from .checkpoint import (
     CheckpointError,
     load_checkpoint,
@@ -124,9 +125,12 @@ class Run:
         with replacing(self.metrics) as file:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
 
-    def decode(self, src, max_len=None):
-        """Greedy output ids for source ids."""
-        return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
+    def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
+        """Output ids for source ids: greedy, or by a beam search."""
+        if beam == 1:
+            return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
+        options = dict(beam=beam, alpha=alpha, max_len=max_len)
+        return beam_search(self.trained(), src, **self.ends, **options)
 
     def attention(self, src):
         """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""

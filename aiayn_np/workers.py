@@ -79,8 +79,10 @@ class Workers:
         with children(rng, len(self.models)) as rngs:
             jobs = list(self.jobs(batch, rngs))
             with self.blas.limit(limits=self.blas_threads, user_api="blas"):
-                runs = [contextvars.copy_context().run for _ in jobs]    # np.errstate too
-                futures = [self.threads.submit(run, self.share, *job) for run, job in zip(runs, jobs)]
+                futures = [
+                    self.threads.submit(contextvars.copy_context().run, self.share, *job)
+                    for job in jobs                         # np.errstate is part of the context
+                ]
                 wait(futures)
             shares = [future.result() for future in futures]
         for parameter, *twins in self.parameters:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from trained import alignment_scores
 
-from aiayn_np import Progress, attention_maps, trace
+from aiayn_np import Progress, attention_maps, beam_search, trace
 from aiayn_np.checkpoint import read_checkpoint
 from aiayn_np.cli import main
 from aiayn_np.run import Run
@@ -106,12 +106,13 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
             os.kill(os.getpid(), signal.SIGINT)
 
     out = str(tmp_path / "r")
-    monkeypatch.setattr(training, "check_finite", press_ctrl_c)
-    assert main(["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]) == 1
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "check_finite", press_ctrl_c)
+        assert main(argv) == 1
     assert f"after step 4; go on with: aiayn-np train reverse --out {out} --resume" in (
         capsys.readouterr().err
     )
-    monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert main(["train", "reverse", "--resume", "--out", out]) == 0
     assert_same_run(folder, out)
@@ -146,6 +147,17 @@ def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("3 1\n\n0\n"))
     assert main(["decode", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines() == lines[1:]
+
+
+def test_decode_by_beam_search(folder, capsys):
+    run = Run.load(folder)
+    for beam, alpha in ((3, 0.0), (2, 5.0)):
+        assert main(["decode", str(folder), "1 2 3", f"--beam={beam}", f"--alpha={alpha}"]) == 0
+        out = beam_search(run.trained(), run.task.source("1 2 3"), **run.ends, beam=beam,
+                          alpha=alpha)
+        assert capsys.readouterr().out == run.task.text(out[0]) + "\n"
+    assert main(["decode", str(folder), "1 2 3", "--beam", "0"]) != 0
+    assert "beam must be at least 1, got beam=0" in capsys.readouterr().err
 
 
 def test_decode_uses_the_average_that_was_validated(folder):
@@ -361,12 +373,12 @@ def test_python_m_and_import_are_quick_and_light():
         "import time, numpy; t = time.perf_counter(); import aiayn_np;"
         "print(time.perf_counter() - t)"
     )
-    seconds = [
+    seconds = (
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                              check=True).stdout)
         for _ in range(3)
-    ]
-    assert min(seconds) < 0.3
+    )
+    assert any(s < 0.3 for s in seconds)  # the machine may be busy once or twice
     started = time.perf_counter()
     run = subprocess.run([sys.executable, "-m", "aiayn_np", "--help"], capture_output=True,
                          text=True, check=True)

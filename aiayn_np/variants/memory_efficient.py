@@ -25,6 +25,8 @@ class MemoryEfficientAttention(Module):
     grad_scores_ij = weights_ij (grad_weights_ij - mean_grad_i), the rest as in plain attention.
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     def __init__(self, block=512):
         check_sizes(block=block)
         self.block = block

@@ -17,6 +17,8 @@ class RMSNorm(Module):
     n_j n_k / d) / s, so   grad_x_k = (g_k - n_k mean(g n)) / s
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     def __init__(self, d_model, eps=1e-6):
         check_sizes(d_model=d_model)
         check_number("eps", eps, 0, 1)

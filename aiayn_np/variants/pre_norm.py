@@ -61,6 +61,8 @@ class PreNormDecoderLayer(Module):
     The signature and the inputs of DecoderLayer.
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     stack_norm = LayerNorm
 
     def __init__(

@@ -68,6 +68,8 @@ class DotScore(Module):
     grad_Q_ia = sum_j grad_scores_ij K_ja   and   grad_K_ja = sum_i grad_scores_ij Q_ia
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     def forward(self, Q, K):
         check_pairs(("Q", "K"), Q, K)
         return Q @ K.mT, Cache(Q=Q, K=K)                               # (..., T_q, T_k)
@@ -94,6 +96,8 @@ class GeneralScore(Module):
     grad_W_ab = sum_i Q_ia grad_mapped_ib, over all sequences too,   and
     grad_Q_ia = sum_b grad_mapped_ib W_ab
     """
+
+    one_by_one = True  # see incremental.can_keep
 
     def __init__(self, h, d_k, *, rng):
         check_sizes(h=h, d_k=d_k)
@@ -128,6 +132,8 @@ class PairTanh(Module):
     grad_x_ia = sum_j grad_sum_ija   and   grad_y_ja = sum_i grad_sum_ija
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     def forward(self, x, y):
         check_pairs(("x", "y"), x, y)
         check_memory((*x.shape[:-1], *y.shape[-2:]), x.dtype)
@@ -157,6 +163,8 @@ class AdditiveScore(Module):
     grad_hidden_ija = grad_scores_ij v_a   and   grad_v_a = sum_ij grad_scores_ij hidden_ija;
     then through PairTanh (see there) to grad_x, grad_y; and x = Q W, y = K U are linear maps.
     """
+
+    one_by_one = True  # see incremental.can_keep
 
     def __init__(self, h, d_k, *, d_a=None, rng):
         d_a = d_k if d_a is None else d_a
@@ -203,6 +211,8 @@ class ConcatScore(Module):
     backward: as in AdditiveScore.
     """
 
+    one_by_one = True  # see incremental.can_keep
+
     def __init__(self, h, d_k, *, d_a=None, rng):
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
@@ -243,6 +253,8 @@ class ScoredAttention(Module):
 
     backward: ScaledDotProductAttention's, with score in place of product and scale.
     """
+
+    one_by_one = True  # see incremental.can_keep
 
     def __init__(self, score, P_drop=0.0):
         check_score(score)

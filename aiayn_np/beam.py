@@ -1,0 +1,126 @@
+"""Beam search: the `beam` best beginnings are kept at every step, instead of one (Sec. 6.1)."""
+
+import numpy as np
+
+from .checks import check_number, check_sizes
+from .decoding import check_decoding
+from .incremental import start_decoding
+from .reductions import row_max, row_sum
+
+
+def length_penalty(length, alpha):
+    """((5 + length) / 6)^alpha, by which log-probabilities are divided; Wu et al. (2016), Eq. 14.
+
+    Every token makes a sequence less probable, so without it (alpha = 0) short ones win.
+    """
+    return ((5 + length) / 6) ** alpha
+
+
+def beam_search(model, src, *, bos, eos, beam=4, alpha=0.6, max_len=None):
+    """Decode a batch of sources to the sequences of the highest score that the search meets.
+
+    score(Y) = log P(Y | source) / ((5 + |Y|) / 6)^alpha, where |Y| counts eos. At every step each
+    of the `beam` live beginnings of a source is continued by every token. Of all these the best
+    `beam` are looked at: those that end with eos are finished. The best `beam` others live on.
+
+    A source is done when no beginning can overtake its best finished sequence any more. A beginning
+    gets no more probable by going on, and the penalty is largest at max_len, so its score will be
+    at most log P / penalty(max_len): that this is no better is a proof, not a guess. At `max_len`
+    all that are looked at count as finished.
+
+    Parameters
+    ----------
+    model : Transformer
+    src : ids (B, T_src), short ones filled with ``model.pad``
+    bos, eos : the ids that begin and end a sequence
+    beam : live beginnings of each source; 1 is greedy decoding
+    alpha : of the length penalty, in [0, inf); the paper's beam and alpha are 4 and 0.6
+    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, or what the model has
+        positions for)
+
+    Returns
+    -------
+    ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
+
+    Raises
+    ------
+    ValueError, TypeError and IndexError as greedy_decode, and for a bad `beam` or `alpha`
+    """
+    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    check_sizes(beam=beam)
+    check_number("alpha", alpha, 0, float("inf"))
+    search = Search(model, src, bos, eos, beam, alpha, max_len)
+    while len(search.going) and search.length < max_len:
+        search.step()
+    longest = search.best_length.max(initial=1)
+    return search.best[:, :longest]
+
+
+class Search:
+    """A search under way: the n sources that are going on, each with `width` <= beam beginnings."""
+
+    def __init__(self, model, src, bos, eos, beam, alpha, max_len):
+        self.pad, self.eos, self.max_len = model.pad, eos, max_len
+        self.beam, self.alpha = beam, alpha
+        self.decoding, self.length = start_decoding(model, src), 0
+        self.going = np.arange(len(src))                       # (n,)
+        self.tokens = np.full((len(src), 1, 1), bos)           # (n, width, 1 + length)
+        self.log_P = np.zeros((len(src), 1))                   # (n, width)
+        self.best = np.full((len(src), max_len), model.pad)    # (B, max_len), the best finished
+        self.best_score = np.full(len(src), -np.inf)           # (B,)
+        self.best_length = np.zeros(len(src), dtype=int)       # (B,)
+
+    def step(self):
+        """One more token for every beginning."""
+        n, width = self.log_P.shape
+        log_p = log_softmax(self.decoding.next_logits(self.tokens[:, :, -1].ravel()))
+        V = log_p.shape[-1]
+        log_P = (self.log_P[..., None] + log_p.reshape(n, width, V)).reshape(n, width * V)
+        # one of the V continuations of each beginning is eos, so of 2 beam at least beam are not
+        first = highest(log_P, 2 * self.beam)                  # (n, <= 2 beam), the best first
+        log_P, parent, token = np.take_along_axis(log_P, first, axis=1), first // V, first % V
+        self.length += 1
+        ends = (token == self.eos) | (self.length == self.max_len)
+        self.finish(np.where(ends, log_P, -np.inf)[:, : self.beam], parent, token)
+        live = ends.argsort(axis=1, kind="stable")[:, : self.beam]
+        log_P = np.where(ends, -np.inf, log_P)
+        self.go_on(*(np.take_along_axis(x, live, axis=1) for x in (log_P, parent, token)))
+
+    def finish(self, log_P, parent, token):
+        """Keep the best of some continuations (n, m) where it beats the best finished so far."""
+        best = log_P.argmax(axis=1)                                            # (n,)
+        score = log_P.max(axis=1) / length_penalty(self.length, self.alpha)
+        i = np.flatnonzero(score > self.best_score[self.going])
+        at, best = self.going[i], best[i]
+        self.best_score[at], self.best_length[at] = score[i], self.length
+        self.best[at, : self.length - 1] = self.tokens[i, parent[i, best], 1:]
+        self.best[at, self.length - 1] = token[i, best]
+        self.best[at, self.length :] = self.pad
+
+    def go_on(self, log_P, parent, token):
+        """Take these continuations (n, width) as beginnings; leave the sources that are done."""
+        at_most = log_P.max(axis=1) / length_penalty(self.max_len, self.alpha)
+        i = np.flatnonzero(~(self.best_score[self.going] >= at_most))
+        rows = (i[:, None] * self.log_P.shape[1] + parent[i]).ravel()
+        self.decoding.select(rows)
+        before = self.tokens[i[:, None], parent[i]]                            # (n, width, length)
+        self.tokens = np.concatenate([before, token[i][..., None]], axis=2)
+        self.going, self.log_P = self.going[i], log_P[i]
+
+
+def log_softmax(logits):
+    """log of the softmax, (..., V) -> (..., V)."""
+    shifted = logits - row_max(logits)
+    return shifted - np.log(row_sum(np.exp(shifted)))
+
+
+def highest(x, k):
+    """Columns of the k highest numbers of each row, the highest first and of equals the first:
+    (n, m) -> (n, min(k, m)).
+    """
+    if k < x.shape[1]:
+        columns = np.sort(np.argpartition(-x, k - 1, axis=1)[:, :k], axis=1)
+    else:
+        columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
+    order = np.argsort(-np.take_along_axis(x, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)

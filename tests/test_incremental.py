@@ -1,0 +1,204 @@
+"""Kept keys and values: the same logits and tokens as from the whole prefix, at every step."""
+
+import numpy as np
+import pytest
+from trained import trained
+
+from aiayn_np import (
+    DecoderLayer,
+    LayerNorm,
+    LearnedPositionalEncoding,
+    ScaledDotProductAttention,
+    Transformer,
+    greedy_decode,
+)
+from aiayn_np.incremental import Keeping, Recomputing, can_keep, start_decoding
+from aiayn_np.variants.choices import CHOICES
+from aiayn_np.variants.local import local_attention
+from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
+from aiayn_np.variants.norms import BatchNorm, RMSNorm
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+
+
+class RMSEncoderLayer(PreNormEncoderLayer):
+    stack_norm = RMSNorm
+
+
+class RMSDecoderLayer(PreNormDecoderLayer):
+    stack_norm = RMSNorm
+    one_by_one = True
+
+
+def memory_efficient(h, d_k, d_v, rng):
+    return MemoryEfficientAttention(block=2)
+
+
+KEEPS = {
+    "paper": {},
+    "d_k, d_v": dict(d_k=3, d_v=5),
+    "learned": dict(positions=LearnedPositionalEncoding),
+    "memory-efficient": dict(attention=memory_efficient),
+    "rms": dict(encoder_layer=RMSEncoderLayer, decoder_layer=RMSDecoderLayer),
+    **CHOICES["norm"],
+    **{name: kw for name, kw in CHOICES["attention"].items() if name != "relative"},
+}
+RECOMPUTES = {
+    "relative": CHOICES["attention"]["relative"],
+    "local": dict(attention=local_attention(2)),
+}
+
+
+def model_of(rng, **options):
+    """A model whose every parameter is random, so that norms and biases count too."""
+    model = Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=12, rng=rng, **options)
+    for p in model.parameters():
+        p.value[...] = rng.normal(size=p.value.shape) / np.sqrt(len(p.value))
+    return model
+
+
+def sources(rng):
+    """Three sources of lengths 5, 2 and 4, filled with padding."""
+    src = rng.integers(3, 11, (3, 5))
+    src[1, 2:], src[2, 4:] = 0, 0
+    return src
+
+
+def compare(model, src, rng, steps=6):
+    """The largest difference between both ways over some steps, in which rows come and go, and
+    paddings are among the tokens."""
+    kept, whole = start_decoding(model, src), Recomputing(model, src)
+    worst = 0.0
+    for step in range(steps):
+        tokens = rng.integers(0 if step % 3 == 2 else 1, 11, len(kept.tgt))
+        a, b = kept.next_logits(tokens), whole.next_logits(tokens)
+        worst = max(worst, np.abs(a - b).max())
+        if step == 1:
+            rows = np.array([2, 0, 0, 1, 2])                 # other sources, some twice
+        elif step == 3:
+            rows = np.array([1, 4, 2])                       # some leave
+        else:
+            rows = np.arange(len(tokens))
+        kept.select(rows)
+        whole.select(rows)
+    return worst
+
+
+@pytest.mark.parametrize("name", KEEPS)
+def test_logits_equal_those_from_the_whole_prefix(rng, name):
+    model = model_of(rng, **KEEPS[name])
+    assert can_keep(model)
+    assert compare(model, sources(rng), rng, steps=10) < 1e-12
+
+
+@pytest.mark.parametrize("name", RECOMPUTES)
+def test_what_counts_positions_is_computed_anew(rng, name):
+    model = model_of(rng, **RECOMPUTES[name])
+    assert type(start_decoding(model, sources(rng))) is Recomputing
+
+
+def test_keeping_would_be_wrong_for_these(rng):
+    """So the rule is needed: relative positions are numbered from 0 in every call."""
+    model = model_of(rng, **RECOMPUTES["relative"])
+    for layer in model.decoder.layers:
+        layer.self_attention.attention.score.bias.b.value[...] = rng.normal(size=(33, 2))
+    src = sources(rng)
+    kept, whole = Keeping(model, src), Recomputing(model, src)
+    first, second = rng.integers(3, 11, (2, 3))
+    np.testing.assert_allclose(kept.next_logits(first), whole.next_logits(first), rtol=1e-12)
+    assert np.abs(kept.next_logits(second) - whole.next_logits(second)).max() > 1e-3
+
+
+def test_what_is_not_known_is_computed_anew(rng):
+    class OwnLayer(DecoderLayer):
+        pass
+
+    class OwnAttention(ScaledDotProductAttention):
+        pass
+
+    class OwnModel(Transformer):
+        pass
+
+    def own(h, d_k, d_v, rng):
+        return OwnAttention()
+
+    assert not can_keep(model_of(rng, decoder_layer=OwnLayer))
+    assert not can_keep(model_of(rng, attention=own))
+    assert not can_keep(OwnModel(5, N=1, d_model=4, d_ff=4, h=1, rng=rng))
+    model = model_of(rng)
+    model.decoder.layers[1].add_norm_2.layer_norm = BatchNorm(8)       # mixes positions
+    assert not can_keep(model)
+    model.decoder.layers[1].add_norm_2.layer_norm = LayerNorm(8)
+    assert can_keep(model)
+
+
+def test_the_model_is_left_as_it_was(rng):
+    model = model_of(rng)
+    before = [vars(layer).copy() for layer in model.decoder.layers]
+    greedy_decode(model, sources(rng), bos=1, eos=2)
+    for layer, old in zip(model.decoder.layers, before, strict=True):
+        assert vars(layer) == old
+
+
+@pytest.mark.parametrize("options", [*KEEPS.values(), RECOMPUTES["relative"]],
+                         ids=[*KEEPS, "relative"])
+def test_greedy_tokens_are_those_of_the_whole_prefix(rng, options, monkeypatch):
+    model, src = model_of(rng, **options), sources(rng)
+    got = greedy_decode(model, src, bos=1, eos=2)
+    monkeypatch.setattr("aiayn_np.decoding.start_decoding", Recomputing)
+    np.testing.assert_array_equal(got, greedy_decode(model, src, bos=1, eos=2))
+
+
+def test_every_position_is_computed_once(rng, monkeypatch):
+    """The feed-forward network sees one position at a time, the memory is projected once."""
+    model, src = model_of(rng), sources(rng)
+    layer, rows = model.decoder.layers[0], []
+
+    def count(linear, what):
+        forward = linear.forward
+        monkeypatch.setattr(linear, "forward", lambda x: (rows.append((what, x.shape[1])),
+                                                          forward(x))[1])
+
+    count(layer.feed_forward.linear_1, "ffn")
+    count(layer.cross_attention.linear_K, "memory")
+    count(layer.self_attention.linear_K, "self")
+    greedy_decode(model, src, bos=1, eos=0, max_len=7)                 # id 0 may come: then fewer
+    steps = rows.count(("ffn", 1))
+    assert set(rows) == {("ffn", 1), ("memory", 5), ("self", 1)}
+    assert rows.count(("memory", 5)) == 1
+    assert rows.count(("self", 1)) == steps <= 7
+
+
+def test_ended_sequences_leave_the_batch(monkeypatch):
+    """The rows that are computed at each step are those of the sequences without eos so far."""
+    model, task, _ = trained("copy")
+    src, _, _ = task.test(30)
+    sizes, step = [], Keeping.next_logits
+
+    def watched(self, tokens):
+        sizes.append(len(tokens))
+        return step(self, tokens)
+
+    monkeypatch.setattr(Keeping, "next_logits", watched)
+    out = greedy_decode(model, src, bos=task.bos, eos=task.eos)
+    lengths = (out == task.eos).argmax(axis=1) + 1
+    assert sizes == [(lengths > t).sum() for t in range(max(lengths))]
+    assert min(lengths) < max(lengths)
+    assert (np.arange(out.shape[1]) < lengths[:, None])[out != task.pad].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("B", "at_least"), [(1, 2), (16, 6)])
+def test_it_is_faster(B, at_least, rng):
+    """Length 128: measured 2.9 and 15 times."""
+    from aiayn_np.experiments.measuring import STEADY, seconds
+
+    model = Transformer(32, N=2, d_model=64, d_ff=256, h=4, max_len=130, rng=rng).astype(np.float32)
+    src = rng.integers(3, 32, (B, 128))
+
+    def decode(way):
+        decoding, token = way(model, src), np.ones(B, int)
+        for _ in range(128):
+            token = decoding.next_logits(token).argmax(axis=-1)
+
+    kept, whole = seconds([lambda: decode(Keeping), lambda: decode(Recomputing)], 3, clock=STEADY)
+    assert np.median(whole / kept) > at_least
