@@ -121,9 +121,16 @@ def check_cross_attention(layer, x, memory, allowed):
     """The inputs of a decoder layer's attention over the memory: before its dropout draws."""
     d_model, W = layer.d_model, layer.linear_Q.W
     check_array("x", x, last=("d_model", d_model), parameter=W, min_ndim=2)
-    check_array("memory", memory, last=("d_model", d_model), parameter=W, min_ndim=2)
+    check_encoded(x, memory, allowed, layer.h, W)
+
+
+def check_encoded(x, memory, allowed, h, parameter):
+    """What an encoder hands over: a memory for the queries x, and its mask for h heads."""
+    check_array(
+        "memory", memory, last=("d_model", x.shape[-1]), parameter=parameter, min_ndim=2
+    )
     check_lengths(x, memory, memory, ("x", "memory", "memory"))
-    check_mask(allowed, (*x.shape[:-2], layer.h, x.shape[-2], memory.shape[-2]))
+    check_mask(allowed, (*x.shape[:-2], h, x.shape[-2], memory.shape[-2]))
 
 
 def check_same_shape(x, y, names):

@@ -4,6 +4,7 @@ import copy
 import math
 
 from .checks import (
+    check_encoded,
     check_factory,
     check_ids,
     check_layer_options,
@@ -41,7 +42,7 @@ class Transformer(Module):
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         check_factory("attention", attention, "attention(h, d_k, d_v, rng)")
-        self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
+        self.vocab_size, self.d_model, self.h, self.max_len = vocab_size, d_model, h, max_len
         self.pad = int(check_ids("pad", pad, vocab_size, ndim=0))
         self.src_embedding = Embedding(vocab_size, d_model, rng=rng)
         self.tgt_embedding = copy.copy(self.src_embedding)             # a second layer, the same E
@@ -94,6 +95,7 @@ class Transformer(Module):
         c = Cache()
         x, c.tgt_embedding = self.tgt_embedding.forward(tgt)           # (B, T_tgt, d_model)
         x, c.tgt_positions = self.positions.forward(x)
+        check_encoded(x, memory, memory_allowed, self.h, self.tgt_embedding.E)
         x, c.tgt_dropout = self.dropout.forward(x, rng=rng)
         allowed = causal(tgt.shape[1]) & not_padding(tgt, self.pad)    # (B, 1, T_tgt, T_tgt)
         x, c.decoder = self.decoder.forward(

@@ -68,6 +68,7 @@ def plant(mutant):
         code = next(c for c in code.co_consts if inspect.iscode(c) and c.co_name == name)
         live = vars(live)[name]
     live = getattr(live, "__func__", live)  # of a class method
+    live = getattr(live, "fget", live)      # of a property
     live.__code__ = code
     arguments, scope = mutant.definition.args, live.__globals__
     live.__defaults__ = tuple(value(d, scope) for d in arguments.defaults)

@@ -44,6 +44,7 @@ TESTED_IN = {
     "encoder": ("encoder", "pre_norm"),
     "transformer": ("transformer", "pre_norm"),
 }
+LAWS = ("protocol", "stress")  # over every layer: those with the name of one of the file's classes
 WHOLE_MODEL = ("paper", "transformer")  # asked when a file's own tests let a mutant live
 NOT_ASKED = ("fresh_processes", "whatever_d_k", "_learns_")  # long: processes, samples, training
 
@@ -108,7 +109,7 @@ def suite(module, items, seconds):
         tested = items[nodeid].path.stem.removeprefix("test_")
         of = getattr(items[nodeid], "callspec", None)
         if tested in TESTED_IN.get(stem, (stem,)) or (
-            tested == "protocol" and of and of.params.get("name") in defined
+            tested in LAWS and of and of.params.get("name") in defined
         ):
             own.append(nodeid)
         elif tested in WHOLE_MODEL:
@@ -120,7 +121,7 @@ def run(mutants, note=lambda mutant, by: None):
     """[(mutant, the test that killed it or None, seconds)]"""
     plugin = KillSuite(mutants, note)
     stems = {m.module.rsplit(".", 1)[-1] for m in mutants}
-    names = {n for stem in stems for n in TESTED_IN.get(stem, (stem,))} | {*WHOLE_MODEL, "protocol"}
+    names = {n for stem in stems for n in TESTED_IN.get(stem, (stem,))} | {*WHOLE_MODEL, *LAWS}
     paths = [str(TESTS / f"test_{name}.py") for name in sorted(names)]
     options = ["-o", "addopts=", "-m", "not slow", "--tb=native", "-q", "-p", "no:cacheprovider"]
     pytest.main([*options, "--no-summary", *paths], plugins=[plugin])

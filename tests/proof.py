@@ -3,7 +3,6 @@
 It is written apart from aiayn_np.gradient_check, so that the two check each other.
 """
 
-import copy
 import warnings
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 STEP = 1e-20
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the value, or of |u| |v|
 SAME_VALUE = 1e-14  # Re F(x + 0j) against F(x), relative to the largest entry or to 1
+CENTRAL = 1e-6  # of the value, or of 0.01 |u| |v|: for a central difference
 PLANTED = 1e-6
 
 
@@ -21,6 +21,8 @@ class Case:
         self.layer, self.inputs, self.options = layer, list(inputs), options
         self.moving = [i for i, x in enumerate(inputs) if np.asarray(x).dtype.kind == "f"]
         self.parameters = dict(layer.named_parameters())
+        self.rng = options.get("rng")
+        self.state = None if self.rng is None else self.rng.bit_generator.state
 
     @property
     def tensors(self):
@@ -31,19 +33,25 @@ class Case:
         """(y, cache) at tensors + shift; the same generator state, hence dropout, at every call."""
         original = self.tensors
         shift = shift or {}
-        moved = {n: x.astype(dtype) + shift.get(n, 0) for n, x in original.items()}
+        moved = {
+            n: x + shift[n] if n in shift else x.astype(dtype, copy=False)
+            for n, x in original.items()
+        }
         arrays = [moved.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
         try:
             for name, parameter in self.parameters.items():
                 parameter.value = moved[name]
-            return self.layer.forward(*arrays, **copy.deepcopy(self.options))
+            return self.layer.forward(*arrays, **self.options)
         finally:
             for name, parameter in self.parameters.items():
                 parameter.value = original[name]
+            if self.rng is not None:
+                self.rng.bit_generator.state = self.state
 
     def gradients(self, u, cache):
         """{tensor: gradient} of <u, F> from one backward, parameters cleared before."""
-        self.layer.zero_grad()
+        for parameter in self.parameters.values():
+            parameter.zero_grad()
         returned = as_list(self.layer.backward(u, cache))
         assert len(returned) == len(self.moving), f"{len(returned)} gradients returned"
         found = dict(zip((f"input {i}" for i in self.moving), returned))
@@ -113,14 +121,32 @@ def prove(layer, inputs, options, rng, *, together=1, each=False, plant=None):
         v = case.directions(names, rng)
         numeric, real_part = case.complex_step(u, v)
         analytic = inner(gradients, v)
-        bound = max(RELATIVE * abs(numeric), ABSOLUTE * np.linalg.norm(u) * length(v))
-        if not abs(analytic - numeric) <= bound:
+        error, bound = abs(analytic - numeric), tolerance(numeric, u, v)
+        if not error <= bound:
             detail = "" if plant else f"{errors(case, u, gradients, names, rng)}; {case}"
             raise AssertionError(
                 f"{' '.join(names)}: analytic {analytic!r}, complex step {numeric!r},"
-                f" error {abs(analytic - numeric):.1e} > {bound:.1e}; {detail}"
+                f" error {error:.1e} > {bound:.1e}; {detail}"
             )
         assert_same_value(real_part, y)
+
+
+def tolerance(numeric, u, v):
+    """By how much the two sides may differ."""
+    return max(RELATIVE * abs(numeric), ABSOLUTE * np.linalg.norm(u) * length(v))
+
+
+def unseen_errors(layer, inputs, options, rng):
+    """The tensors whose gradient `prove` would let be wrong by 1e-6: there should be none."""
+    case = Case(layer, inputs, options)
+    y, cache = case.forward()
+    u = rng.standard_normal(np.shape(y))
+    gradients = case.gradients(u, cache)
+    v = case.directions(list(case.tensors), rng)
+    numeric, _ = case.complex_step(u, v)
+    bound = tolerance(numeric, u, v)
+    planted = {n: gradients | {n: planted_error(gradients[n])} for n in case.tensors}
+    return [n for n, wrong in planted.items() if abs(inner(wrong, v) - numeric) <= bound]
 
 
 def errors(case, u, gradients, names, rng):
@@ -142,7 +168,7 @@ def assert_same_value(real_part, y):
         assert error <= SAME_VALUE * highest, f"Re F(x + 0j) differs from F(x) by {error:.1e}"
 
 
-def prove_central(layer, inputs, options, rng, *, tolerance=1e-6):
+def prove_central(layer, inputs, options, rng):
     """The same proof with a central difference, which needs no complex arithmetic."""
     case = Case(layer, inputs, options)
     y, cache = case.forward()
@@ -150,7 +176,7 @@ def prove_central(layer, inputs, options, rng, *, tolerance=1e-6):
     gradients = case.gradients(u, cache)
     v = case.directions(list(case.tensors), rng)
     analytic, numeric = inner(gradients, v), case.central(u, v)
-    bound = tolerance * max(abs(numeric), 0.01 * np.linalg.norm(u) * length(v))
+    bound = CENTRAL * max(abs(numeric), 0.01 * np.linalg.norm(u) * length(v))
     assert abs(analytic - numeric) <= bound, f"analytic {analytic!r}, central {numeric!r}; {case!r}"
 
 

@@ -166,6 +166,8 @@ def test_a_wrong_size_is_refused_by_name_and_value(cls):
     (lambda w: w.attention(w.Q, w.K, w.V[:, :, 1:]), ValueError,
      r"K and V must have one length, got \(2, 2, 5, 4\) and \(2, 2, 4, 4\)"),
     (lambda w: w.layer(w.x, w.memory[:1]), ValueError, "must have the same leading axes, got"),
+    (lambda w: w.model.decode(w.tgt, w.memory[:1], memory_allowed=None, rng=w.rng), ValueError,
+     "x, memory, memory must have the same leading axes, got"),
     (lambda w: w.layer.add_norm_1(w.x, w.x[:1]), ValueError,
      r"x and sublayer_output must have one shape, got \(2, 3, 8\), \(1, 3, 8\)"),
     (lambda w: w.model(w.src, w.tgt[:1], rng=w.rng), ValueError,
@@ -207,7 +209,7 @@ def test_an_array_of_another_dtype_is_refused_by_every_layer(name):
      TypeError, "allowed must be a boolean array, True = may attend, got float64"),
     (lambda w: w.layer(w.x, w.memory, allowed=np.zeros((T_Q, T_Q), np.uint8), rng=w.rng),
      TypeError, "allowed must be a boolean array, True = may attend, got uint8"),
-    (lambda w: w.model.decode(w.tgt, w.memory, memory_allowed=floats(B, 1, 1, T_K)),
+    (lambda w: w.model.decode(w.tgt, w.memory, memory_allowed=floats(B, 1, 1, T_K), rng=w.rng),
      TypeError, "allowed must be a boolean array, True = may attend, got float64"),
 )
 def test_a_mask_that_is_not_boolean_is_refused(call, error, message, w):

@@ -83,10 +83,11 @@ def test_a_model_alone_can_be_saved_and_loaded(tmp_path, seed):
         load_checkpoint(tmp_path / "a.npz", other, optimizer=adam)
 
 
-def bad_files(tmp_path, seed):
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory):
     """Name -> (bytes of a broken checkpoint, what the message says)."""
-    model, adam, rng, _ = build(seed)
-    path = tmp_path / "good.npz"
+    model, adam, rng, _ = build(0)
+    path = tmp_path_factory.mktemp("bad") / "good.npz"
     save_checkpoint(path, model, optimizer=adam, rng=rng, recent=[model.state_dict()])
     good = path.read_bytes()
     header, arrays = read_checkpoint(path)
@@ -138,10 +139,9 @@ KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, seed, kind):
-    files = bad_files(tmp_path, seed)
-    assert list(files) == KINDS
-    content, message = files[kind]
+def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, bad_files, seed, kind):
+    assert list(bad_files) == KINDS
+    content, message = bad_files[kind]
     path = tmp_path / "bad.npz"
     path.write_bytes(content)
     model, adam, rng, task = build(seed + 1)

@@ -1,7 +1,6 @@
-"""Convolutions over the sequence: worked examples, plain loops, reach, parity with PyTorch."""
+"""Convolutions over the sequence: worked examples, plain loops, reach."""
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -104,34 +103,6 @@ def test_bad_inputs(rng, cls):
 def test_an_even_window_has_no_middle(rng):
     with pytest.raises(ValueError, match="k must be odd, got k=4"):
         Convolution1D(3, 4, 4, rng=rng)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@BOTH
-def test_equals_pytorch(rng, cls):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch = pytest.importorskip("torch")
-    k = 5
-    layer = cls(D_IN, D_OUT, k, rng=rng)
-    randomise(layer, rng)
-    pad = k // 2 if cls is Convolution1D else k - 1
-    theirs = torch.nn.Conv1d(D_IN, D_OUT, k, padding=pad, dtype=torch.float64)
-    with torch.no_grad():
-        theirs.weight.copy_(torch.tensor(layer.W.value.T))       # (d_out, d_in, k)
-        theirs.bias.copy_(torch.tensor(layer.b.value))
-    x = rng.standard_normal((B, T, D_IN))
-    y, cache = layer.forward(x)
-    grad_y = rng.standard_normal(y.shape)
-    grad_x = layer.backward(grad_y, cache)
-    x = torch.tensor(x, requires_grad=True)
-    out = theirs(x.mT).mT[:, :T]
-    out.backward(torch.tensor(grad_y))
-    assert_allclose(y, out.detach().numpy(), rtol=1e-12, atol=1e-13)
-    assert_allclose(grad_x, x.grad.numpy(), rtol=1e-12, atol=1e-13)
-    assert_allclose(layer.W.grad, theirs.weight.grad.numpy().T, rtol=1e-12, atol=1e-13)
-    assert_allclose(layer.b.grad, theirs.bias.grad.numpy(), rtol=1e-12, atol=1e-13)
 
 
 @BOTH

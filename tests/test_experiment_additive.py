@@ -40,7 +40,8 @@ def test_without_a_scale_the_dot_product_falls_behind_as_d_k_grows():
 def test_losses_that_do_not_part_are_not_taken_for_the_claim():
     kept = committed(ADDITIVE)
     scaled = kept.loss["scaled"]
-    mixed = dict(kept.loss, dot=kept.loss["additive"] + np.linspace(-0.01, 0.02, 5)[:, None])
+    additive = np.sort(kept.loss["additive"], axis=0)
+    mixed = dict(kept.loss, additive=additive, dot=additive + np.linspace(-0.01, 0.02, 5)[:, None])
     assert dataclasses.replace(kept, loss=dict(kept.loss, dot=scaled)).verdict != AGREES
     assert dataclasses.replace(kept, loss=mixed).verdict == NOT_HERE
 

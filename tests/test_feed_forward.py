@@ -80,14 +80,6 @@ def test_names_and_shapes_of_the_parameters(rng):
                       "linear_2.W": (7, 4), "linear_2.b": (4,)}
 
 
-@pytest.mark.parametrize("scale", [1e4, 1e-3, 0])
-def test_extreme_inputs_equal_the_loop(rng, scale):
-    layer, x = make(rng, d_ff=1), scale * rng.normal(size=(2, 1, 4))
-    y, cache = layer.forward(x)
-    assert_allclose(y, naive_feed_forward(layer, x), rtol=1e-12, atol=1e-13)
-    assert np.isfinite(layer.backward(y, cache)).all()
-
-
 def test_float32_stays(rng):
     layer = make(rng).astype(np.float32)
     y, cache = layer.forward(rng.normal(size=(2, 3, 4)).astype(np.float32))

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy: a worked example, the explicit q, padding, extremes."""
+"""Label-smoothed cross-entropy: a worked example, the explicit q, padding."""
 
 import re
 from math import log
@@ -108,17 +108,6 @@ def test_an_empty_batch_has_loss_0(rng):
     loss, cache = layer.forward(np.zeros((0, 5, 7)), targets=np.zeros((0, 5), dtype=int))
     assert loss == 0
     assert layer.backward(1.0, cache).shape == (0, 5, 7)
-
-
-@pytest.mark.parametrize("V", [2, 5])
-@pytest.mark.parametrize("scale", [1e4, 1e-9, 0])
-def test_extreme_logits_equal_the_loop(rng, V, scale):
-    logits, targets = scale * rng.normal(size=(2, 3, V)), rng.integers(0, V, (2, 3))
-    targets[0, 0] = 1
-    layer = LabelSmoothedCrossEntropy(0.1)
-    loss, cache = layer.forward(logits, targets=targets)
-    assert loss == pytest.approx(naive_cross_entropy(logits, targets, 0.1, 0), rel=1e-12)
-    assert np.isfinite(layer.backward(1.0, cache)).all()
 
 
 def test_float32_stays(rng):

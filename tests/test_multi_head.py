@@ -200,17 +200,6 @@ def test_the_rng_reaches_the_attention(rng):
     assert_array_equal(mha(*x), mha(*x))
 
 
-@pytest.mark.parametrize("scale", [1e4, 1e-3, 0])
-@pytest.mark.parametrize("T", [(1, 1), (1, 4), (3, 1)])
-def test_extreme_inputs_equal_the_loop(rng, scale, T):
-    mha, x = make(rng, d_k=1), inputs(rng, T_q=T[0], T_k=T[1])
-    x[0] *= scale
-    y, cache = mha.forward(*x)
-    assert_allclose(y, naive_multi_head(mha, *x), rtol=1e-8, atol=1e-8)
-    for grad in mha.backward(rng.normal(size=y.shape), cache):
-        assert np.isfinite(grad).all()
-
-
 def test_queries_that_may_look_nowhere_get_zeros(rng):
     """Without biases: the output is zero, and none of the parameters gets a gradient from it."""
     mha, x = make(rng), inputs(rng)

@@ -141,6 +141,16 @@ def test_a_model_cast_to_float64_is_updated_in_float64(rng):
         assert layer.W.value[at] == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
+def test_zero_grad_clears_every_gradient_a_rebound_one_too(rng):
+    p, q = Parameter(rng.normal(size=(2, 3))), Parameter(rng.normal(size=4))
+    adam = Adam([p, q])
+    p.grad += 1
+    q.grad = rng.normal(size=4)
+    adam.zero_grad()
+    np.testing.assert_array_equal(p.grad, np.zeros((2, 3)))
+    np.testing.assert_array_equal(q.grad, np.zeros(4))
+
+
 def test_a_rebound_value_is_updated_and_the_old_array_is_not(rng):
     p = Parameter(rng.normal(size=3))
     adam, old = Adam([p]), p.value

@@ -73,35 +73,6 @@ def test_another_norm_takes_both_places(rng):
     assert model.decoder.norm is None
 
 
-@pytest.mark.slow
-def test_pytorch_agrees(rng):
-    torch = pytest.importorskip("torch")
-    layer = PreNormEncoderLayer(8, 12, 2, P_drop=0.0, rng=rng)
-    theirs = torch.nn.TransformerEncoderLayer(
-        8, 2, 12, 0.0, batch_first=True, norm_first=True, layer_norm_eps=1e-6, dtype=torch.float64
-    )
-    a = layer.self_attention
-    with torch.no_grad():
-        stacked = np.concatenate([m.W.value.T for m in (a.linear_Q, a.linear_K, a.linear_V)])
-        theirs.self_attn.in_proj_weight.copy_(torch.from_numpy(stacked))
-        theirs.self_attn.in_proj_bias.zero_()
-        theirs.self_attn.out_proj.weight.copy_(torch.from_numpy(a.linear_O.W.value.T.copy()))
-        theirs.self_attn.out_proj.bias.zero_()
-        for ours, to in ((layer.feed_forward.linear_1, theirs.linear1),
-                         (layer.feed_forward.linear_2, theirs.linear2)):
-            to.weight.copy_(torch.from_numpy(ours.W.value.T.copy()))
-            to.bias.copy_(torch.from_numpy(ours.b.value))
-    x, grad = rng.normal(size=(2, 3, 5, 8))
-    x_t = torch.from_numpy(x).requires_grad_()
-    y_t = theirs(x_t)
-    y_t.backward(torch.from_numpy(grad))
-    y, cache = layer.forward(x)
-    assert_allclose(y, y_t.detach().numpy(), rtol=1e-11, atol=1e-12)
-    assert_allclose(layer.backward(grad, cache), x_t.grad.numpy(), rtol=1e-11, atol=1e-12)
-    W = theirs.linear1.weight.grad.numpy().T
-    assert_allclose(layer.feed_forward.linear_1.W.grad, W, rtol=1e-11, atol=1e-12)
-
-
 def run(layer, rng):
     """The cache of a forward with dropout, of an encoder layer or of a decoder layer."""
     memory = [rng.normal(size=(3, 5, 6))] if isinstance(layer, PreNormDecoderLayer) else []

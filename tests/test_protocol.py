@@ -5,52 +5,13 @@ import copy
 import numpy as np
 import pytest
 from layers import LAYERS, STACKS, draw, module_classes
-from proof import Case, arrays_in, as_list, prove, prove_central
-from reference import (
-    naive_add_norm,
-    naive_attention,
-    naive_cross_entropy,
-    naive_decoder_layer,
-    naive_embedding,
-    naive_encoder_layer,
-    naive_feed_forward,
-    naive_layer_norm,
-    naive_linear,
-    naive_matmul,
-    naive_multi_head,
-    naive_sinusoids,
-    naive_softmax,
-    naive_transformer,
-)
+from loops import LOOPS
+from proof import arrays_in, as_list, prove, prove_central, unseen_errors
 
 every_layer = pytest.mark.parametrize("name", LAYERS)
 CONFIGURATIONS = 300
 STACK_CONFIGURATIONS = 15
 LOSSES = ("LabelSmoothedCrossEntropy", "ModelLoss")  # their y is a number
-
-
-LOOPS = {
-    "Softmax": lambda layer, x: naive_softmax(x),
-    "Linear": naive_linear,
-    "ScaledDotProductAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
-    "MultiHeadAttention": naive_multi_head,
-    "PositionwiseFeedForward": naive_feed_forward,
-    "LayerNorm": lambda layer, x: naive_layer_norm(
-        x, layer.gamma.value, layer.beta.value, layer.eps
-    ),
-    "AddNorm": naive_add_norm,
-    "Embedding": lambda layer, ids: naive_embedding(layer.E.value, ids),
-    "OutputProjection": lambda layer, x: naive_matmul(x, layer.E.value.T),
-    "SinusoidalPositionalEncoding": lambda layer, x, start=0: (
-        x + naive_sinusoids(x.shape[-2], x.shape[-1], start)
-    ),
-    "EncoderLayer": naive_encoder_layer,
-    "DecoderLayer": naive_decoder_layer,
-    "LabelSmoothedCrossEntropy": lambda layer, logits, targets: naive_cross_entropy(
-        logits, targets, layer.eps_ls, layer.pad
-    ),
-    "Transformer": naive_transformer,
-}
 
 
 def draws(name, seed, n):
@@ -82,11 +43,11 @@ def assert_equal_lists(got, want):
         np.testing.assert_array_equal(a, b)
 
 
-def assert_close(got, want, tolerance=1e-12):
+def assert_close(got, want, tolerance=1e-12, message=""):
     """Equal to `tolerance` of the largest entry, infinities in the same places."""
     finite = np.isfinite(want)
     scale = np.abs(np.where(finite, want, 0)).max(initial=1)
-    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale, err_msg=message)
 
 
 def test_no_layer_class_is_missing():
@@ -117,9 +78,7 @@ def test_backward_agrees_with_a_central_difference(name, seed):
 def test_proof_fails_when_one_gradient_is_wrong_by_a_millionth(name, seed):
     n = 1 if name in STACKS else 5
     for layer, inputs, options, rng in draws(name, seed, n):
-        for tensor in Case(layer, inputs, options).tensors:
-            with pytest.raises(AssertionError, match="complex step"):
-                prove(layer, inputs, options, rng, plant=tensor)
+        assert unseen_errors(layer, inputs, options, rng) == []
 
 
 @every_layer
@@ -208,22 +167,24 @@ def without_batch(option, B):
     return option
 
 
+LAYOUTS = {
+    "fortran": np.asfortranarray,
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "reversed": lambda x: x[..., ::-1].copy()[..., ::-1],
+}
+
+
 @every_layer
-@pytest.mark.parametrize("layout", ["fortran", "strided", "reversed"])
-def test_memory_layout_of_inputs_and_gradient_does_not_matter(name, layout, seed):
-    change = {
-        "fortran": np.asfortranarray,
-        "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-        "reversed": lambda x: x[..., ::-1].copy()[..., ::-1],
-    }[layout]
+def test_memory_layout_of_inputs_and_gradient_does_not_matter(name, seed):
     for layer, inputs, options, _ in draws(name, seed, 6):
         y, grad_y, _, returned = run(layer, inputs, options)
         want = [y, *returned, *parameter_gradients(layer).values()]
-        y, cache = layer.forward(*map(change, inputs), **copy.deepcopy(options))
-        layer.zero_grad()
-        returned = as_list(layer.backward(change(grad_y) if grad_y.ndim else grad_y, cache))
-        for a, b in zip([y, *returned, *parameter_gradients(layer).values()], want):
-            assert_close(a, b)
+        for layout, change in LAYOUTS.items():
+            y, cache = layer.forward(*map(change, inputs), **copy.deepcopy(options))
+            layer.zero_grad()
+            returned = as_list(layer.backward(change(grad_y) if grad_y.ndim else grad_y, cache))
+            for a, b in zip([y, *returned, *parameter_gradients(layer).values()], want):
+                assert_close(a, b, message=layout)
 
 
 @every_layer
@@ -323,17 +284,6 @@ def test_inputs_of_another_dtype_than_parameters_or_each_other_are_refused(name,
             mixed[i] = inputs[i].astype(np.float32)
             with pytest.raises(TypeError, match="one dtype, got"):
                 layer.forward(*mixed, **copy.deepcopy(options))
-
-
-@every_layer
-@pytest.mark.parametrize("dtype", [np.float16, int, object, str])
-def test_inputs_that_are_not_float32_or_float64_are_refused(name, dtype, seed):
-    for layer, inputs, options, _ in draws(name, seed, 1):
-        for i, x in enumerate(inputs):
-            if x.dtype.kind == "f":
-                wrong = [*inputs[:i], np.zeros(x.shape, dtype), *inputs[i + 1 :]]
-                with pytest.raises(TypeError, match="must be float32 or float64, got"):
-                    layer.forward(*wrong, **copy.deepcopy(options))
 
 
 @every_layer

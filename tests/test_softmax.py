@@ -66,16 +66,6 @@ def test_adding_a_constant_to_a_row_changes_nothing(rng):
     assert_allclose(Softmax()(shifted), Softmax()(scores), rtol=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e4, -1e4, 1e-9])
-@pytest.mark.parametrize("n", [1, 5])
-def test_extreme_scores_equal_the_loop(rng, scale, n):
-    scores = scale * (2 + rng.normal(size=(2, 3, n)))
-    scores[0, 1] = scale
-    weights, cache = Softmax().forward(scores)
-    assert_allclose(weights, naive_softmax(scores), rtol=1e-12, atol=1e-300)
-    assert np.isfinite(Softmax().backward(rng.normal(size=scores.shape), cache)).all()
-
-
 def test_float32_stays(rng):
     scores = rng.normal(size=(2, 3, 5)).astype(np.float32)
     scores[0, 1], scores[1, 1, 2] = -inf, -inf

@@ -1,0 +1,41 @@
+"""Which plain loop of reference.py each layer of the registry is compared with."""
+
+from reference import (
+    naive_add_norm,
+    naive_attention,
+    naive_cross_entropy,
+    naive_decoder_layer,
+    naive_embedding,
+    naive_encoder_layer,
+    naive_feed_forward,
+    naive_layer_norm,
+    naive_linear,
+    naive_matmul,
+    naive_multi_head,
+    naive_sinusoids,
+    naive_softmax,
+    naive_transformer,
+)
+
+LOOPS = {
+    "Softmax": lambda layer, x: naive_softmax(x),
+    "Linear": naive_linear,
+    "ScaledDotProductAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
+    "MultiHeadAttention": naive_multi_head,
+    "PositionwiseFeedForward": naive_feed_forward,
+    "LayerNorm": lambda layer, x: naive_layer_norm(
+        x, layer.gamma.value, layer.beta.value, layer.eps
+    ),
+    "AddNorm": naive_add_norm,
+    "Embedding": lambda layer, ids: naive_embedding(layer.E.value, ids),
+    "OutputProjection": lambda layer, x: naive_matmul(x, layer.E.value.T),
+    "SinusoidalPositionalEncoding": lambda layer, x, start=0: (
+        x + naive_sinusoids(x.shape[-2], x.shape[-1], start)
+    ),
+    "EncoderLayer": naive_encoder_layer,
+    "DecoderLayer": naive_decoder_layer,
+    "LabelSmoothedCrossEntropy": lambda layer, logits, targets: naive_cross_entropy(
+        logits, targets, layer.eps_ls, layer.pad
+    ),
+    "Transformer": naive_transformer,
+}
