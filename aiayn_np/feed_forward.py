@@ -16,12 +16,13 @@ class ReLU(Module):
     def forward(self, x):
         check_array("x", x)
         zeros = np.zeros(x.shape[-1], x.dtype)       # NumPy compares rows faster than x with 0
-        return np.maximum(x, zeros), Cache(x=x)
+        y = np.maximum(x, zeros)
+        return y, Cache(y=y)
 
     def backward(self, grad_y, cache):
-        check_gradient(grad_y, cache.x.shape, cache.x.dtype)
-        # y = max(0, x)
-        return grad_y * (cache.x > 0)
+        check_gradient(grad_y, cache.y.shape, cache.y.dtype)
+        # y = max(0, x): x > 0 where y > 0
+        return grad_y * (cache.y > 0)
 
 
 class PositionwiseFeedForward(Module):

@@ -72,11 +72,13 @@ class Adam:
         check_number("rate", rate, 0, float("inf"))
         self.adopt()
         self.t += 1
-        correct_m, correct_v = 1 - self.beta_1**self.t, 1 - self.beta_2**self.t
+        unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
         store = self.store
         for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):
-            m += (1 - self.beta_1) * (grad - m)
-            v += (1 - self.beta_2) * (grad * grad - v)
-            m_hat = m / correct_m
-            v_hat = v / correct_v
+            m *= self.beta_1
+            m += (1 - self.beta_1) * grad
+            v *= self.beta_2
+            v += (1 - self.beta_2) * grad * grad
+            m_hat = m * unbias_m
+            v_hat = v * unbias_v
             value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)

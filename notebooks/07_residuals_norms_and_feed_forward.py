@@ -288,7 +288,7 @@ f = PositionwiseFeedForward(8, 32, rng=rng)                            # d_model
 x = rng.standard_normal((1, 5, 8))                                     # (B, T, d_model)
 fed_alone, cache = f.forward(x)
 print(cache)
-print(f"hidden units that ReLU sets to 0: {(cache.relu.x <= 0).mean():.0%}")
+print(f"hidden units that ReLU sets to 0: {(cache.relu.y == 0).mean():.0%}")
 
 # %% [markdown]
 # About half: not trained, a hidden unit is as often below 0 as above.
