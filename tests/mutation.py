@@ -31,7 +31,7 @@ SURVIVORS = TESTS / "mutation_survivors.json"
 CORE = (
     "softmax", "masking", "dropout", "attention", "linear", "multi_head", "feed_forward",
     "embedding", "positional_encoding", "layer_norm", "add_norm", "encoder", "decoder",
-    "transformer", "loss", "optimizer",
+    "transformer", "loss", "optimizer", "reductions",
 )
 NO_LAYERS = ("__init__", "choices")
 VARIANTS = tuple(
