@@ -33,7 +33,7 @@ def beam_search(model, src, *, bos, eos, beam=4, alpha=0.6, max_len=None):
     model : Transformer
     src : ids (B, T_src), short ones filled with ``model.pad``
     bos, eos : the ids that begin and end a sequence
-    beam : live beginnings of each source; 1 is greedy decoding
+    beam : live beginnings of each source; 1 with alpha = 0 is greedy decoding
     alpha : of the length penalty, in [0, inf); the paper's beam and alpha are 4 and 0.6
     max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, or what the model has
         positions for)
@@ -60,7 +60,7 @@ class Search:
     """A search under way: the n sources that are going on, each with `width` <= beam beginnings."""
 
     def __init__(self, model, src, bos, eos, beam, alpha, max_len):
-        self.pad, self.eos, self.max_len = model.pad, eos, max_len
+        self.eos, self.max_len = eos, max_len
         self.beam, self.alpha = beam, alpha
         self.decoding, self.length = start_decoding(model, src), 0
         self.going = np.arange(len(src))                       # (n,)
@@ -95,7 +95,6 @@ class Search:
         self.best_score[at], self.best_length[at] = score[i], self.length
         self.best[at, : self.length - 1] = self.tokens[i, parent[i, best], 1:]
         self.best[at, self.length - 1] = token[i, best]
-        self.best[at, self.length :] = self.pad
 
     def go_on(self, log_P, parent, token):
         """Take these continuations (n, width) as beginnings; leave the sources that are done."""
@@ -118,9 +117,8 @@ def highest(x, k):
     """Columns of the k highest numbers of each row, the highest first and of equals the first:
     (n, m) -> (n, min(k, m)).
     """
-    if k < x.shape[1]:
-        columns = np.sort(np.argpartition(-x, k - 1, axis=1)[:, :k], axis=1)
-    else:
-        columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
-    order = np.argsort(-np.take_along_axis(x, columns, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1)
+    x, rows, columns = np.maximum(x, np.finfo(x.dtype).min), np.arange(len(x)), []
+    for _ in range(min(k, x.shape[1])):
+        columns.append(x.argmax(axis=1))
+        x[rows, columns[-1]] = -np.inf                         # lower than all: not found again
+    return np.stack(columns, axis=1)

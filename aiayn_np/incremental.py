@@ -15,55 +15,73 @@ for classes that are known to be so, and everything else recomputes the prefix (
 """
 
 import copy
+from types import FunctionType
 
 import numpy as np
 
+from . import masking, multi_head
 from .add_norm import AddNorm
 from .attention import ScaledDotProductAttention
+from .checks import is_layer
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
+from .embedding import Embedding, OutputProjection
 from .feed_forward import PositionwiseFeedForward, ReLU
 from .layer_norm import LayerNorm
 from .linear import Linear
 from .masking import Mask, not_padding
-from .module import Module
 from .multi_head import MultiHeadAttention
 from .positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from .softmax import Softmax
 from .transformer import Transformer
 
-POSITIONS = {SinusoidalPositionalEncoding, LearnedPositionalEncoding}
-ONE_BY_ONE = {
-    AddNorm, Decoder, DecoderLayer, Dropout, LayerNorm, Linear, Mask, MultiHeadAttention,
-    PositionwiseFeedForward, ReLU, ScaledDotProductAttention, Softmax,
-}
+
+def functions_of(place):
+    """The functions of a class or module as they are now."""
+    return {name: f for name, f in vars(place).items() if isinstance(f, FunctionType)}
+
+
+# As they are when imported: a class with a method exchanged, such as a planted bug, is not known.
+ONE_BY_ONE = {place: functions_of(place) for place in (
+    AddNorm, Decoder, DecoderLayer, Dropout, Embedding, LayerNorm, LearnedPositionalEncoding,
+    Linear, Mask, MultiHeadAttention, OutputProjection, PositionwiseFeedForward, ReLU,
+    ScaledDotProductAttention, SinusoidalPositionalEncoding, Softmax, Transformer,
+    masking, multi_head,
+)}
 
 
 def can_keep(model):
-    """Whether every layer of the decoder computes a position from that position alone, but for the
-    attentions, and these from Q, K and V without counting them.
+    """Whether every layer on the decoder's side computes a position from that position alone, but
+    for the attentions in their usual places, and these from Q, K and V without counting them.
 
     Said by this list, or by a class of itself: `one_by_one = True` in its own body. A subclass does
     not inherit it, since it may do what it likes.
     """
-    return (
-        type(model) is Transformer
-        and type(model.positions) in POSITIONS
-        and all(
-            type(layer) in ONE_BY_ONE or vars(type(layer)).get("one_by_one", False)
-            for layer in layers_of(model.decoder)
-        )
-    )
+    if type(model) is not Transformer or type(model.decoder) is not Decoder:
+        return False
+    layers = list(layers_of([model.tgt_embedding, model.positions, model.dropout, model.decoder,
+                             model.output_projection]))
+    keep = [getattr(layer, name, None) for layer in model.decoder.layers
+            for name in ("self_attention", "cross_attention")]
+    attentions = {id(layer) for layer in layers if type(layer) is MultiHeadAttention}
+    places = {masking, multi_head, Transformer, *map(type, layers)}
+    return attentions == set(map(id, keep)) and all(map(is_known, places))
+
+
+def is_known(place):
+    """Whether a class or module is on the list and unchanged, or says so of itself."""
+    known = ONE_BY_ONE.get(place)
+    return functions_of(place) == known if known else vars(place).get("one_by_one", False)
 
 
 def layers_of(node):
-    """Yield a layer and all layers in it."""
-    if isinstance(node, Module):
+    """Yield a layer and all layers in it, whether Modules or not."""
+    if is_layer(node):
         yield node
-        node = list(vars(node).values())
-    if isinstance(node, (list, tuple)):
-        for child in node:
-            yield from layers_of(child)
+        node = getattr(node, "__dict__", {})
+    node = list(node.values()) if isinstance(node, dict) else node
+    for child in node if isinstance(node, (list, tuple)) else ():
+        yield from layers_of(child)
 
 
 def start_decoding(model, src):
@@ -115,10 +133,9 @@ class Keeping(Recomputing):
         self.tgt = np.concatenate([self.tgt, tokens[:, None]], axis=1)
         x, _ = self.model.tgt_embedding.forward(tokens[:, None])       # (B, 1, d_model)
         x, _ = self.model.positions.forward(x, start=start)
-        x, _ = self.decoder.forward(
-            x, self.memory, allowed=not_padding(self.tgt, self.model.pad),
-            memory_allowed=self.memory_allowed,
-        )
+        masks = not_padding(self.tgt, self.model.pad), self.memory_allowed
+        allowed, memory_allowed = (None if mask.all() else mask for mask in masks)
+        x, _ = self.decoder.forward(x, self.memory, allowed=allowed, memory_allowed=memory_allowed)
         logits, _ = self.model.output_projection.forward(x)            # (B, 1, vocab_size)
         return logits[:, 0]
 
@@ -134,8 +151,7 @@ class Keeping(Recomputing):
 
 
 class MemoryAttention:
-    """A MultiHeadAttention over the memory as Keeping uses it: K and V of the first call serve for
-    all."""
+    """Attention over the memory as Keeping uses it: K and V of the first call serve for all."""
 
     def __init__(self, attention):
         self.attention, self.h = attention, attention.h

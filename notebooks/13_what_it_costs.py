@@ -521,8 +521,8 @@ print(f"keys and values kept {kept:10,}\nagain and again      {again:10,}   × {
 print(f"RNN                  {by_rnn:10,}")
 
 # %% [markdown]
-# 32 is nearest: it is a little more than half of the length. (`greedy_decode` of this library computes again and again. It is the shorter program, and for short
-# sequences nobody waits.) With keys and values kept, step $t$ costs $4 d^2 + 2 t d$ and needs $2 t d$ numbers of memory for each layer, more with
+# 32 is nearest: it is a little more than half of the length. (`greedy_decode` of this library keeps them too: `incremental.py`
+# puts the keeping around the attentions, and the layers know nothing of it.) With keys and values kept, step $t$ costs $4 d^2 + 2 t d$ and needs $2 t d$ numbers of memory for each layer, more with
 # each token. A step of the RNN costs $2 d^2$ and needs its $d$ numbers of state, at the first token as at the millionth.
 #
 # | | training, long sequences | decoding, one token at a time |

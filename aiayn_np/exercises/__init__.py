@@ -1,0 +1,32 @@
+"""Exercises that tell you why you are wrong: write a layer, `check` it, train with it.
+
+    >>> from aiayn_np.exercises import EXERCISES, check
+    >>> EXERCISES["layer norm"].objects
+    ['LayerNorm']
+
+A student writes the class or function of an exercise under the same name and calls
+``print(check(LayerNorm))``. The report is true when everything is right; if it is not, it names the
+worst entry, yours and the right one, and the most likely mistake. ``train_with(LayerNorm)`` then
+trains the Transformer with it. The files to fill in are in the folder exercises/ of the repository.
+
+    exercise, topics/                  what the exercises are: cases, known mistakes, hints
+    checker, report                    check, and what it returns
+    layer_check, function_check        what is tried, in which order
+    trial, calling                     one case; calling the student's code
+    comparing, shapes, diagnosis       what a difference looks like, and which mistake gives it
+    plug_in, scripted                  the student's parts in the real model; a model for decoding
+
+A known mistake is a wrong formula. It is the diagnosis if it gives the student's numbers in every
+case. ``check`` compares results and cannot see how they came about: it refuses the library's own
+classes, but not an answer that calls them.
+"""
+
+from . import topics  # noqa: F401, its files fill EXERCISES and SUBJECTS
+from .checker import check
+from .exercise import EXERCISES, Exercise
+from .plug_in import TrainingReport, train_with
+from .report import Report, Row
+
+__all__ = [
+    "EXERCISES", "Exercise", "Report", "Row", "TrainingReport", "check", "train_with",
+]

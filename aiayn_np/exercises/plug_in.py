@@ -1,0 +1,173 @@
+"""Train the real Transformer with a student's parts in it, beside the same model with ours."""
+
+import copy
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..decoding import greedy_decode
+from ..loss import LabelSmoothedCrossEntropy
+from ..module import Module, Parameter
+from ..optimizer import Adam, warmup_rate
+from ..tasks import CopyTask
+from ..transformer import Transformer
+from ..zoo.bug import Bug
+from .calling import Stop, call
+from .checker import subject_of
+
+SIZES = dict(N=2, d_model=32, d_ff=48, h=4, P_drop=0.0, max_len=16)
+SYMBOLS, MAX_LENGTH, BATCH_SIZE, WARMUP_STEPS, RATE_SCALE = 6, 5, 32, 50, 0.3
+EQUAL = 1e-8  # relative to the largest entry, or to 0.001
+TESTED = 200  # sequences that are decoded at the end
+
+
+@dataclass(repr=False)
+class TrainingReport:
+    """Both models after each step; true when they stay equal.
+
+    losses   (steps, 2): yours, ours;   first   the first step and tensor that differ, if any
+    exact    shares of test sequences decoded exactly at the end: yours, ours
+    """
+
+    parts: list[str]
+    equal: bool = True
+    first: str = ""
+    losses: list[tuple[float, float]] = field(default_factory=list)
+    exact: tuple[float, float] | None = None
+
+    def __bool__(self):
+        return self.equal
+
+    def __str__(self):
+        lines = [f"A Transformer with your {', '.join(self.parts)}, on the copy task:"]
+        every = max(len(self.losses) // 8, 1)
+        for step in range(1, len(self.losses) + 1):
+            if step == 1 or step % every == 0:
+                yours, ours = self.losses[step - 1]
+                lines.append(f"  step {step:4d}   loss yours {yours:.6f}   ours {ours:.6f}")
+        if self.exact:
+            yours, ours = self.exact
+            lines.append(f"  sequences decoded exactly: yours {yours:.1%}, ours {ours:.1%}")
+        lines.append(self.first or f"Equal to ours in all of {len(self.losses)} steps: every loss,"
+                     " every gradient, every parameter.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Side:
+    """A model, its loss, its optimizer and its schedule, with some parts exchanged."""
+
+    def __init__(self, model, students):
+        self.students = {subject_of(s).reference: s for s in students}
+        self.model = exchanged(model, self.students)
+        self.criterion = exchanged(LabelSmoothedCrossEntropy(0.1), self.students)
+        self.optimizer = self.students.get(Adam, Adam)(self.model.parameters())
+        self.rate = self.students.get(warmup_rate, warmup_rate)
+        self.decode = self.students.get(greedy_decode, greedy_decode)
+
+    def planted(self):
+        """A context in which the student's functions stand where the package uses its own."""
+        stack = ExitStack()
+        for reference, student in self.students.items():
+            if not isinstance(reference, type):
+                module = sys.modules[reference.__module__]
+                methods = {reference.__name__: student}
+                bug = Bug(0, "a student's function", module, "", "", "", "", methods)
+                stack.enter_context(bug.plant())
+        return stack
+
+    def step(self, batch, step):
+        """One training step: {tensor: array} of everything that it computed."""
+        src, tgt_in, tgt_out = batch
+        with self.planted():
+            self.model.zero_grad()
+            logits, cache = self.model.forward(src, tgt_in)
+            loss, loss_cache = self.criterion.forward(logits, targets=tgt_out)
+            grad_logits = self.criterion.backward(1.0, loss_cache)
+            self.model.backward(grad_logits, cache)
+            rate = RATE_SCALE * self.rate(step, SIZES["d_model"], WARMUP_STEPS)
+        found = {"logits": logits, "loss": np.asarray(loss), "gradient of the logits": grad_logits}
+        named = dict(reversed(list(self.model.named_parameters())))    # as backward goes
+        found |= {f"{name}.grad": p.grad.copy() for name, p in named.items()}
+        self.optimizer.step(rate)
+        return found | {name: p.value.copy() for name, p in named.items()}
+
+    def exact(self, task):
+        """Share of test sequences that are decoded exactly."""
+        src, _, tgt_out = task.test(TESTED)
+        with self.planted():
+            got = self.decode(self.model, src, bos=task.bos, eos=task.eos, max_len=MAX_LENGTH + 1)
+        got = np.pad(got, ((0, 0), (0, tgt_out.shape[1] - got.shape[1])))
+        return float((got == tgt_out).all(axis=1).mean())
+
+
+def exchanged(layer, students):
+    """The layer with every part, itself included, whose class a student wrote, made by them."""
+    student = students.get(type(layer))
+    if student is not None:
+        ours, layer = layer, call(f"{student.__name__}.__init__",
+                                  subject_of(student).made_like, student, layer)
+        for name, part in vars(ours).items():
+            if isinstance(part, (Parameter, Module)):
+                setattr(layer, name, part)
+    for name, part in vars(layer).items():
+        if isinstance(part, Module):
+            setattr(layer, name, exchanged(part, students))
+        elif isinstance(part, list):
+            part[:] = [exchanged(p, students) if isinstance(p, Module) else p for p in part]
+    return layer
+
+
+def train_with(*students, steps=100, seed=0):
+    """Train on the copy task with the students' layers and functions in the place of ours.
+
+    Two models start from the same parameters and see the same batches: one is the library's, in the
+    other every layer, function, loss or optimizer that was given is exchanged. After a step that
+    was equal ours goes on from the students' parameters, so that rounding does not pile up.
+
+    Parameters
+    ----------
+    students : classes and functions of the exercises, as for ``check``
+    steps : of training
+    seed : of parameters and batches
+
+    Returns
+    -------
+    TrainingReport, true when both stay equal; it names the first step and tensor that differ, and
+    training stops there. An error in the student's code is reported in the same way.
+
+    Raises
+    ------
+    ValueError for nothing to exchange
+    """
+    if not students:
+        raise ValueError("students must hold at least one class or function")
+    rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
+    model = Transformer(task.vocab_size, rng=rng, **SIZES)
+    report = TrainingReport([s.__name__ for s in students])
+    try:
+        sides = Side(copy.deepcopy(model), students), Side(model, ())
+        for step in range(1, steps + 1):
+            batch = task.batch(BATCH_SIZE, rng)
+            yours = call(f"step {step}", sides[0].step, batch, step)
+            ours = sides[1].step(batch, step)
+            report.losses.append((float(yours["loss"]), float(ours["loss"])))
+            must_be_equal(step, yours, ours)
+            sides[1].model.load_state_dict(sides[0].model.state_dict())
+        report.exact = call("decoding", sides[0].exact, task), sides[1].exact(task)
+    except Stop as stop:
+        report.equal, report.first = False, stop.message
+    return report
+
+
+def must_be_equal(step, yours, ours):
+    """Stop at the first tensor that differs, in the order in which a step computes them."""
+    for name, want in ours.items():
+        got, size = yours[name], max(float(np.abs(want).max()), 1e-3)
+        error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size
+        if not error <= EQUAL:
+            raise Stop("differs", f"They part at step {step}: {name} differs by {error:.1e} of its"
+                       " largest entry.")
