@@ -99,6 +99,7 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
     from aiayn_np import training
 
     check = training.check_finite
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
 
     def press_ctrl_c(step, *rest):
         check(step, *rest)
