@@ -133,8 +133,8 @@ def test_a_beam_of_one_is_greedy(rng):
 
 def test_a_wider_beam_finds_better_sequences(rng):
     gains = []
-    for _ in range(8):
-        model, src = model_of(rng, V=9, max_len=12, sharp=1.0), rng.integers(3, 9, (4, 5))
+    for _ in range(4):
+        model, src = Table(rng, 9, 12), rng.integers(3, 9, (10, 5))
         rows = [beam_search(model, src, bos=BOS, eos=EOS, beam=b, max_len=8) for b in (1, 8)]
         gains += [
             score(model, s, without_padding(wide), 0.6) - score(model, s, without_padding(one), 0.6)
@@ -145,13 +145,11 @@ def test_a_wider_beam_finds_better_sequences(rng):
 
 
 def test_a_high_alpha_prefers_long_ones(rng):
-    models = [model_of(rng, V=7, max_len=12, sharp=1.0) for _ in range(6)]
-    src = rng.integers(3, 7, (5, 5))
+    model, src = Table(rng, 7, 12), rng.integers(3, 7, (20, 5))
 
     def length(alpha):
-        out = [beam_search(model, src, bos=BOS, eos=EOS, alpha=alpha, max_len=10)
-               for model in models]
-        return np.mean([len(without_padding(row)) for rows in out for row in rows])
+        out = beam_search(model, src, bos=BOS, eos=EOS, alpha=alpha, max_len=10)
+        return np.mean([len(without_padding(row)) for row in out])
 
     assert length(0) < length(3)
 
