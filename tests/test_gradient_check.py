@@ -346,9 +346,11 @@ def test_a_kink_is_named_and_is_no_error():
 
 
 def test_a_millionth_wrong_fails_also_where_the_forward_misleads_the_complex_step(rng):
-    x = rng.standard_normal((2, 4, 5))
-    assert check_gradients(Standardised(5, rng), x)
-    assert not check_gradients(Standardised(5, rng, factor=1 + 1e-6), x)
+    """In a direction along which the output hardly moves, a millionth of it is not seen."""
+    draws = rng.standard_normal((5, 2, 4, 5))
+    assert all(check_gradients(Standardised(5, rng), x) for x in draws)
+    wrong = [not check_gradients(Standardised(5, rng, factor=1 + 1e-6), x) for x in draws]
+    assert sum(wrong) >= 4
 
 
 def test_a_layer_that_remembers_its_last_forward_fails(x, rng):
