@@ -15,6 +15,7 @@ for classes that are known to be so, and everything else recomputes the prefix (
 """
 
 import copy
+from inspect import signature
 from types import FunctionType
 
 import numpy as np
@@ -52,12 +53,15 @@ ONE_BY_ONE = {place: functions_of(place) for place in (
 
 def can_keep(model):
     """Whether every layer on the decoder's side computes a position from that position alone, but
-    for the attentions in their usual places, and these from Q, K and V without counting them.
+    for the attentions in their usual places, and these from Q, K and V without counting them; and
+    the positions can be told where to start.
 
     Said by this list, or by a class of itself: `one_by_one = True` in its own body. A subclass does
     not inherit it, since it may do what it likes.
     """
     if type(model) is not Transformer or type(model.decoder) is not Decoder:
+        return False
+    if "start" not in signature(model.positions.forward).parameters:
         return False
     layers = list(layers_of([model.tgt_embedding, model.positions, model.dropout, model.decoder,
                              model.output_projection]))

@@ -84,7 +84,8 @@ def test_the_committed_curves_are_those_of_these_models():
     kept, again = committed(DROPOUT), dropout(steps=50, seeds=(0,))
     for field in ("training", "validation", "accuracy"):
         want, found = getattr(kept, field)[:, :1, 0], getattr(again, field)[..., 0]
-        np.testing.assert_allclose(found, want, rtol=REPEATS)
+        tokens = 2e-3 * (field == "accuracy")              # a few that are as likely as another one
+        np.testing.assert_allclose(found, want, rtol=REPEATS, atol=tokens)
 
 
 @pytest.mark.slow

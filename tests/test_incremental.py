@@ -6,6 +6,7 @@ from trained import trained
 
 from aiayn_np import (
     DecoderLayer,
+    Dropout,
     Embedding,
     LayerNorm,
     LearnedPositionalEncoding,
@@ -193,10 +194,11 @@ def test_a_layer_that_is_no_module_is_computed_anew(rng):
 
 def test_what_stands_around_the_decoder_layers_counts_too(rng):
     """Any of these would be decoded to something else, or not at all."""
-    models = [model_of(rng) for _ in range(3)] + [model_of(rng, decoder_layer=ThreeAttentions)]
+    models = [model_of(rng) for _ in range(4)] + [model_of(rng, decoder_layer=ThreeAttentions)]
     models[0].tgt_embedding = CountingEmbedding(11, 8, rng=rng)
     models[1].output_projection = MixingProjection(models[1].src_embedding.E)
     models[2].decoder.layers[0].third = [MultiHeadAttention(8, 2, rng=rng)]
+    models[3].positions = Dropout(0.0)                                 # none: no place to start at
     for model in models:
         assert not can_keep(model)
         assert compare(model, sources(rng), rng) < 1e-12
