@@ -1,6 +1,6 @@
-"""The command line: train, decode, attend, explore, trace, animate, check, zoo, figures.
+"""The command line: train, decode, attend, explore, trace, translate, animate, check, zoo, figures.
 
-The commands `train`, `figures` and `zoo` are in files of their own.
+The commands `train`, `translate`, `figures` and `zoo` are in files of their own.
 
 Results go to stdout, progress to stderr. Exit code 0: done; 1: it went wrong on the way (a loss
 that is not finite, a gradient that does not agree, an interruption); 2: the request was wrong.
@@ -8,13 +8,16 @@ that is not finite, a gradient that does not agree, an interruption); 2: the req
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 from . import __version__
 from .checkpoint import CheckpointError
 from .cli_figures import figures_command
-from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note, train_command
+from .cli_text import add_text_options, train_any_command
+from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note
+from .cli_translate import add_translate_options, translate_command
 from .cli_zoo import zoo_command
 from .tasks import TASKS
 
@@ -23,6 +26,8 @@ EXAMPLES = """examples:
   aiayn-np train sort --out runs/mine --steps 500
   aiayn-np train sort --out runs/mine --steps 5000 --resume
   aiayn-np decode runs/copy "3 1 4 1 5"  what the model makes of a sequence
+  aiayn-np train text --source train.de --target train.en
+  aiayn-np translate runs/text test.de --beam 4 --reference test.en
   aiayn-np attend runs/copy "3 1 4 1 5"  draw what attends to what
   aiayn-np explore runs/copy             a page to look at its attention with, in a browser
   aiayn-np trace runs/copy "3 1 4"       what every component does, forwards and backwards
@@ -40,7 +45,8 @@ def main(argv=None):
     except BrokenPipeError:  # whoever read stdout has seen enough, as in `aiayn-np check | head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, so that closing stdout says nothing
         return 0
-    except (UsageError, CheckpointError, OSError, ValueError, TypeError, IndexError) as error:
+    except (UsageError, CheckpointError, OSError, ValueError, TypeError, IndexError,
+            ImportError) as error:
         return fail(error, 2)
     except FloatingPointError as error:
         return fail(error, 1)
@@ -65,7 +71,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    names = "{train,decode,attend,explore,trace,animate,check,zoo,figures}"
+    names = "{train,decode,attend,explore,trace,translate,animate,check,zoo,figures}"
     commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):
@@ -76,8 +82,8 @@ def parser():
         sub.set_defaults(command=command)
         return sub
 
-    p = add("train", train_command, "train a model on a task until its validation set is perfect")
-    p.add_argument("task", choices=list(TASKS))
+    p = add("train", train_any_command, "train a model on a task, or on sentence pairs")
+    p.add_argument("task", choices=[*TASKS, "text"])
     p.add_argument("--out", type=Path, help="folder of the run (default: runs/TASK, or runs/TASK-2"
                    " where that is taken, and so on)")
     p.add_argument("--resume", action="store_true", help="go on with the run in --out")
@@ -85,12 +91,15 @@ def parser():
         values = {"choices": kind} if isinstance(kind, list) else {"type": kind}
         p.add_argument(flag, **values, help=f"{what} (default: {default})")
     p.add_argument("--float64", action="store_true", help="double precision (default: float32)")
+    add_text_options(p)
 
     p = add("decode", decode_command, "print what a trained model makes of sequences")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
     p.add_argument("symbol", nargs="*", help='such as "3 1 4"; none: a sequence per line of stdin')
     p.add_argument("--beam", type=int, default=1, help="beginnings kept (default: 1, greedy)")
-    p.add_argument("--alpha", type=float, default=0.6, help="of the length penalty (default: 0.6)")
+    p.add_argument("--alpha", type=float, default=0.6, help="penalty of a beam > 1 (default: 0.6)")
+
+    add_translate_options(add("translate", translate_command, "translate lines of text"))
 
     p = add("attend", attend_command, "draw the attention of every layer and head for a sequence")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
@@ -159,7 +168,7 @@ def attend_command(args):
     src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     make_writable(folder)
-    prefix = "_".join([run.task.name, *run.task.text(src[0]).split()])[:60] + "_"
+    prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
     for path in run.draw_attention(src, folder, prefix):
         print(path)
     return 0
@@ -171,7 +180,7 @@ def trace_command(args):
 
     run = Run.load(args.run)
     src = source_of(run, " ".join(args.symbol))
-    _, tgt_in, tgt_out = run.task.examples_of([src[0, :-1]])
+    _, tgt_in, tgt_out = run.example(src)
     table = trace(run.trained(), src, tgt_in, tgt_out)
     try:
         print((table[args.of] if args.of else table).table(args.depth))

@@ -1,5 +1,6 @@
 """The command `train`: a run from its first step, or from where it was left, to its results."""
 
+import contextlib
 import os
 import shlex
 import signal
@@ -68,29 +69,39 @@ def take_steps(run):
     note(f"training on the task {run.task.name}, into {run.folder}")
     run.metrics.unlink(missing_ok=True)                                # they will be others
     earlier = run.history[-1].seconds if run.history else 0.0
-    pressed = []
+    with interruptible(run) as pressed, Reporter(options["steps"], run.optimizer.t) as reporter:
+        for progress in steps:
+            progress.seconds += earlier
+            run.history.append(progress)
+            reporter.report(progress)
+            if progress.validation is not None or pressed:
+                run.save()
+            if pressed:
+                return False
+    return True
+
+
+@contextlib.contextmanager
+def interruptible(run):
+    """A list that Ctrl-C fills, so that the step can end first; a second Ctrl-C is at once.
+
+    A loss that is not finite ends the training with a word on what is saved of the run.
+    """
+    pressed: list[str] = []
 
     def interrupt(*_):
         pressed.append("Ctrl-C")
-        signal.signal(signal.SIGINT, signal.default_int_handler)       # the second one is at once
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     handler = signal.signal(signal.SIGINT, interrupt)
     try:
-        with Reporter(options["steps"], run.optimizer.t) as reporter, np.errstate(all="ignore"):
-            for progress in steps:
-                progress.seconds += earlier
-                run.history.append(progress)
-                reporter.report(progress)
-                if progress.validation is not None or pressed:
-                    run.save()
-                if pressed:
-                    return False
+        with np.errstate(all="ignore"):
+            yield pressed
     except FloatingPointError as error:
         saved = "the last good checkpoint is kept" if run.checkpoint.exists() else "nothing saved"
         raise FloatingPointError(f"{error}; {saved}") from None
     finally:
         signal.signal(signal.SIGINT, handler)
-    return True
 
 
 def new_run(args):
@@ -164,11 +175,7 @@ class Reporter:
     """Progress on stderr: a live bar on a terminal, a line per validation elsewhere."""
 
     def __init__(self, steps, done):
-        self.bar, self.validation = None, ""
-        if sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns:
-            from tqdm import tqdm
-
-            self.bar = tqdm(total=steps, initial=done, unit="step", file=sys.stderr)
+        self.bar, self.validation = progress_bar(steps, done), ""
 
     def __enter__(self):
         return self
@@ -190,6 +197,15 @@ class Reporter:
             self.bar.total = p.step                                    # it need not go on
         self.bar.set_postfix_str(text, refresh=False)
         self.bar.update()
+
+
+def progress_bar(steps, done):
+    """A live bar on a terminal, None elsewhere."""
+    if not (sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns):
+        return None
+    from tqdm import tqdm
+
+    return tqdm(total=steps, initial=done, unit="step", file=sys.stderr)
 
 
 def note(text):

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,17 +43,19 @@ class Run:
         (names of `variants.choices`), "dtype", "seed", "train" (options of `train`)
     """
 
+    record: Any = Progress  # what is noted of a step
+
     def __init__(self, folder, config):
         check_seed(config["seed"])
         self.folder, self.config = Path(folder), config
-        self.task = TASKS[config["task"]](**config["task_options"])
+        self.task = self.make_task()
         self.rng = np.random.default_rng(config["seed"])
         options = config["model"] | keywords(config["variants"])
         model = Transformer(self.task.vocab_size, **options, rng=self.rng)
         self.model = model.astype(config["dtype"])
         self.optimizer = Adam(self.model.parameters())
         self.recent: deque[dict] = deque(maxlen=AVERAGED)
-        self.history: list[Progress] = []
+        self.history: list = []
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
 
     @classmethod
@@ -61,11 +64,15 @@ class Run:
         path = Path(folder) / "model.npz"
         config = read_checkpoint(path)[0]["config"]
         try:
-            run = cls(folder, config)
+            run = class_of(config["task"])(folder, config)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has no usable config: {error}") from error
         load_checkpoint(path, run.model, **run.training_state)
         return run
+
+    def make_task(self):
+        """The task that the config names."""
+        return TASKS[self.config["task"]](**self.config["task_options"])
 
     @property
     def training_state(self):
@@ -84,7 +91,7 @@ class Run:
     def save(self):
         """Write history.csv and the checkpoint: the history may know more steps, never fewer."""
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, [f.name for f in fields(Progress)])
+        writer = csv.DictWriter(text, [f.name for f in fields(self.record)])
         writer.writeheader()
         writer.writerows(asdict(p) for p in self.history)
         with replacing(self.folder / "history.csv") as file:
@@ -98,7 +105,7 @@ class Run:
             with open(path, newline="") as file:
                 rows = list(csv.DictReader(file))
             records = [
-                Progress(int(row.pop("step")), **{k: float(v) for k, v in row.items() if v})
+                self.record(int(row.pop("step")), **{k: float(v) for k, v in row.items() if v})
                 for row in rows
             ]
         except FileNotFoundError:
@@ -106,6 +113,10 @@ class Run:
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} is not readable: {error}") from error
         self.history = [p for p in records if p.step <= self.optimizer.t]
+
+    def example(self, src):
+        """A batch of one source (1, T) without its end, and what should come out of it."""
+        return self.task.examples_of([src[0, :-1]])
 
     @property
     def ends(self):
@@ -126,7 +137,7 @@ class Run:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
 
     def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
-        """Output ids for source ids: greedy, or by a beam search."""
+        """Output ids for source ids: greedy for a beam of 1, else by a beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
         options = dict(beam=beam, alpha=alpha, max_len=max_len)
@@ -186,3 +197,12 @@ class Run:
         fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
         fig.savefig(path, dpi=120)
         return path
+
+
+def class_of(task):
+    """The kind of run that a task is trained in."""
+    if task in TASKS:
+        return Run
+    from .text.run import TextRun
+
+    return {TextRun.name: TextRun}[task]

@@ -82,6 +82,7 @@ def train(
 
             scores = [np.multiply(s.weight, token_scores(s.loss_cache)) for s in shares]
             nats, accuracy = map(float, sum(scores))
+            del shares                          # the next step needs the memory of this one
             progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)
             if step % validate_every == 0 or step == steps:
                 average = averaged(model, recent)
@@ -105,10 +106,14 @@ def averaged(model, states):
 
 def token_scores(loss_cache):
     """Cross-entropy without smoothing and share of right tokens, from what the loss computed."""
-    real, targets, log_p = loss_cache.real, loss_cache.targets[..., None], loss_cache.log_p
-    log_p_target = np.take_along_axis(log_p, targets, axis=-1)[..., 0]
-    right = log_p.argmax(axis=-1) == loss_cache.targets
-    return float(-log_p_target[real].mean()), float(right[real].mean())
+    right = loss_cache.log_p.argmax(axis=-1) == loss_cache.targets
+    return token_nats(loss_cache), float(right[loss_cache.real].mean())
+
+
+def token_nats(loss_cache):
+    """Cross-entropy without smoothing, the mean over real targets."""
+    log_p_target = np.take_along_axis(loss_cache.log_p, loss_cache.targets[..., None], axis=-1)
+    return float(-log_p_target[..., 0][loss_cache.real].mean())
 
 
 def validate(model, task, batch, chunk=500):

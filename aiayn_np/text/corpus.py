@@ -1,0 +1,54 @@
+"""What a model is trained and validated on: pairs from files, and a word on what was left out."""
+
+import hashlib
+from dataclasses import dataclass
+
+from .pairs import hold_out, read_table, read_two_files
+
+
+@dataclass
+class Corpus:
+    """Pairs of lines for training and for validation.
+
+    notes : sentences on what was left out or held out
+    digest : of all the text, by which a resumed run knows it again
+    """
+
+    training: list
+    validation: list
+    notes: list
+    digest: str
+
+    @classmethod
+    def read(cls, files, seed):
+        """From a dict of paths: "pairs", or "source" and "target"; for validation the same with
+        "validation_" before it, or none of them, and then pairs are held out by the seed.
+
+        Raises OSError, and ValueError that names file and line.
+        """
+        notes: list[str] = []
+        training = read(files, "", notes)
+        if any(files.get(name) for name in files if name.startswith("validation_")):
+            validation = read(files, "validation_", notes)
+        else:
+            training, validation, known = hold_out(training, seed)
+            notes.append(f"{len(validation)} pairs, drawn at random, are held out for validation")
+            if known:
+                notes.append(f"{known} pairs with a source sentence of theirs are left out")
+        digest = hashlib.sha256()
+        for pair in training + validation:
+            digest.update("\t".join((*pair, "\n")).encode())
+        return cls(training, validation, notes, digest.hexdigest())
+
+
+def read(files, prefix, notes):
+    """The pairs of the files whose names begin with the prefix; a note for those left out."""
+    table, source, target = (files.get(prefix + name) for name in ("pairs", "source", "target"))
+    if bool(table) == bool(source or target) or bool(source) != bool(target):
+        flag = "--" + prefix.replace("_", "-")
+        raise ValueError(f"sentence pairs must be given by {flag}pairs, or by {flag}source and"
+                         f" {flag}target together")
+    pairs, empty = read_table(table) if table else read_two_files(source, target)
+    if empty:
+        notes.append(f"{empty} lines of {table or source} are left out: a side of them is empty")
+    return pairs

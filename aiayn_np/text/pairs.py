@@ -1,0 +1,90 @@
+"""Sentence pairs out of files: two with a sentence on each line, or one with a tab in each line."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+HELD_OUT, SHARE = 1000, 0.02  # at most so many pairs, and at most this share of all
+
+
+def read_lines(path):
+    """Lines of a file of UTF-8 text, plain or .gz, without their ends.
+
+    A line ends where there is a line feed, and nowhere else: text may hold other characters that
+    Unicode calls line separators, and two files must not come out of step.
+
+    Raises OSError, and ValueError with file and line for what is not UTF-8.
+    """
+    data = read_bytes(Path(path)).removeprefix(b"\xef\xbb\xbf")        # some editors mark UTF-8 so
+    lines = data.split(b"\n")
+    lines = lines if lines[-1] else lines[:-1]                         # after the last line feed
+    return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def decoded(line, path, number):
+    """The bytes of a line as text, without its end. ValueError names file and line."""
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}, line {number}: text must be UTF-8, got the byte"
+                         f" 0x{line[error.start]:02x} at {error.start + 1}") from None
+
+
+def read_bytes(path):
+    """All bytes of a file, unpacked if its name ends with .gz."""
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    try:
+        with gzip.open(path) as file:
+            return file.read()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole .gz file: {error}") from error
+
+
+def read_two_files(source, target):
+    """Pairs of lines (source, target) from two files with as many lines."""
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        raise ValueError("source and target must have as many lines, got"
+                         f" {len(sources)} in {source} and {len(targets)} in {target}")
+    return with_both_sides(list(zip(sources, targets)), f"{source} and {target}")
+
+
+def read_table(path):
+    """Pairs from a file of lines "source, tab, target"; what follows a second tab is ignored."""
+    rows = [line.split("\t") for line in read_lines(path)]
+    for number, row in enumerate(rows, 1):
+        if len(row) == 1 and row[0].strip():
+            raise ValueError(f"{path}, line {number}: a line must hold source, tab, target; got no"
+                             f" tab in {row[0][:40]!r}")
+    return with_both_sides([(*row, "")[:2] for row in rows], path)
+
+
+def with_both_sides(pairs, where):
+    """(the pairs with text on both sides, the number of others). ValueError if none is left."""
+    pairs = [(source.strip(), target.strip()) for source, target in pairs]
+    whole = [pair for pair in pairs if all(pair)]
+    if not whole:
+        raise ValueError(f"{where}: there must be a sentence pair, got {len(pairs)} lines, none"
+                         " with text on both sides")
+    return whole, len(pairs) - len(whole)
+
+
+def hold_out(pairs, seed):
+    """Split pairs at random in (for training, for validation, number of pairs left out).
+
+    For validation are HELD_OUT pairs or SHARE of all, whichever is less. A source sentence among
+    them that stands in other pairs too is left out of training: it would be known by heart.
+    """
+    n = max(1, min(HELD_OUT, int(SHARE * len(pairs))))
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    held = [pairs[i] for i in sorted(order[:n])]
+    known = {source for source, _ in held}
+    rest = [pairs[i] for i in sorted(order[n:])]
+    others = [pair for pair in rest if pair[0] not in known]
+    if not others:
+        raise ValueError("there must be pairs left to train on besides those held out for"
+                         f" validation, got {len(pairs)} pairs in all")
+    return others, held, len(rest) - len(others)

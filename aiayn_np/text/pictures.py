@@ -1,0 +1,53 @@
+"""Pictures of a training on text, and of what a translation looked at."""
+
+import numpy as np
+
+from ..plotting import COLORS, draw_grid, new_figure
+
+
+def plot_text_training(history, *, title=None):
+    """Draw loss, validation loss and BLEU against the steps.
+
+    history : TextProgress records, at least one
+    """
+    history = list(history)
+    if not history:
+        raise ValueError("history must hold at least one record, got none")
+    fig = new_figure(7, 5)
+    top, bottom = fig.subplots(2, 1, sharex=True)
+    top.plot([p.step for p in history], [p.loss for p in history], color=COLORS[0], linewidth=0.7,
+             label="training batch")
+    for i, (name, label) in enumerate((("validation_loss", "validation"),
+                                       ("averaged_loss", "validation, last states averaged")), 1):
+        draw_measured(top, history, name, i, label)
+    top.set_ylabel("loss (nats per token,\nwithout smoothing)")
+    top.set_ylim(bottom=0)
+    top.legend(fontsize="small")
+    draw_measured(bottom, history, "bleu", 2, "last states averaged, greedy")
+    bottom.set(xlabel="step", ylabel="BLEU, validation")
+    bottom.set_ylim(bottom=0)
+    top.set_title(title or "Training on text")
+    return fig
+
+
+def draw_measured(ax, history, name, style, label):
+    """A line through the steps at which something was measured."""
+    points = [(p.step, getattr(p, name)) for p in history if getattr(p, name) is not None]
+    if points:
+        ax.plot(*zip(*points), "o-", markersize=4, color=COLORS[style], label=label)
+
+
+def plot_translation(weights, written, source, *, allowed=None, title=None):
+    """Draw the heads of one attention from a translation to its source, and their mean.
+
+    weights : (h, T_tgt, T_src)   written : T_tgt labels   source : T_src labels
+    allowed : bool that broadcasts to the weights
+    """
+    weights = np.concatenate([weights, weights.mean(axis=0, keepdims=True)])
+    titles = [f"head {i + 1}" for i in range(len(weights) - 1)] + ["mean of the heads"]
+    allowed = np.broadcast_to(True if allowed is None else allowed[:1], weights.shape)
+    n = len(weights)
+    columns = next(c for c in range(1, n + 1) if n % c == 0 and c * c >= n)
+    grid = [(weights[i : i + columns], allowed[i : i + columns], titles[i : i + columns])
+            for i in range(0, n, columns)]
+    return draw_grid(grid, written, source, title)

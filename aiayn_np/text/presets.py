@@ -1,0 +1,13 @@
+"""Sizes of model and batch that go together, by name."""
+
+PRESETS: dict[str, dict] = {
+    # V pieces; tokens: positions of a batch on each side; the rest as in the paper's Table 3
+    "tiny": dict(vocabulary=2000, N=2, d_model=128, d_ff=512, h=4, P_drop=0.1, tokens=1500,
+                 warmup_steps=400, rate_scale=0.5, epochs=10),
+    "small": dict(vocabulary=4000, N=3, d_model=256, d_ff=512, h=4, P_drop=0.1, tokens=1500,
+                  warmup_steps=1000, rate_scale=0.7, epochs=12),
+    "medium": dict(vocabulary=8000, N=4, d_model=384, d_ff=1536, h=6, P_drop=0.1, tokens=3000,
+                   warmup_steps=2000, rate_scale=0.7, epochs=15),
+    "base": dict(vocabulary=37000, N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1, tokens=25000,
+                 warmup_steps=4000, rate_scale=1.0, epochs=20),
+}
