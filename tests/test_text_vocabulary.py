@@ -53,6 +53,12 @@ def test_nothing_is_read_after_the_end(vocabulary):
     assert vocabulary.decode([EOS, *ids]) == ""
 
 
+def test_a_small_text_gives_fewer_pieces_than_it_may():
+    pieces = [len(Vocabulary.train(["ab ab abc"], size)) for size in (2000, 3000)]
+    assert pieces[0] == pieces[1] < 20
+
+
+
 def test_more_characters_than_pieces_are_refused():
     with pytest.raises(ValueError, match="no vocabulary of 10 pieces could be learned from 200"):
         Vocabulary.train(LINES, 10)

@@ -24,7 +24,8 @@ class Vocabulary:
 
     @classmethod
     def train(cls, lines, size):
-        """Learn at most `size` pieces from lines of text, of both languages.
+        """Learn at most `size` pieces from lines of text, of both languages; fewer if there is no
+        pair left to join.
 
         It begins with the characters, and joins the pair that is most frequent again and again. The
         same lines give the same vocabulary. Raises ValueError where the characters alone are more
@@ -37,7 +38,7 @@ class Vocabulary:
             extra("sentencepiece").SentencePieceTrainer.train(
                 sentence_iterator=iter(lines), model_writer=model, model_type="bpe",
                 vocab_size=size, pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK,
-                character_coverage=1.0, num_threads=1, minloglevel=2,
+                character_coverage=1.0, num_threads=1, minloglevel=2, hard_vocab_limit=False,
             )
         except RuntimeError as error:
             reason = " ".join(str(error).split())

@@ -1,0 +1,112 @@
+"""Memory of a training step: what building a model and three steps take at their peak."""
+
+import ctypes
+import re
+from pathlib import Path
+
+from compare import contestants
+from steps import CONFIGS, Config, batches, make
+from tables import number, table
+
+TITLE = "Memory of a training step"
+QUICK = {"configs": ("classroom", "translation"), "n": 1}
+NAMES = ["ours", "PyTorch", "JAX"]
+TINY = Config(11, 8, 2, 16, 1, 2, 3)
+STEPS = 3
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def measure(configs=tuple(CONFIGS), *, n=3):
+    """{config: {name: {"peak": [MB of each fresh process], "parameters": their MB}}}."""
+    if not CLEAR.exists():
+        raise OSError("memory is measured with /proc/self/clear_refs, which only Linux has")
+    return {config: measure_one(config, n) for config in configs}
+
+
+def measure_one(config, n):
+    found: dict[str, dict[str, list]] = {}
+    for _ in range(n):
+        with contestants("memory", NAMES, config=config) as team:
+            for name, one in team.items():
+                (said,) = one.ask()
+                for key, value in said.items():
+                    found.setdefault(name, {}).setdefault(key, []).append(value)
+    return found
+
+
+def work(what, threads, config):
+    """Yield nothing, and then megabytes: the peak above what the process had before the model.
+
+    A tiny model comes first, so that what a library loads with its first step is not counted, nor
+    is what JAX needs to compile the step.
+    """
+    train(what, TINY, threads)
+    if what == "JAX":
+        from in_jax import compiled
+
+        compiled(CONFIGS[config])
+    give_back()
+    before = resident("VmRSS")
+    CLEAR.write_text("5")                                      # the peak starts anew
+    yield {}
+    count = train(what, CONFIGS[config], threads)
+    said = {"peak": resident("VmHWM") - before, "parameters": 4 * count / 1e6}
+    if what == "ours":
+        from aiayn_np.experiments.measuring import peak_bytes
+
+        said["arrays"] = peak_bytes(lambda: train(what, CONFIGS[config], threads)) / 1e6
+    yield said
+
+
+def train(what, c, threads):
+    """Build a model and take a few steps; return its number of parameters."""
+    count, step = make(what, c, threads)
+    for i, ids in zip(range(STEPS), batches(c)):
+        step(ids, i)
+    return count
+
+
+def give_back():
+    """Let the C library return freed memory, so that it does not serve the model unseen."""
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident(which):
+    """Megabytes of this process: VmRSS now, or VmHWM at most."""
+    (kilobytes,) = re.findall(rf"{which}:\s+(\d+) kB", STATUS.read_text())
+    return int(kilobytes) * 1024 / 1e6
+
+
+def section(figures):
+    """What was found, as Markdown."""
+    head = ["megabytes", *NAMES, "ours: arrays alone", "parameters"]
+    rows = []
+    for config, found in figures.items():
+        ours = found["ours"]
+        peaks = [number(median(found[name]["peak"])) if name in found else "" for name in NAMES]
+        rows.append([config, *peaks, number(median(ours["arrays"])), number(ours["parameters"][0])])
+    return "\n\n".join([
+        "The most memory that building the model and three training steps take, above what the"
+        " process had before (libraries loaded, a tiny model trained, JAX's step compiled): the"
+        " peak of resident memory of a fresh process, median of three; for ours also the peak of"
+        " its arrays (`tracemalloc`). Parameters, their gradients and Adam's two means are four"
+        " times the last column; the rest is what forward keeps for backward, and working space.",
+        table(head, rows), compare_words(figures)])
+
+
+def compare_words(figures):
+    """Where ours takes more, and where less."""
+    parts = []
+    for peer in NAMES[1:]:
+        ratios = {config: median(found["ours"]["peak"]) / median(found[peer]["peak"])
+                  for config, found in figures.items() if peer in found}
+        if ratios:
+            words = ", ".join(f"{r:.2f} at {config}" for config, r in ratios.items())
+            parts.append(f"Ours over {peer}: {words}.")
+    return " ".join(parts) + (
+        " Ours keeps every array of the forward pass until the step ends, since the cache is there"
+        " to be looked at. What the others keep was not looked into.")
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]

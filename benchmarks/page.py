@@ -1,0 +1,150 @@
+"""results.json, and the page that is written from it."""
+
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import decoding
+import growth
+import memory
+import numpy as np
+import reductions
+import start
+import train_step
+
+FOLDER = Path(__file__).parent
+SECTIONS = {"train-step": train_step, "decoding": decoding, "memory": memory, "growth": growth,
+            "start": start, "reductions": reductions}
+BUSY = 0.2  # processors taken by other programs from which on the page says so
+HEAD = """# Time and memory, side by side
+
+What a training step, a token and a training cost here, in PyTorch and in JAX: on a processor, at
+sizes for which this project is made. This page and its numbers ([results.json](results.json)) are
+written by
+
+```bash
+python benchmarks/run.py
+```
+
+or a part of them by the command under its heading; `--quick` prints a first impression and writes
+nothing. PyTorch and JAX are measured where they are installed. {machines}
+
+Everyone is a process of its own, set up once, and asked to work in turn. Only one runs at a time;
+the others are stopped by a signal, so that no idle thread takes time and no library has to be told
+to wait quietly (`OMP_WAIT_POLICY=passive` makes PyTorch slower with two threads). Shared machines
+are now fast, now slow, by tens of percent. So a ratio is taken within a round, between neighbours
+in time; its median is what to believe, and milliseconds are for orientation. Numbers in parentheses
+are the first and third quartile over all rounds. *One thread* means one processor too.
+"""
+TAIL = """
+## Variants
+
+`python benchmarks/variants.py attention` and `python benchmarks/variants.py train` measure what the
+variants of attention and of the model cost; what came out stands in
+[their page](../aiayn_np/variants/README.md).
+"""
+
+
+def load(folder=FOLDER):
+    """What was measured: section -> {"machine", "others": see `taken`, "figures"}."""
+    return json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+
+
+def save(name, measured, folder=FOLDER):
+    """Replace a section of results.json, and write the page and the picture anew."""
+    from aiayn_np.checkpoint import replacing
+
+    path = Path(folder) / "results.json"
+    results = load(folder) if path.exists() else {}
+    results[name] = rounded(measured)
+    results = {name: results[name] for name in SECTIONS if name in results}
+    with replacing(path) as file:
+        file.write((json.dumps(results, indent=1) + "\n").encode())
+    write_page(results, folder)
+
+
+def rounded(x):
+    """Lists and dictionaries with their floats at five digits."""
+    if isinstance(x, dict):
+        return {key: rounded(value) for key, value in x.items()}
+    if isinstance(x, list):
+        return [rounded(value) for value in x]
+    return float(f"{x:.5g}") if isinstance(x, float) else x
+
+
+def write_page(results, folder=FOLDER):
+    """Write README.md and the picture."""
+    (Path(folder) / "README.md").write_text(page(results), encoding="utf-8", newline="\n")
+    if "growth" in results:
+        fig = growth.picture(results["growth"]["figures"])
+        fig.savefig(Path(folder) / "growth.png", dpi=100)
+
+
+def page(results):
+    """The text of the page."""
+    parts = [HEAD.format(machines=machines(results))]
+    parts += [text_of(name, results[name]) + "\n" for name in results]
+    return "\n".join(parts) + TAIL
+
+
+def text_of(name, measured):
+    """A section of the page."""
+    module, others = SECTIONS[name], measured["others"]
+    parts = [f"## {module.TITLE}", f"`python benchmarks/run.py {name}`"]
+    if others is not None and others >= BUSY:
+        parts.append(f"While this was measured, other programs took {others:.1f} of the"
+                     f" {measured['machine']['processors']} processors.")
+    return "\n\n".join([*parts, module.section(measured["figures"])])
+
+
+def machines(results):
+    """Where the sections were measured: once, if it was the same for all."""
+    found = [(words(results[name]["machine"]), name) for name in results]
+    if len({machine for machine, _ in found}) == 1:
+        return f"Measured on {found[0][0]}."
+    groups = itertools.groupby(sorted(found), key=lambda pair: pair[0])
+    return " ".join(f"Measured on {machine}: {', '.join(name for _, name in group)}."
+                    for machine, group in groups)
+
+
+def words(machine):
+    """A machine and its versions as a clause."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return f"{machine['processors']} processors ({machine['processor']}) with {versions}"
+
+
+def taken(seconds=1.0):
+    """How many processors other programs take at present; None where the system does not tell."""
+    try:
+        idle = idle_seconds()
+    except OSError:
+        return None
+    time.sleep(seconds)
+    return max(0.0, (os.cpu_count() or 1) - (idle_seconds() - idle) / seconds)
+
+
+def idle_seconds():
+    """Of all processors together, since the start of the system."""
+    ticks = Path("/proc/stat").read_text(encoding="utf-8").split()[4:6]    # idle, waiting for disks
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def machine():
+    """Processor and versions of what was measured."""
+    from threadpoolctl import threadpool_info
+
+    from aiayn_np.experiments.gallery import processor
+
+    versions = {"Python": platform.python_version(), "NumPy": np.__version__}
+    versions |= {str(library["internal_api"]).replace("openblas", "OpenBLAS"): library["version"]
+                 for library in threadpool_info() if library["user_api"] == "blas"}
+    for name, package in (("PyTorch", "torch"), ("JAX", "jax")):
+        try:
+            versions[name] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {"processor": processor(), "processors": os.cpu_count(), "versions": versions}
