@@ -100,12 +100,13 @@ def speeds(found):
     """Time per step of both for {heading: said}, as Markdown."""
     rows = []
     for heading, said in found.items():
-        seconds = {name: np.array([np.sum([s["seconds"] for s in block]) for block in said[name]])
-                   for name in said}
-        tokens = sum(s["tokens"] for block in said["ours"] for s in block)
+        tokens, seconds = (
+            {name: np.array([np.sum([s[key] for s in block]) for block in said[name]])
+             for name in said} for key in ("tokens", "seconds"))
         row = [heading]
-        for values in seconds.values():
-            row += [number(1e3 * quartiles(values)[1] / BLOCK), f"{tokens / values.sum():,.0f}"]
+        for name, values in seconds.items():
+            row += [number(1e3 * quartiles(values)[1] / BLOCK),
+                    f"{quartiles(tokens[name] / values)[1]:,.0f}"]
         if "PyTorch" in seconds:
             r = ratio(seconds["ours"], seconds["PyTorch"])
             row += [times(r), compared(r)]

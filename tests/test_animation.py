@@ -65,6 +65,7 @@ def test_the_gif_has_a_picture_for_each_and_shows_the_weights(recording, tmp_pat
         assert gif.info["loop"] == 0
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_small_file(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(animation, "LAST", 2)
     path = tmp_path / "new" / "a.gif"
