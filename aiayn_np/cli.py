@@ -1,6 +1,6 @@
-"""The command line: train, decode, attend, explore, trace, translate, animate, check, zoo, figures.
+"""The command line: train, decode, attend, explore, trace, translate, check, grade, and more.
 
-The commands `train`, `translate`, `figures` and `zoo` are in files of their own.
+The commands `train`, `translate`, `figures`, `zoo` and `grade` are in files of their own.
 
 Results go to stdout, progress to stderr. Exit code 0: done; 1: it went wrong on the way (a loss
 that is not finite, a gradient that does not agree, an interruption); 2: the request was wrong.
@@ -15,6 +15,7 @@ from pathlib import Path
 from . import __version__
 from .checkpoint import CheckpointError
 from .cli_figures import figures_command
+from .cli_grade import add_grade_options, grade_command
 from .cli_text import add_text_options, train_any_command
 from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note
 from .cli_translate import add_translate_options, translate_command
@@ -34,6 +35,7 @@ EXAMPLES = """examples:
   aiayn-np check                         prove every gradient of a whole model
   aiayn-np zoo                           plant 32 bugs, one by one, and see what catches them
   aiayn-np figures variance              measure a claim of the paper; without a name, all
+  aiayn-np grade answers                 check a folder of students' answers to the exercises
 """
 
 
@@ -71,7 +73,7 @@ def parser():
         description='The Transformer of "Attention Is All You Need" in plain NumPy.',
     )
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    names = "{train,decode,attend,explore,trace,translate,animate,check,zoo,figures}"
+    names = "{train,decode,attend,explore,trace,translate,animate,check,zoo,figures,grade}"
     commands = main.add_subparsers(required=True, metavar=names, title="commands")
 
     def add(name, command, what):
@@ -135,6 +137,8 @@ def parser():
     p = add("figures", figures_command, "measure the paper's claims and draw what was found")
     p.add_argument("name", nargs="*", help="of the figure; none: all of them")
     p.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
+
+    add_grade_options(add("grade", grade_command, "check a folder of students' answers"))
     return main
 
 

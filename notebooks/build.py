@@ -3,6 +3,7 @@
     pip install -e '.[notebooks]'
     python notebooks/build.py              all of them
     python notebooks/build.py 01 03        some
+    python notebooks/build.py find         exercises/find_the_bug, made in the same way
 
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
 from nothing each time, by a fresh kernel, and written only if every cell ran, without a word on
@@ -24,6 +25,7 @@ from aiayn_np.cli_figures import ONE_THREAD
 
 FOLDER = Path(__file__).parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+OTHERS = [FOLDER.parent / "exercises" / "find_the_bug.py"]
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -57,7 +59,7 @@ def execute(notebook):
 
 
 def main(chosen):
-    sources = [s for s in SOURCES if not chosen or s.name[:2] in chosen]
+    sources = [s for s in SOURCES + OTHERS if not chosen or s.stem.split("_")[0] in chosen]
     for source in sources:
         started = time.perf_counter()
         notebook = execute(notebook_of(source))
@@ -65,10 +67,10 @@ def main(chosen):
         nbformat.write(notebook, target)
         print(f"{target.name}  {time.perf_counter() - started:.1f} s"
               f"  {target.stat().st_size / 1000:.0f} kB", flush=True)
-    return 0 if sources else "no lesson of that number"
+    return 0 if sources else "no notebook of that name"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("number", nargs="*", help="such as 01; none: all")
+    parser.add_argument("number", nargs="*", help="such as 01, or find; none: all")
     sys.exit(main(parser.parse_args().number))

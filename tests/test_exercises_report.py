@@ -21,6 +21,8 @@ def test_the_report_names_the_worst_entry_and_the_line():
     assert (row.wrong, row.size) == (1, 30)
     assert re.search(r"\[1, 2, 0\] is .*, off by 1; 1 of 30 entries wrong", str(wrong))
     assert [r.verdict for r in wrong.table[1:]] == ["not looked at"] * 3
+    empty = check(answer(3, "Linear", ("return y, Cache", "y[1, 2, 0] = np.nan; return y, Cache")))
+    assert re.search(r"\[1, 2, 0\] is nan, must be [^,]*; 1 of 30 entries wrong", str(empty))
     stops = check(answer(3, "Linear", ("y = x @ self.W.value", "y = x @ self.V.value")))
     assert "`y = x @ self.V.value`" in stops.message
     assert "AttributeError" in stops.message

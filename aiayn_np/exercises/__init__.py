@@ -15,10 +15,13 @@ trains the Transformer with it. The files to fill in are in the folder exercises
     trial, calling                     one case; calling the student's code
     comparing, shapes, diagnosis       what a difference looks like, and which mistake gives it
     plug_in, scripted                  the student's parts in the real model; a model for decoding
+    grading, submissions               a table for a folder of answers (`aiayn-np grade`)
+    sandbox, answer, own_work          one of them in a process of its own; whether it is theirs
+    mystery, disguise                  broken models to be diagnosed, exercises/find_the_bug.ipynb
 
 A known mistake is a wrong formula. It is the diagnosis if it gives the student's numbers in every
 case. ``check`` compares results and cannot see how they came about: it refuses the library's own
-classes, but not an answer that calls them.
+classes, but not an answer that calls them. Grading does.
 """
 
 from . import topics  # noqa: F401, its files fill EXERCISES and SUBJECTS

@@ -1,6 +1,7 @@
 """What a check found: true when all is right; as text, and as a table in a notebook."""
 
 import html
+import math
 import textwrap
 from dataclasses import dataclass
 
@@ -38,9 +39,10 @@ class Row:
         if self.ok:
             return f"largest error {self.error:.0e}"
         at = f"[{', '.join(map(str, self.index))}] " if self.index else ""
-        off = f"off by {abs(self.yours - self.expected):.3g}"
+        error = abs(self.yours - self.expected)
+        off = f", off by {error:.3g}" if math.isfinite(error) else ""
         count = f"{self.wrong} of {self.size} {'entry' if self.size == 1 else 'entries'} wrong"
-        return f"{at}is {self.yours:.6g}, must be {self.expected:.6g}, {off}; {count} ({self.case})"
+        return f"{at}is {self.yours:.6g}, must be {self.expected:.6g}{off}; {count} ({self.case})"
 
 
 def wrapped(text):

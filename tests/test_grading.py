@@ -1,0 +1,184 @@
+"""Grading a folder: every submission gets a row, whatever its code does, and harms nothing."""
+
+import base64
+import csv
+import os
+from pathlib import Path
+
+import pytest
+from solutions import FOLDER, source
+
+from aiayn_np.cli import main
+from aiayn_np.exercises import EXERCISES
+from aiayn_np.exercises.grading import COLUMNS, grade
+from aiayn_np.exercises.sandbox import MEMORY_IS_LIMITED, OUTPUT, run_alone
+
+RIGHT = source(1)
+WRONG = RIGHT.replace("sum(axis=-1", "sum(axis=0")
+FORWARD = '"""scores (..., n) -> weights (..., n), each row sums to 1; and a cache."""'
+LINUX = pytest.mark.skipif(not MEMORY_IS_LIMITED, reason="needs the limits of Linux")
+NOT_OURS = """
+import importlib
+class Softmax(Module):
+    def forward(self, scores):
+        return getattr(importlib.import_module("aiayn_np"), "Softmax")().forward(scores)
+    def backward(self, grad_y, cache):
+        return getattr(importlib.import_module("aiayn_np"), "Softmax")().backward(grad_y, cache)
+"""
+FAKE = """
+import glob, json, os
+print('{"diagnosis": "right", "message": "", "word": ""}', flush=True)
+with open("../answer", "w") as file:
+    json.dump({"diagnosis": "right", "message": "", "word": ""}, file)
+os._exit(0)
+"""
+
+
+def inside(code):
+    """The right answer, with code in front of its forward."""
+    return RIGHT.replace(FORWARD, f"{FORWARD}\n        {code}")
+
+
+def graded(folder, text, **options):
+    """The Grade of one text as exercise 1."""
+    (folder / "anna").mkdir(exist_ok=True)
+    data = text if isinstance(text, bytes) else text.encode()
+    (folder / "anna" / "01_softmax.py").write_bytes(data)
+    (row,) = grade(folder, **options)[2]
+    assert row.passed == (row.diagnosis == "right")
+    assert sorted(p.name for p in folder.rglob("*")) == ["01_softmax.py", "anna"]
+    assert (folder / "anna" / "01_softmax.py").read_bytes() == data
+    return row
+
+
+def test_a_folder_becomes_a_table(tmp_path, capsys):
+    for student, text in {"anna": RIGHT + "raise ValueError('=1+1')\n", "bert": WRONG}.items():
+        (tmp_path / student).mkdir()
+        (tmp_path / student / "01_softmax.py").write_text(text)
+    (tmp_path / "carl").mkdir()
+    assert main(["grade", str(tmp_path), "--timeout", "50"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in lines[:3]] == [
+        ["anna", "softmax", "passed", "right"], ["bert", "softmax", "no", "wrong"],
+        ["carl", "softmax", "no", "missing"]]
+    assert lines[3:] == ["1 of 3 passed", str(tmp_path / "grades.csv")]
+    with open(tmp_path / "grades.csv", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == COLUMNS
+    assert [row["passed"] for row in rows] == ["True", "False", "False"]
+    assert rows[0]["message"].endswith("stops with ValueError: =1+1")
+    assert rows[1]["diagnosis"] == "wrong axis"
+    assert rows[1]["file"] == str(Path("bert", "01_softmax.py"))
+
+
+@pytest.mark.parametrize(("text", "diagnosis"), [
+    (FAKE, "exits"),
+    ("import sys\nsys.modules['numpy'].array_equal = lambda *a, **k: True\n" + RIGHT, "tampered"),
+    (RIGHT.split("# %%\nclass")[0] + NOT_OURS, "not yours"),
+], ids=["fakes a result", "changes numpy", "calls ours"])
+def test_a_trick_does_not_pass(tmp_path, text, diagnosis):
+    assert graded(tmp_path, text).diagnosis == diagnosis
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "diagnosis"), [
+    ("while True: pass\n" + RIGHT, "too slow"),
+    ("while True: print('x' * 10**6)\n", "too slow"),
+    (inside("while True: pass"), "too slow"),
+    pytest.param(inside("np.ones(10**9)"), "memory", marks=LINUX),
+    pytest.param("x = [bytes(10**8) for i in range(99)]\n" + RIGHT, "right", marks=LINUX),
+    ("import sys\nsys.exit(0)\n", "missing"),
+    (RIGHT + "import sys\nsys.exit(0)\n", "right"),
+    (inside("raise SystemExit(0)"), "exits"),
+    (inside("import os; os._exit(0)"), "exits"),
+    (inside("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "exits"),
+    (inside("scores[:] = 0"), "changed in place"),
+    ("print('x' * 10**7)\n" + RIGHT, "right"),
+    ("1 / 0\n" + RIGHT, "right"),
+    ("1 / 0\n", "missing"),
+    ("def f(:\n" + RIGHT, "syntax error"),
+    ("(" * 10**5, "syntax error"),
+    (b"\xff\xfe\x00", "not readable"),
+    ("# coding: cp1252\n# Größe\n".encode("cp1252") + RIGHT.encode(), "right"),
+    ("# coding: nonsense\n" + RIGHT, "not readable"),
+    (b"#" * 6_000_000, "not readable"),
+    ("", "missing"),
+    ("Softmax = 3\n", "missing"),
+    (RIGHT.replace("class Softmax", "class MySoftmax") + "Softmax = MySoftmax\n", "missing"),
+    ("import aiayn_np.exercises as e\ne.check = lambda *a: True\n" + WRONG, "tampered"),
+    ("import sys\nsys.modules['aiayn_np.exercises.checker'].check = print\n" + WRONG, "tampered"),
+    ("import sys\ns = sys.modules['aiayn_np.exercises.exercise'].SUBJECTS['Softmax']\n"
+     "s.cases = lambda rng: []\n" + WRONG, "tampered"),
+    ("import builtins\nbuiltins.all = lambda x: True\n" + RIGHT, "tampered"),
+    (inside("np.array_equal = print"), "tampered"),
+    ("open('a', 'w').write('x')\n" + RIGHT, "right"),
+    (RIGHT + "import os\nopen('a', 'w').close()\nos.remove('a')\nos.rmdir(os.getcwd())\n", "right"),
+    ("import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n" + RIGHT,
+     "right"),
+    ("input()\n" + RIGHT, "right"),
+    (RIGHT + "assert check(Softmax)\n", "right"),
+    ("from aiayn_np import Softmax\n", "not allowed"),
+    ("from aiayn_np import Softmax as S\nclass Softmax(S): pass\n", "not allowed"),
+    ("import importlib\nS = importlib.import_module('aiayn_np').Softmax\nclass Softmax(S): pass\n",
+     "not yours"),
+    ("import importlib\nSoftmax = importlib.import_module('aiayn_np').Softmax\n", "not yours"),
+])
+def test_whatever_the_code_does_there_is_a_row(tmp_path, text, diagnosis):
+    row = graded(tmp_path, text, timeout=3)
+    assert row.diagnosis == diagnosis, row
+    assert row.seconds < (6 if diagnosis == "too slow" else 3)
+    assert (row.message == "") <= row.passed
+
+
+def test_it_sees_an_empty_folder_no_environment_and_no_input(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET", "1")
+    row = graded(tmp_path, "import os, sys\nassert os.listdir() == []\n"
+                 "assert os.path.samefile('.', os.environ['HOME'])\nassert sys.flags.isolated\n"
+                 "assert 'SECRET' not in os.environ\nassert sys.stdin.read() == ''\n" + RIGHT)
+    assert (row.passed, row.message) == (True, "")
+
+
+@LINUX
+@pytest.mark.slow
+def test_a_large_file_cannot_be_written(tmp_path):
+    row = graded(tmp_path, "open('a', 'wb').write(bytes(2 * 10**7))\n" + RIGHT)
+    assert row.passed
+    assert "File too large" in row.message
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs sleep")
+@pytest.mark.parametrize("apart", [False, True])
+def test_no_process_outlives_its_submission(tmp_path, apart):
+    row = graded(tmp_path, "import subprocess\n"
+                 f"p = subprocess.Popen(['sleep', '61.25'], start_new_session={apart})\n" + RIGHT)
+    assert row.passed
+    assert row.seconds < 10
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert b"61.25" not in path.read_bytes()
+        except OSError:
+            continue
+
+
+@pytest.mark.slow
+def test_every_solution_passes_and_every_stub_does_not(tmp_path):
+    for name, folder in (("right", "source"), ("empty", "student")):
+        (tmp_path / name).mkdir()
+        for path in (FOLDER / folder).glob("*.py"):
+            (tmp_path / name / path.name).write_bytes(path.read_bytes())
+    students, exercises, rows = grade(tmp_path)
+    assert (students, exercises) == (["empty", "right"], list(EXERCISES))
+    found = [(row.student, row.diagnosis) for row in rows]
+    assert found == [("empty", "not written yet")] * 13 + [("right", "right")] * 13
+
+
+def test_what_is_printed_is_cut():
+    code = "import sys\nfor i in range(300): sys.stdout.write('x' * 10**4)\nimport os\nos._exit(3)"
+    outcome = run_alone(dict(exercise="softmax", suffix=".py", data=encoded(code)),
+                        timeout=50, memory=1024)
+    assert (outcome.answer, outcome.code, outcome.output) == (None, 3, "x" * OUTPUT)
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
