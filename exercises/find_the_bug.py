@@ -15,7 +15,7 @@
 #
 # Does it not show when they train? Each bug was planted in a model that learns to copy up to five
 # symbols, and with **10 of the 12** the model still solves the task: at least 98.4 % of sequences
-# that it has never seen come out right to the last symbol. The healthy model has between 99.6 and
+# that it has never seen come out right to the last symbol. The healthy model has between 99.4 and
 # 100 %. The loss falls, the samples look good, and the program is wrong.
 
 # %%

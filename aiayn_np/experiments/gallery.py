@@ -32,7 +32,8 @@ ENTRY = """
 
 TAIL = """
 `reverse.gif` and `reverse_3_1_4_1_5_9_2_6_attention_cross.png` are pictures of the main README,
-made by the commands that stand under them there.
+made by the commands that stand under them there; so is `translation_attention_cross.png`, on the
+[page on text](../aiayn_np/text/README.md).
 """
 
 

@@ -11,6 +11,7 @@
     speed.py        what is told of it on its way
     corpus.py, task.py, start.py, run.py    a run: from files to a folder, and out of it again
     pictures.py     loss and BLEU against steps; what a translation looked at
+    number_words.py a small corpus that comes along; make_number_words.py draws and spells it
     extra.py        the two packages that only text needs
 
 Byte-pair encoding is learned by SentencePiece, BLEU is counted by sacreBLEU; both are installed by

@@ -1,0 +1,87 @@
+"""Make number_words.tsv.gz: numbers in German and in English words, spelled by num2words.
+
+    pip install num2words                           only to make the file again
+    python -m aiayn_np.text.make_number_words FILE
+
+num2words (LGPL) is not part of this project; the words that it spells are nobody's property.
+"""
+
+import gzip
+import hashlib
+import importlib
+import re
+import sys
+from collections import Counter
+
+from .number_words import DATA
+
+PER_SHAPE = 150  # numbers of 4 to 6 digits that have their zeros in the same places
+PARTS = [
+    "null", "eins", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun",
+    "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn",
+    "neunzehn", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig",
+    "neunzig", "und", "hundert", "tausend",
+]
+PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
+
+
+def spelled(number):
+    """A number as (German with its parts written apart, English).
+
+    num2words 0.5 spells 101 000 with "einstausend"; German has "eintausend" there too.
+    """
+    try:
+        spell = importlib.import_module("num2words").num2words
+    except ModuleNotFoundError:
+        raise ImportError("num2words is not installed; spelling numbers anew needs it:"
+                          " pip install num2words") from None
+    german = spell(number, lang="de").replace("einstausend", "eintausend")
+    return apart(german), spell(number, lang="en")
+
+
+def apart(word):
+    """The parts of a German number, with spaces: siebenundzwanzig, sieben und zwanzig.
+
+    >>> apart("einhundertsiebenundzwanzig")
+    'ein hundert sieben und zwanzig'
+    """
+    parts = PART.findall(word)
+    if "".join(parts) != word:
+        raise ValueError(f"word must be made of parts of German numbers, got {word!r}")
+    return " ".join(parts)
+
+
+def chosen():
+    """The numbers of the file, in its order: drawn by a digest, so the same on every machine.
+
+    All below 1000, and of the others, for each set of places with a zero, PER_SHAPE or all that
+    there are. Drawn evenly, one of six digits in a hundred would be like 200 428, too few to learn
+    from. Those below 100 come last, where the training pairs are: each word must be seen there.
+    """
+    taken, numbers = Counter[str](), list(range(1000))
+    for number in sorted(range(1000, 10**6), key=digest):
+        shape = re.sub("[1-9]", "1", str(number))
+        taken[shape] += 1
+        if taken[shape] <= PER_SHAPE:
+            numbers.append(number)
+    return sorted(numbers, key=lambda n: (n < 100, digest(f"place of {n}")))
+
+
+def digest(text):
+    """Bytes that look random and follow from the text, or from the number."""
+    return hashlib.sha256(str(text).encode()).digest()
+
+
+def content():
+    """The text of the file: German, tab, English, tab, digits."""
+    return "".join("\t".join((*spelled(n), str(n))) + "\n" for n in chosen())
+
+
+def main(path=DATA):
+    """Write the file."""
+    with open(path, "wb") as file:
+        file.write(gzip.compress(content().encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

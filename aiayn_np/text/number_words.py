@@ -1,0 +1,69 @@
+"""A small language to translate, which comes with the library: numbers in words.
+
+    vier hundert sieben und zwanzig      four hundred and twenty-seven
+
+German says the unit before the tens, English after: word order differs, and a model has to cross
+over. German writes such a number as one word; here its parts stand apart, so that a token can be a
+word, and a map can be read. Without the spaces it is the German spelling again.
+
+    python -m aiayn_np.text.number_words FOLDER     writes the pairs as files to train on
+"""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from .pairs import read_lines
+
+DATA = Path(__file__).with_name("number_words.tsv.gz")
+HELD_OUT = 500  # pairs for the test, and as many for validation
+
+
+class NumberWords(NamedTuple):
+    """Pairs (German, English), in three lists that share no number."""
+
+    training: list
+    validation: list
+    test: list
+
+
+def number_words():
+    """Numbers below a million in German and English words.
+
+    All below 1000, and of 4, 5 and 6 digits those that `make_number_words.py` draws: for each set
+    of places with a zero as many, so that round numbers are no exceptions. Those below 100 are all
+    in training, so that each word is seen there. The lists are always the same.
+
+    >>> [len(pairs) for pairs in number_words()]
+    [7149, 500, 500]
+    >>> number_words().test[0]
+    ('zwei hundert drei und fünfzig', 'two hundred and fifty-three')
+    """
+    pairs = [tuple(line.split("\t")[:2]) for line in read_lines(DATA)]
+    test, validation = pairs[:HELD_OUT], pairs[HELD_OUT : 2 * HELD_OUT]
+    return NumberWords(pairs[2 * HELD_OUT :], validation, test)
+
+
+def write_number_words(folder):
+    """Write the pairs as files of lines, as `aiayn-np train text` and `translate` read them.
+
+    folder : made if missing. In it training.tsv and validation.tsv with German, tab, English on
+        each line; test.de and test.en with a number on each line.
+
+    Returns the paths. Raises OSError.
+    """
+    words, folder = number_words(), Path(folder)
+    tables = {f"{name}.tsv": ["\t".join(pair) for pair in getattr(words, name)]
+              for name in ("training", "validation")}
+    sides = {f"test.{language}": side for language, side in zip(("de", "en"), zip(*words.test))}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in (tables | sides).items():
+        text = "".join(f"{line}\n" for line in lines)
+        (folder / name).write_bytes(text.encode())
+    return [folder / name for name in tables | sides]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m aiayn_np.text.number_words FOLDER")
+    print(*write_number_words(sys.argv[1]), sep="\n")
