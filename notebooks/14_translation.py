@@ -411,7 +411,7 @@ print("all true")
 # - Nobody gave the model an alignment. Where the languages exchange two words, its attention crosses; where they do not, it does not. Claim that only with a
 #   control, and with the head chosen on other data.
 #
-# With real sentences it goes the same way, and takes hours instead of seconds:
+# With real sentences it goes the same way, and takes half an hour instead of seconds:
 # [how to train on a corpus from the network](../aiayn_np/text/README.md).
 #
 # ## Questions
