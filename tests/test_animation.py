@@ -44,6 +44,7 @@ def test_recording_does_not_change_training(rng, seed, recording):
         np.testing.assert_array_equal(a.value, b.value)
 
 
+@pytest.mark.slow
 def test_the_gif_has_a_picture_for_each_and_shows_the_weights(recording, tmp_path, monkeypatch):
     monkeypatch.setattr(animation, "LAST", 2)
     from matplotlib import colormaps

@@ -35,6 +35,7 @@ def test_a_padded_batch_decodes_as_each_source_alone(model, rng):
         assert row.tolist() == want + [model.pad] * (got.shape[1] - len(want))
 
 
+@pytest.mark.slow
 def test_it_stops_when_every_sequence_has_ended():
     model, task, _ = trained("copy")
     src, _, tgt_out = task.test(50)

@@ -85,6 +85,7 @@ def made(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_an_assignment_for_nbgrader_has_marks_and_points(made):
     cells = made("nbgrader", "05").cells
     kinds = [cell.metadata.nbgrader for cell in cells]
@@ -98,6 +99,7 @@ def test_an_assignment_for_nbgrader_has_marks_and_points(made):
     ast.parse(own)
 
 
+@pytest.mark.slow
 def test_an_assignment_for_otter_is_a_question_with_tests(made):
     cells = made("otter", "05").cells
     raw = [cell.source.splitlines()[0] for cell in cells if cell.cell_type == "raw"]

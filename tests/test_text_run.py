@@ -157,6 +157,7 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
 
 
 @POSIX
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monkeypatch, plain):
     """It is pressed once in the middle of an epoch, in a run of two workers."""
     argv = [*options(tmp_path), "--epochs", "1.5", "--workers", "2", "--seed", "3"]
