@@ -60,7 +60,8 @@ def test_a_batch_follows_from_seed_and_step_alone(batches, seed):
 
 def test_epochs_and_seeds_differ(batches, seed):
     first, second = (set(map(frozenset, (r.tolist() for r in batches.rows(e)))) for e in (1, 2))
-    assert len(first & second) < len(first) / 2
+    assert first != second
+    assert len(first & second) < 0.8 * len(first)          # of few lengths there is one batch alone
     other = Batches(batches.pairs, 200, seed + 1).rows(1)
     assert [r.tolist() for r in other] != [r.tolist() for r in batches.rows(1)]
 
