@@ -172,7 +172,7 @@ def check_integers(name, ids, *, ndim=None):
 
 
 def check_ids(name, ids, vocab_size, *, ndim=None):
-    """Return token ids as an integer array, each in [0, vocab_size)."""
+    """Return token ids as an array of the integers that NumPy indexes by, in [0, vocab_size)."""
     ids = check_integers(name, ids, ndim=ndim)
     if ids.size and (ids.min() < 0 or ids.max() >= vocab_size):
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= vocab_size))[0])
@@ -180,7 +180,7 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
             f"{name} must lie in [0, vocab_size), got id {ids[at]} at position {at}"
             f" with vocab_size={vocab_size}"
         )
-    return ids
+    return ids.astype(np.intp, copy=False)
 
 
 def check_positions(T, start, max_len):

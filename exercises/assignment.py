@@ -16,7 +16,6 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-
 from build import METADATA, SOLUTION, SOURCES, exercise_of
 
 POINTS = 1  # for each class or function
