@@ -169,12 +169,15 @@ def test_decode_uses_the_average_that_was_validated(folder):
     assert not np.array_equal(run.model.src_embedding.E.value, state["src_embedding.E"])
 
 
-def test_attend_draws_the_maps_of_the_models_own_output(folder, tmp_path, capsys):
+@pytest.mark.slow
+def test_attend_writes_three_pictures(folder, tmp_path, capsys):
     assert main(["attend", str(folder), "3 1 2", "--out", str(tmp_path)]) == 0
     paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
     assert sorted(p.name for p in paths) == [f"reverse_3_1_2_{name}" for name in PICTURES]
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in paths)
 
+
+def test_attention_is_that_of_the_models_own_output(folder):
     run = Run.load(folder)
     src = run.task.source("3 1 2")
     src_tokens, tgt_tokens, maps, masks = run.attention(src)
