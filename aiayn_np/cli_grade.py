@@ -28,6 +28,8 @@ def grade_command(args):
     if not students or not exercises:
         raise UsageError(f"{args.folder} holds no file of an exercise; see exercises/TEACHING.md")
     path = args.csv or args.folder / "grades.csv"
+    if path.is_dir():
+        raise UsageError(f"--csv must be a file, got the folder {path}")
     make_writable(path.parent)
     if not MEMORY_IS_LIMITED:
         note("note: memory cannot be limited on this system")

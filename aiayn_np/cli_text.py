@@ -107,6 +107,7 @@ def resumed_run(args):
     """The run in --out, with --epochs if that is given; other options are the run's own."""
     from .run import Run
     from .text.run import TextRun
+    from .text.start import check_options
 
     if args.out is None:
         raise UsageError("--resume needs --out, the folder of the run to go on with")
@@ -120,8 +121,10 @@ def resumed_run(args):
     run.load_history()
     if args.epochs is not None:
         run.config["train"]["epochs"] = args.epochs
+        check_options(run.config["train"])
     notes = run.prepare()
-    if run.metrics.exists() and run.optimizer.t >= run.steps:
+    done = run.optimizer.t > run.steps or run.metrics.exists()
+    if done and run.optimizer.t >= run.steps:
         raise UsageError(f"nothing to do: the run in {args.out} is at step {run.optimizer.t} of"
                          f" {run.steps} already")
     return run, notes

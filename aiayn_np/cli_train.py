@@ -16,7 +16,7 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
     ("--seed", int, 0, "of weights, batches and dropout"),
     ("--steps", int, 4000, "stop after this many steps at the latest"),
     ("--symbols", int, 10, "number of different symbols"),
-    ("--max-length", int, 10, "longest sequence"),
+    ("--max-length", int, 10, "longest sequence; text: 100 tokens"),
     ("--batch-size", int, 64, "sequences in a batch"),
     ("--N", int, 2, "layers in each stack"),
     ("--d-model", int, 64, "width of the model"),

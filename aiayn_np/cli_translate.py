@@ -60,5 +60,6 @@ def fitting(model, vocabulary, line, number):
 
     line, was_cut = cut(model, vocabulary, line)
     if was_cut:
-        note(f"warning: line {number} is cut to its first {model.max_len - 1} tokens")
+        note(f"warning: line {number} is cut: the model takes {model.max_len} tokens, the end"
+             " included")
     return line

@@ -132,14 +132,15 @@ def draw_map(ax, weights, allowed, title):
 
 
 def label_axes(axes, query_tokens, key_tokens):
-    """Tokens on both axes, in the outer row and column only."""
+    """Tokens on both axes, in the outer row and column only; a dollar among them is a dollar."""
+    style = dict(fontsize="small", parse_math=False)
     for ax in axes[-1]:
-        ax.set_xticks(range(len(key_tokens)), key_tokens, fontsize="small")
+        ax.set_xticks(range(len(key_tokens)), key_tokens, **style)
         for label in ax.get_xticklabels():
             label.set_rotation(90 if len(label.get_text()) > 2 else 0)
         ax.set_xlabel("key", fontsize="small")
     for ax in axes[:, 0]:
-        ax.set_yticks(range(len(query_tokens)), query_tokens, fontsize="small")
+        ax.set_yticks(range(len(query_tokens)), query_tokens, **style)
         ax.set_ylabel("query", fontsize="small")
 
 

@@ -432,7 +432,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# None of 852, and 449 of 450 others (we tried, with seed 0). *zwei hundert tausend fünf hundert eins* becomes "two hundred and five thousand, five hundred and one". In all that the
+# None of the 852 that the three lists have, and 449 of the 450 other test numbers (we tried, with seed 0). *zwei hundert tausend fünf hundert eins* becomes "two hundred and five thousand, five hundred and one". In all that the
 # model has seen, something stood between *hundert* and *tausend*, so it borrows something from further on. It has learned the patterns of its training, and puts
 # them together in new ways; it has not learned what a number is. That is why the corpus is drawn so that each pattern of zeros is frequent: drawn
 # evenly, one number of six digits in a hundred would be like these.

@@ -69,6 +69,8 @@ def test_a_folder_becomes_a_table(tmp_path, capsys):
     assert rows[0]["message"].endswith("stops with ValueError: =1+1")
     assert rows[1]["diagnosis"] == "wrong axis"
     assert rows[1]["file"] == str(Path("bert", "01_softmax.py"))
+    assert main(["grade", str(tmp_path), "--csv", str(tmp_path)]) == 2
+    assert "--csv must be a file, got the folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("text", "diagnosis"), [

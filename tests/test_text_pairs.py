@@ -38,6 +38,8 @@ def test_gz_is_unpacked_and_a_broken_one_is_refused(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress("fünf\nsechs\n".encode()))
     assert read_lines(path) == ["fünf", "sechs"]
+    assert read_lines(path.rename(tmp_path / "A.GZ")) == ["fünf", "sechs"]
+    (tmp_path / "A.GZ").rename(path)
     for broken in (path.read_bytes()[:-9], b"text", b""):
         path.write_bytes(broken)
         if broken:
@@ -92,6 +94,11 @@ def test_a_corpus_names_what_it_left_out_and_knows_its_text_again(tmp_path):
     given = Corpus.read(files | dict(validation_source=source, validation_target=target), 0)
     assert len(given.validation) == len(given.training) == 100
     assert Corpus.read(files, 0).digest == corpus.digest
+    (tmp_path / "a").write_text("x\ty\nx\tz\n"), (tmp_path / "b").write_text("y\tx\n")
+    (tmp_path / "c").write_text("x\ty\n"), (tmp_path / "d").write_text("x\tz\ny\tx\n")
+    moved = [Corpus.read(dict(pairs=tmp_path / one, validation_pairs=tmp_path / two), 0).digest
+             for one, two in ("ab", "cd")]
+    assert moved[0] != moved[1]                            # a line went from training to validation
     changed = source.read_bytes().replace(b"eins", b"ein", 1)
     source.write_bytes(changed)
     assert Corpus.read(files, 0).digest != corpus.digest

@@ -24,6 +24,11 @@ def test_a_translation_shows_every_head_and_their_mean(rng):
     assert {(im.norm.vmin, im.norm.vmax) for im in (ax.images[0] for ax in maps)} == {(0, 1)}
 
 
+def test_a_dollar_among_the_pieces_is_a_dollar():
+    fig = plot_translation(np.ones((1, 2, 2)), ["$_$", "^$$"], ["_$$", "\\frac$"])
+    fig.draw_without_rendering()
+
+
 @pytest.mark.parametrize(("h", "shape"), [(1, (1, 2)), (2, (1, 3)), (8, (3, 3))])
 def test_heads_stand_in_full_rows(h, shape, rng):
     fig = plot_translation(rng.dirichlet(np.ones(2), (h, 2)), ["a", "b"], ["c", "d"])

@@ -125,7 +125,7 @@ def test_translate_cuts_long_lines_and_names_them(folder, capsys, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(b"eins\n" + b"zwei " * 300))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert main(["translate", str(folder)]) == 0
-    assert "warning: line 2 is cut to its first 255 tokens" in capsys.readouterr().err
+    assert "warning: line 2 is cut: the model takes 256 tokens" in capsys.readouterr().err
 
 
 def test_attention_is_that_of_the_last_layer_while_translating(folder):
@@ -199,6 +199,13 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocabulary", "9"],
      "no vocabulary of 9 pieces"),
     (["decode", "RUN", " "], "a sentence must hold at least one word"),
+    (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocabulary", "60", "--tokens",
+      "2"], "tokens must be at least those of the longest sentence"),
+    (["train", "text", "--pairs", "NOWHERE", "--bleu-every", "0"], "bleu_every must be at least 1"),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "nan"], "epochs must lie in (0, "),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "0"], "epochs must lie in (0, "),
+    (["train", "text", "--out", "RUN", "--resume", "--epochs", "inf"], "epochs must lie in (0, "),
+    (["train", "text", "--out", "RUN", "--resume", "--epochs", "0.1"], "nothing to do"),
 ])
 def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, message):
     table = tmp_path / "pairs.tsv"

@@ -70,6 +70,10 @@ def test_a_line_is_cut_to_what_the_model_has_positions_for(vocabulary, rng):
     assert 20 < len(vocabulary.encode([short])[0]) <= 30
     assert len(translate(model, vocabulary, [short])) == 1
     assert cut(model, vocabulary, "eins zwei") == ("eins zwei", False)
+    for odd in ("漢a" * 400, "drei½X" * 200, "漢" * 400):                # no token is known
+        short, _ = cut(model, vocabulary, odd)
+        assert odd.startswith(short)
+        assert 15 < len(vocabulary.encode([short])[0]) <= 30 or len(set(odd)) == 1
 
 
 def test_bleu_is_that_of_sacrebleu():

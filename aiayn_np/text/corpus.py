@@ -35,7 +35,7 @@ class Corpus:
             notes.append(f"{len(validation)} pairs, drawn at random, are held out for validation")
             if known:
                 notes.append(f"{known} pairs with a source sentence of theirs are left out")
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(f"{len(training)} + {len(validation)}\n".encode())
         for pair in training + validation:
             digest.update("\t".join((*pair, "\n")).encode())
         return cls(training, validation, notes, digest.hexdigest())

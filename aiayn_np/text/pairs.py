@@ -34,7 +34,7 @@ def decoded(line, path, number):
 
 def read_bytes(path):
     """All bytes of a file, unpacked if its name ends with .gz."""
-    if path.suffix != ".gz":
+    if path.suffix.lower() != ".gz":
         return path.read_bytes()
     try:
         with gzip.open(path) as file:

@@ -51,19 +51,22 @@ class TextRun(Run):
             raise ValueError(f"there must be pairs of at most {options['max_length']} tokens for"
                              f" training, got {len(training)}, and of at most {self.model.max_len}"
                              f" for validation, got {len(held_out)}")
+        if options["tokens"] < longest(training):
+            raise ValueError("tokens must be at least those of the longest sentence,"
+                             f" {longest(training)}, got tokens={options['tokens']}")
         self.batches = Batches(training, options["tokens"], self.config["seed"])
         self.validation_batches = Batches(held_out, max(options["tokens"], longest(held_out)), 0)
         criterion = LabelSmoothedCrossEntropy(options["eps_ls"], pad=self.task.pad)
         self.team = Workers(self.model, criterion, options["workers"])
         left_out = [("training", len(corpus.training) - len(training), options["max_length"]),
                     ("validation", len(corpus.validation) - len(held_out), self.model.max_len)]
-        return corpus.notes + [f"{n} pairs for {what} of more than {most} tokens are left out"
-                               for what, n, most in left_out if n]
+        return corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
+                               " tokens, or none" for what, n, most in left_out if n]
 
     @property
     def steps(self):
         """The last step."""
-        return round(self.config["train"]["epochs"] * self.batches.per_epoch)
+        return max(1, round(self.config["train"]["epochs"] * self.batches.per_epoch))
 
     @property
     def solved(self):

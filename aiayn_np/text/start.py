@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..checks import check_number, check_sizes
 from ..training import AVERAGED
 from ..variants.choices import CHOICES
 from .corpus import Corpus
@@ -63,4 +64,13 @@ def options_of(preset, changed):
     options = dict(max_length=100, eps_ls=0.1, workers=1, bleu_every=1) | PRESETS[preset]
     if unknown := set(changed) - set(options):
         raise ValueError(f"options must be some of {', '.join(options)}, got {', '.join(unknown)}")
-    return options | changed
+    options |= changed
+    check_options(options)
+    return options
+
+
+def check_options(options):
+    """What can be refused before anything is read."""
+    check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
+    names = ("vocabulary", "tokens", "max_length", "warmup_steps", "workers", "bleu_every")
+    check_sizes(**{name: options[name] for name in names if name in options})

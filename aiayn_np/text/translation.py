@@ -55,7 +55,7 @@ def similar(sources):
 
 def cut(model, vocabulary, line):
     """(line, whether it was cut): of a line that is too long, what the model has positions for."""
-    (ids,) = vocabulary.encode([line])
-    if len(ids) <= model.max_len:
-        return line, False
-    return vocabulary.decode(ids[: model.max_len - 1]), True
+    short = line
+    while (length := len(vocabulary.encode([short])[0])) > model.max_len:
+        short = short[: min(len(short) * model.max_len // length, len(short) - 1)]
+    return short, short != line
