@@ -33,8 +33,9 @@ def test_equal_to_numpy(rng, function, dtype):
 def test_a_complex_step_survives_in_a_sum(rng):
     """1e-20 beside 1 is kept apart from it: nothing is added to the imaginary part but itself."""
     x, v = rng.normal(size=(2, 4, 6))
-    assert_allclose(row_sum(x + 1e-20j * v).imag, 1e-20 * v.sum(axis=-1, keepdims=True), rtol=1e-13)
-    assert_allclose(column_sum(x + 1e-20j * v).imag, 1e-20 * v.sum(axis=0), rtol=1e-13)
+    same = dict(rtol=1e-13, atol=1e-34)                                # of numbers around 1e-20
+    assert_allclose(row_sum(x + 1e-20j * v).imag, 1e-20 * v.sum(axis=-1, keepdims=True), **same)
+    assert_allclose(column_sum(x + 1e-20j * v).imag, 1e-20 * v.sum(axis=0), **same)
 
 
 def test_what_is_not_finite_stays_in_its_row():

@@ -129,7 +129,7 @@ def test_worked_concat(rng):
     layer.W.value = np.array([[[1.0], [0], [0], [2]]])
     layer.v.value = np.array([[3.0]])
     expected = [[[3 * math.tanh(1 + 8), 3 * math.tanh(1 - 2)]]]
-    assert_allclose(layer(Q, K), expected, rtol=1e-14)
+    assert_allclose(layer(Q, K), expected, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,7 +182,7 @@ def test_general_with_the_identity_is_dot(rng):
     layer = GeneralScore(H, D_K, rng=rng)
     layer.W.value[...] = np.eye(D_K)
     q, k, _ = random_QKV(rng)
-    assert_allclose(layer(q, k), DotScore()(q, k), rtol=1e-14)
+    assert_allclose(layer(q, k), DotScore()(q, k), rtol=1e-14, atol=1e-14)
 
 
 def test_concat_with_stacked_matrices_is_additive(rng):
@@ -199,7 +199,7 @@ def test_concat_with_stacked_matrices_is_additive(rng):
         assert_allclose(grad, wanted, rtol=1e-12, atol=1e-14)
     stacked = np.concatenate([additive.W.grad, additive.U.grad], axis=1)
     assert_allclose(concat.W.grad, stacked, rtol=1e-12, atol=1e-14)
-    assert_allclose(concat.v.grad, additive.v.grad, rtol=1e-12)
+    assert_allclose(concat.v.grad, additive.v.grad, rtol=1e-12, atol=1e-13)
 
 
 def test_general_is_the_dot_product_that_multi_head_projections_make(rng):

@@ -98,7 +98,7 @@ def test_the_average_is_what_is_validated_and_kept(rng, monkeypatch):
         np.testing.assert_array_equal(value, validated[-1][name])
         np.testing.assert_array_equal(validated[0][name], states[10][name])
         mean = np.mean([states[i][name] for i in (20, 30, 40, 50, 60)], axis=0)
-        np.testing.assert_allclose(validated[5][name], mean, rtol=1e-13)
+        np.testing.assert_allclose(validated[5][name], mean, rtol=1e-13, atol=1e-15)
 
 
 def test_one_teacher_forced_pass_tells_what_greedy_decoding_would():
