@@ -46,6 +46,11 @@ TAIL = """
 `python benchmarks/variants.py attention` and `python benchmarks/variants.py train` measure what the
 variants of attention and of the model cost; what came out stands in
 [their page](../aiayn_np/variants/README.md).
+
+## Real text
+
+`python benchmarks/on_text.py --source FILE --target FILE` trains on sentence pairs beside PyTorch; what came out for Multi30k stands
+on [the page on text](../aiayn_np/text/README.md).
 """
 
 
