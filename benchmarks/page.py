@@ -50,7 +50,8 @@ variants of attention and of the model cost; what came out stands in
 ## Real text
 
 `python benchmarks/on_text.py --source FILE --target FILE` trains on sentence
-pairs beside PyTorch; what came out for Multi30k stands on [the page on text](../aiayn_np/text/README.md).
+pairs beside PyTorch; what came out for Multi30k stands on
+[the page on text](../aiayn_np/text/README.md).
 """
 
 
