@@ -1,7 +1,7 @@
 """Claim 3: additive attention costs more than the dot product."""
 
 import pytest
-from committed import committed, measured_again
+from committed import committed, timed_again
 
 from aiayn_np.experiments import additive_cost as module
 from aiayn_np.experiments.additive_cost import ADDITIVE_COST, additive_cost, cost_ratios
@@ -28,7 +28,7 @@ def test_an_index_of_no_size_is_refused(at):
 
 @pytest.mark.slow
 def test_the_dot_product_is_faster_and_smaller_here(tmp_path):
-    measured = measured_again(ADDITIVE_COST, tmp_path)
+    measured = timed_again(ADDITIVE_COST, tmp_path)
     assert measured.verdict == AGREES, measured.finding
 
 

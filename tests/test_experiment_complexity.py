@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from committed import committed, measured_again
+from committed import committed, timed_again
 
 from aiayn_np.experiments.complexity import (
     COMPLEXITY,
@@ -58,7 +58,7 @@ def test_times_of_another_power_would_be_seen():
 
 @pytest.mark.slow
 def test_the_times_grow_as_table_1_says(tmp_path):
-    measured = measured_again(COMPLEXITY, tmp_path)
+    measured = timed_again(COMPLEXITY, tmp_path)
     assert measured.verdict == AGREES, measured.finding
 
 

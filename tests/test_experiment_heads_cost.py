@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from committed import committed, measured_again
+from committed import committed, timed_again
 
 from aiayn_np.experiments import heads_cost as module
 from aiayn_np.experiments.experiment import AGREES
@@ -83,5 +83,5 @@ def test_heads_without_the_papers_eight_are_refused():
 
 @pytest.mark.slow
 def test_eight_heads_take_about_as_long_as_one_here(tmp_path):
-    measured = measured_again(HEADS_COST, tmp_path)
+    measured = timed_again(HEADS_COST, tmp_path)
     assert measured.verdict == AGREES, measured.finding

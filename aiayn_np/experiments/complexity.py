@@ -24,11 +24,11 @@ SIZES = {
     "n": {"self-attention": [(n, 64) for n in (256, 512, 1024)],
           "restricted": [(n, 64) for n in (1024, 2048, 4096, 8192)],
           "recurrent": [(n, 128) for n in (128, 256, 512, 1024)],
-          "convolution": [(n, 128) for n in (512, 1024, 2048, 4096)]},
+          "convolution": [(n, 128) for n in (1024, 2048, 4096, 8192)]},
     "d": {"self-attention": [(128, d) for d in (1024, 2048, 4096, 8192)],
-          "restricted": [(64, d) for d in (1024, 2048, 4096, 8192)],
+          "restricted": [(128, d) for d in (1024, 2048, 4096, 8192)],
           "recurrent": [(16, d) for d in (768, 1024, 1536)],
-          "convolution": [(32, d) for d in (768, 1024, 1536)]},
+          "convolution": [(128, d) for d in (768, 1024, 1536)]},
 }
 TABLE_1 = {
     "n": {"self-attention": 2, "restricted": 1, "recurrent": 1, "convolution": 1},
