@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from .checks import check_attention_inputs, check_gradient
 from .dropout import Dropout
 from .masking import Mask
@@ -44,12 +46,21 @@ class ScaledDotProductAttention(Module):
         check_gradient(grad_out, (*cache.Q.shape[:-1], cache.V.shape[-1]), cache.Q.dtype)
         # out = kept @ V
         grad_kept = grad_out @ cache.V.mT                                  # (..., T_q, T_k)
-        grad_V = cache.kept.mT @ grad_out                                  # (..., T_k, d_v)
+        grad_V = product_like(cache.V, cache.kept.mT, grad_out)            # (..., T_k, d_v)
         grad_weights = self.dropout.backward(grad_kept, cache.dropout)
         grad_scores = self.softmax.backward(grad_weights, cache.softmax)
         grad_scores = self.mask.backward(grad_scores, cache.mask)
         # scores = Q @ K.mT / sqrt(d_k)
         grad_scores = grad_scores / math.sqrt(cache.Q.shape[-1])
-        grad_K = grad_scores.mT @ cache.Q                                  # (..., T_k, d_k)
-        grad_Q = grad_scores @ cache.K                                     # (..., T_q, d_k)
+        grad_K = product_like(cache.K, grad_scores.mT, cache.Q)            # (..., T_k, d_k)
+        grad_Q = product_like(cache.Q, grad_scores, cache.K)               # (..., T_q, d_k)
         return grad_Q, grad_K, grad_V
+
+
+def product_like(array, a, b):
+    """a @ b, which has the shape of `array`, in its order in memory as well.
+
+    Heads are a view of (..., T, h * d) (`split_heads`): written in the same order, their gradient
+    is one too, and `merge_heads` has nothing to copy.
+    """
+    return np.matmul(a, b, out=np.empty_like(array))

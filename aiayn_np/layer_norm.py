@@ -27,13 +27,13 @@ class LayerNorm(Module):
 
     def forward(self, x):
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma)
-        centred = x - row_mean(x)                                      # (..., d_model)
-        variance = row_mean(centred * centred)                         # (..., 1)
+        n = x - row_mean(x)                                            # (..., d_model)  centred
+        variance = row_mean(n * n)                                     # (..., 1)
         inv_std = 1 / np.sqrt(variance + self.eps)                     # (..., 1)
-        normalised = centred * inv_std                                 # (..., d_model)
-        y = self.gamma.value * normalised
+        n *= inv_std                                                   # (..., d_model)  normalised
+        y = self.gamma.value * n
         y += self.beta.value
-        return y, Cache(normalised=normalised, inv_std=inv_std)
+        return y, Cache(normalised=n, inv_std=inv_std)
 
     def backward(self, grad_y, cache):
         n = cache.normalised
