@@ -105,18 +105,19 @@ def parser():
 
     p = add("attend", attend_command, "draw the attention of every layer and head for a sequence")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
-    p.add_argument("symbol", nargs="+", help='such as "3 1 4"')
+    p.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
     p.add_argument("--out", type=Path, help="folder for the pictures (default: RUN/attend)")
 
     p = add("trace", trace_command, "tell what every component does with a sequence, as a table")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
-    p.add_argument("symbol", nargs="+", help='such as "3 1 4"')
+    p.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
     p.add_argument("--of", metavar="PATH", help="only this component, such as decoder.layers.0")
     p.add_argument("--depth", type=int, default=2, help="layers inside layers (default: 2)")
 
     p = add("explore", explore_command, "write a page to look at a run's attention with")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
-    p.add_argument("sequence", nargs="*", help='such as "3 1 4"; none: some of the test set')
+    p.add_argument("sequence", nargs="*",
+                   help='such as "3 1 4", or a sentence; none: some of the test set')
     p.add_argument("--out", type=Path, help="file of the page (default: RUN/explore.html)")
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
@@ -146,10 +147,10 @@ def source_of(run, text):
     """Source ids of a text, refused when the model has no positions for it."""
     src = run.task.source(text)
     if src.shape[1] > run.model.max_len:
-        raise UsageError(f"a sequence must have at most {run.model.max_len - 1} symbols for this"
+        raise UsageError(f"a sequence must have at most {run.model.max_len - 1} tokens for this"
                          f" run, got {src.shape[1] - 1}")
     if src.shape[1] - 1 > run.task.max_length:
-        note(f"note: {src.shape[1] - 1} symbols, trained on at most {run.task.max_length}")
+        note(f"note: {src.shape[1] - 1} tokens, trained on at most {run.task.max_length}")
     return src
 
 

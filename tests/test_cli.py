@@ -224,7 +224,7 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
     [
         (["decode", "{run}", "3 9"], "every symbol must be one of 0 to 3, got '9'"),
         (["decode", "{run}", " "], "at least one symbol"),
-        (["decode", "{run}", "1 " * 60], "at most 55 symbols for this run, got 60"),
+        (["decode", "{run}", "1 " * 60], "at most 55 tokens for this run, got 60"),
         (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
         (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
         (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),

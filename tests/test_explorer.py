@@ -303,7 +303,7 @@ def test_without_sequences_it_shows_some_of_the_test_set_and_the_longest(run, ca
     [
         (["{run}", "1", "3 x"], "every symbol must be one of 0 to 9, got 'x'"),
         (["{run}", " "], "at least one symbol"),
-        (["{run}", "1 " * 70], "at most 61 symbols for this run, got 70"),
+        (["{run}", "1 " * 70], "at most 61 tokens for this run, got 70"),
         (["{run}", "1", "--out", "{tmp}/file/x.html"], "file"),
         (["{run}", "1", "--out", "{tmp}"], "--out must be a file, got the folder {tmp}"),
         (["{tmp}/none"], "none/model.npz: No such file"),
