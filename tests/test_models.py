@@ -85,21 +85,24 @@ def test_the_language_model_learns_to_count(rng):
         return ids[:, :-1], ids[:, 1:]
 
     model = LanguageModel(8, P_drop=0.0, rng=rng, **SIZES)
-    first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0), 120)
+    first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0), 160)
     assert first > 1.5
     assert last < 0.1
 
 
 def test_the_classifier_learns_which_symbol_is_there(rng):
-    """Class 1 if symbol 3 stands anywhere, else class 0; classes are ids 1 and 2 for the loss."""
+    """Class 1 if symbol 3 stands anywhere, else class 0; classes are ids 1 and 2 for the loss.
+
+    Both are about as frequent: who only guesses pays ln 2.
+    """
     def batch():
         ids = rng.integers(1, 9, (64, 5))
         return ids, 1 + (ids == 3).any(axis=1)
 
     model = Classifier(9, 3, P_drop=0.0, rng=rng, **SIZES)
     first, last = train(model, batch, LabelSmoothedCrossEntropy(0.0, pad=0), 200)
-    assert first > 0.6
     assert last < 0.2
+    assert last < first / 5
 
 
 @pytest.mark.parametrize("model", ["language model", "classifier"])
