@@ -191,7 +191,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
     (["train", "text", "--pairs", "NOWHERE/x", "--out", "NOWHERE/r"], "x: No such file"),
     (["translate", "NOWHERE"], "No such file"),
     (["translate", "RUN", "NOWHERE"], "No such file"),
-    (["translate", "RUN", "RUN/model.npz"], "line 1: text must be UTF-8"),
+    (["translate", "RUN", "RUN/model.npz"], "text must be UTF-8, got the byte"),
     (["translate", "RUN", "RUN/history.csv", "--reference", "RUN/metrics.json"],
      "--reference must have as many lines as"),
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--max-length", "1",
