@@ -68,8 +68,8 @@ def test_with_another_job_in_every_model_it_would_agree(kept):
 
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_a_head_that_looks_at_the_answer_scores_1_and_one_beside_it_0(task, rng):
-    lengths = np.array([3, 5, 6])
-    heads = np.zeros((3, 2, 7, 7))
+    lengths = np.tile([3, 5, 6], 20)
+    heads = np.zeros((60, 2, 7, 7))
     for i, n in enumerate(lengths):
         t = np.arange(n)
         heads[i, 0, t, ANSWER[task](t, n)] = 1
