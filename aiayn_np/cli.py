@@ -17,7 +17,7 @@ from .checkpoint import CheckpointError
 from .cli_figures import figures_command
 from .cli_grade import add_grade_options, grade_command
 from .cli_text import add_text_options, train_any_command
-from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, note
+from .cli_train import TRAIN_OPTIONS, UsageError, make_writable, make_writable_file, note
 from .cli_translate import add_translate_options, translate_command
 from .cli_zoo import zoo_command
 from .tasks import TASKS
@@ -201,9 +201,7 @@ def explore_command(args):
     run = Run.load(args.run)
     sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
     path = args.out or args.run / "explore.html"
-    if path.is_dir():
-        raise UsageError(f"--out must be a file, got the folder {path}")
-    make_writable(path.parent)
+    make_writable_file("--out", path)
     title = f"Attention of a Transformer, task {run.task.name}"
     print(write_explorer(path, run.explorer_examples(sources), title=title))
     return 0
@@ -218,7 +216,7 @@ def animate_command(args):
 
     check_seed(args.seed)
     path = args.out or Path(f"{args.task}.gif")
-    make_writable(path.parent)
+    make_writable_file("--out", path)
     rng = np.random.default_rng(args.seed)
     task = TASKS[args.task](max_length=args.max_length)
     sizes = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0)

@@ -3,7 +3,7 @@
 import textwrap
 from pathlib import Path
 
-from .cli_train import UsageError, make_writable, note
+from .cli_train import UsageError, make_writable_file, note
 
 WIDTH = 100  # characters of a message that are printed; the table in the file has more
 
@@ -28,9 +28,7 @@ def grade_command(args):
     if not students or not exercises:
         raise UsageError(f"{args.folder} holds no file of an exercise; see exercises/TEACHING.md")
     path = args.csv or args.folder / "grades.csv"
-    if path.is_dir():
-        raise UsageError(f"--csv must be a file, got the folder {path}")
-    make_writable(path.parent)
+    make_writable_file("--csv", path)
     if not MEMORY_IS_LIMITED:
         note("note: memory cannot be limited on this system")
     wide, deep = (max(map(len, names)) for names in (students, exercises))

@@ -123,8 +123,8 @@ def resumed_run(args):
         run.config["train"]["epochs"] = args.epochs
         check_options(run.config["train"])
     notes = run.prepare()
-    done = run.optimizer.t > run.steps or run.metrics.exists()
-    if done and run.optimizer.t >= run.steps:
+    left = run.steps - run.optimizer.t
+    if left < 0 or (left == 0 and run.metrics.exists()):
         raise UsageError(f"nothing to do: the run in {args.out} is at step {run.optimizer.t} of"
                          f" {run.steps} already")
     return run, notes

@@ -171,6 +171,13 @@ def make_writable(folder):
     probe.unlink()
 
 
+def make_writable_file(flag, path):
+    """The same for the folder of a file; UsageError names the flag where it is a folder itself."""
+    if path.is_dir():
+        raise UsageError(f"{flag} must be a file, got the folder {path}")
+    make_writable(path.parent)
+
+
 class Reporter:
     """Progress on stderr: a live bar on a terminal, a line per validation elsewhere."""
 

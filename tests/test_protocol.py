@@ -8,6 +8,8 @@ from layers import LAYERS, STACKS, draw, module_classes
 from loops import LOOPS
 from proof import arrays_in, as_list, prove, prove_central, unseen_errors
 
+from aiayn_np import Linear
+
 every_layer = pytest.mark.parametrize("name", LAYERS)
 CONFIGURATIONS = 300
 STACK_CONFIGURATIONS = 15
@@ -79,6 +81,18 @@ def test_proof_fails_when_one_gradient_is_wrong_by_a_millionth(name, seed):
     n = 1 if name in STACKS else 5
     for layer, inputs, options, rng in draws(name, seed, n):
         assert unseen_errors(layer, inputs, options, rng) == []
+
+
+def test_proof_fails_when_the_complex_forward_computes_something_else(rng):
+    class Other(Linear):
+        def forward(self, x):
+            y, cache = super().forward(x)
+            return (y + 1e-12 if np.iscomplexobj(x) else y), cache
+
+    x = rng.standard_normal((4, 3))
+    prove(Linear(3, 5, rng=rng), [x], {}, rng)
+    with pytest.raises(AssertionError, match=r"Re F\(x \+ 0j\) differs from F\(x\) by 1.0e-12"):
+        prove(Other(3, 5, rng=rng), [x], {}, rng)
 
 
 @every_layer

@@ -191,7 +191,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
     (["train", "text", "--pairs", "NOWHERE/x", "--out", "NOWHERE/r"], "x: No such file"),
     (["translate", "NOWHERE"], "No such file"),
     (["translate", "RUN", "NOWHERE"], "No such file"),
-    (["translate", "RUN", "RUN/model.npz"], "text must be UTF-8, got the byte"),
+    (["translate", "RUN", "LATIN"], "latin, line 1: text must be UTF-8"),
     (["translate", "RUN", "RUN/history.csv", "--reference", "RUN/metrics.json"],
      "--reference must have as many lines as"),
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--max-length", "1",
@@ -210,7 +210,10 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
 def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, message):
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"{a}\t{b}\n" for a, b in sentences(60)), encoding="utf-8")
-    for name, path in dict(RUN=folder, NOWHERE=tmp_path / "nowhere", PAIRS=table).items():
+    latin = tmp_path / "latin"
+    latin.write_bytes("fünf\n".encode("latin-1"))
+    places = dict(RUN=folder, NOWHERE=tmp_path / "nowhere", PAIRS=table, LATIN=latin)
+    for name, path in places.items():
         argv = [word.replace(name, str(path)) for word in argv]
     assert main(argv) == 2
     err = capsys.readouterr().err

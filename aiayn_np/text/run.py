@@ -51,9 +51,9 @@ class TextRun(Run):
             raise ValueError(f"there must be pairs of at most {options['max_length']} tokens for"
                              f" training, got {len(training)}, and of at most {self.model.max_len}"
                              f" for validation, got {len(held_out)}")
-        if options["tokens"] < longest(training):
-            raise ValueError("tokens must be at least those of the longest sentence,"
-                             f" {longest(training)}, got tokens={options['tokens']}")
+        if (needed := longest(training)) > options["tokens"]:
+            raise ValueError(f"tokens must be at least those of the longest sentence, {needed},"
+                             f" got tokens={options['tokens']}")
         self.batches = Batches(training, options["tokens"], self.config["seed"])
         self.validation_batches = Batches(held_out, max(options["tokens"], longest(held_out)), 0)
         criterion = LabelSmoothedCrossEntropy(options["eps_ls"], pad=self.task.pad)
