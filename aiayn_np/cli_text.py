@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from .cli_train import (
+    CHOICES,
     TRAIN_OPTIONS,
     UsageError,
     free_folder,
@@ -29,7 +30,6 @@ TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
 ]
 TOY = ("--steps", "--symbols", "--batch-size")  # options of toy tasks alone
 SHARED = [flag for flag, *_ in TRAIN_OPTIONS if flag not in TOY]
-VARIANTS = [flag[2:] for flag, kind, *_ in TRAIN_OPTIONS if isinstance(kind, list)]
 SAVE_EVERY = 120  # seconds
 
 
@@ -86,7 +86,7 @@ def new_run(args):
     if (folder / "model.npz").exists():
         raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
     given = {name_of(flag): value_of(args, flag) for flag in given_flags(args)}
-    variants = {option: given.pop(option) for option in VARIANTS if option in given}
+    variants = {option: given.pop(option) for option in CHOICES if option in given}
     files = {name: getattr(args, name) for name in FILES}
     dtype = "float64" if args.float64 else "float32"
     return start(folder, files, dtype=dtype, variants=variants, **given)
@@ -143,7 +143,8 @@ def announce(run):
          f" {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
     seconds = seconds_of_epoch(run.team, batches)
     left = options["epochs"] - run.optimizer.t / batches.per_epoch
-    memory = memory_of(run.model, batches, options["workers"])
+    workers = options["workers"], options.get("workers_as", "threads")
+    memory = memory_of(run.model, batches, *workers)
     note(f"estimated: {size(memory)} of memory, {clock(seconds)} for an epoch,"
          f" {clock(seconds * left)} for {left:.3g} epochs, without validation")
 

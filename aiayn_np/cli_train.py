@@ -26,7 +26,9 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
     ("--eps-ls", float, 0.1, "label smoothing"),
     ("--warmup-steps", int, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
-    ("--workers", int, 1, "threads that share each batch"),
+    ("--workers", int, 1, "threads or processes that share each batch"),
+    ("--workers-as", ["threads", "processes"], "threads",
+     "processes are faster for small models, on Linux"),
     *(
         (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
         for option, names in CHOICES.items()
@@ -118,7 +120,7 @@ def new_run(args):
         variants={option: o[f"--{option}"] for option in CHOICES},
         train=dict(steps=o["--steps"], batch_size=o["--batch-size"], eps_ls=o["--eps-ls"],
                    warmup_steps=o["--warmup-steps"], rate_scale=o["--rate-scale"],
-                   workers=o["--workers"]),
+                   workers=o["--workers"], workers_as=o["--workers-as"]),
     )
     folder = args.out or free_folder(Path("runs") / args.task)
     if (folder / "model.npz").exists():

@@ -12,7 +12,7 @@ from .decoding import exact_match
 from .loss import LabelSmoothedCrossEntropy
 from .module import leaves
 from .optimizer import Adam, warmup_rate
-from .workers import Workers
+from .processes import make_team
 
 AVERAGED, AVERAGED_EVERY = 5, 10  # states that are averaged for validation, steps between them
 
@@ -36,6 +36,7 @@ class Progress:
 def train(
     model, task, *, steps, batch_size=64, rng, optimizer=None, warmup_steps=100, rate_scale=0.2,
     schedule=None, eps_ls=0.1, validate_every=25, validation_size=5000, recent=None, workers=1,
+    workers_as="threads",
 ):
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
@@ -48,7 +49,7 @@ def train(
     `warmup_steps` and `rate_scale` are then ignored. `rng` draws the batches and the dropout masks.
     With the `optimizer` and the `recent` states (a deque that is filled here) of an earlier run it
     goes on after that run's last step. What moves, and what has its gradient cleared, are the
-    parameters of the optimizer. `workers` threads share each batch.
+    parameters of the optimizer. `workers` share each batch: threads, or `workers_as` "processes".
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
@@ -63,7 +64,7 @@ def train(
     optimizer = Adam(model.parameters()) if optimizer is None else optimizer
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
-    team = Workers(model, criterion, workers)
+    team = make_team(model, criterion, workers, workers_as, token_scores)
 
     def eq_3(step):
         return rate_scale * warmup_rate(step, model.d_model, warmup_steps)
@@ -80,7 +81,7 @@ def train(
             if step % AVERAGED_EVERY == 0:
                 recent.append(model.state_dict())
 
-            scores = [np.multiply(s.weight, token_scores(s.loss_cache)) for s in shares]
+            scores = [np.multiply(s.weight, s.scores) for s in shares]
             nats, accuracy = map(float, sum(scores))
             del shares                          # the next step needs the memory of this one
             progress = Progress(step, nats, accuracy, rate, time.perf_counter() - started)

@@ -36,12 +36,13 @@ from .module import Cache
 
 @dataclass
 class Share:
-    """What one worker computed: `weight` is its part of the target tokens of the batch."""
+    """What one worker computed: `weight` is its part of the target tokens of the batch, `scores`
+    what the team's `measure` says of it; `cache` is there for whoever looks for what went wrong."""
 
     weight: float
     loss: float
-    cache: Cache
-    loss_cache: Cache
+    scores: object
+    cache: Cache | None
 
 
 def replica(model):
@@ -57,11 +58,12 @@ class Workers:
 
     model : its gradients are added to, as by one backward over the whole batch
     criterion : a loss that is the mean over the targets that are not `criterion.pad`
+    measure : a function of the loss's cache, called for each share
     """
 
-    def __init__(self, model, criterion, n=1):
+    def __init__(self, model, criterion, n=1, measure=None):
         check_sizes(workers=n)
-        self.criterion = criterion
+        self.criterion, self.measure = criterion, measure
         self.models = [model, *(replica(model) for _ in range(n - 1))]
         self.parameters = list(zip(*(list(m.parameters()) for m in self.models)))
         self.threads = ThreadPoolExecutor(n)            # it starts them when they are needed
@@ -76,28 +78,35 @@ class Workers:
         batch = src, tgt_in, tgt_out
         if len(self.models) == 1:
             return [self.share(self.models[0], 1.0, batch, rng)]
-        with children(rng, len(self.models)) as rngs:
-            jobs = list(self.jobs(batch, rngs))
-            with self.blas.limit(limits=self.blas_threads, user_api="blas"):
-                futures = [
-                    self.threads.submit(contextvars.copy_context().run, self.share, *job)
-                    for job in jobs                         # np.errstate is part of the context
-                ]
-                wait(futures)
-            shares = [future.result() for future in futures]
+        self.prepare()
+        with (children(rng, len(self.models)) as rngs,
+              self.blas.limit(limits=self.blas_threads, user_api="blas")):
+            shares = self.run(list(self.jobs(batch, rngs)))
         for parameter, *twins in self.parameters:
             for twin in twins:
                 parameter.grad += twin.grad
         return shares
 
-    def jobs(self, batch, rngs):
-        """Yield (model, weight, share of the batch, rng); a share without a target is left out."""
-        n = len(self.models)
-        count = int(np.count_nonzero(batch[2] != self.criterion.pad))
+    def prepare(self):
+        """Replicas have the values of now, and no gradient."""
         for parameter, *twins in self.parameters:
             for twin in twins:
                 twin.value = parameter.value        # it may have been assigned to since
                 twin.zero_grad()
+
+    def run(self, jobs):
+        """The shares of some jobs, all at once."""
+        futures = [
+            self.threads.submit(contextvars.copy_context().run, self.share, *job)
+            for job in jobs                                 # np.errstate is part of the context
+        ]
+        wait(futures)
+        return [future.result() for future in futures]
+
+    def jobs(self, batch, rngs):
+        """Yield (model, weight, share of the batch, rng); a share without a target is left out."""
+        n = len(self.models)
+        count = int(np.count_nonzero(batch[2] != self.criterion.pad))
         for model, rng, *ids in zip(self.models, rngs, *(np.array_split(x, n) for x in batch)):
             own = int(np.count_nonzero(ids[2] != self.criterion.pad))
             if own or not count:
@@ -109,7 +118,7 @@ class Workers:
         logits, cache = model.forward(src, tgt_in, rng=rng)
         loss, loss_cache = self.criterion.forward(logits, targets=tgt_out)
         model.backward(self.criterion.backward(weight, loss_cache), cache)
-        return Share(weight, loss, cache, loss_cache)
+        return Share(weight, loss, self.measure and self.measure(loss_cache), cache)
 
 
 @contextlib.contextmanager

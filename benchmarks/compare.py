@@ -69,7 +69,7 @@ class Contestant:
 
 def environment(what, threads):
     """Environment of a worker: threads of every library, fixed before it is loaded."""
-    blas = 1 if what == "ours" else threads                    # its threads are workers
+    blas = 1 if what in ("ours", "ours, threads") else threads          # they are workers
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = KEPT if what == "PyTorch, kept memory" else {}
     return os.environ | {name: str(blas) for name in names} | kept

@@ -102,14 +102,14 @@ def write_initial(c, file):
     np.savez(file, PE=model.positions.table(c.T).astype(np.float32), **model.state_dict())
 
 
-def ours(c, workers=1):
+def ours(c, workers=1, workers_as="threads"):
     """(number of parameters, step); step(ids, i) returns the loss."""
     from aiayn_np import Adam, LabelSmoothedCrossEntropy
-    from aiayn_np.workers import Workers
+    from aiayn_np.processes import make_team
 
     model = our_model(c)
     adam = Adam(model.parameters())
-    team = Workers(model, LabelSmoothedCrossEntropy(0.0, pad=0), workers)
+    team = make_team(model, LabelSmoothedCrossEntropy(0.0, pad=0), workers, workers_as)
 
     def step(ids, i):
         adam.zero_grad()
@@ -169,7 +169,8 @@ def make(what, c, threads=1):
         from in_torch import in_torch
 
         return in_torch(c, threads, compiled=what == "PyTorch, compiled")
-    return ours(c, workers=threads if what == "ours" else 1)
+    kinds = {"ours": "processes", "ours, threads": "threads"}
+    return ours(c, threads, kinds[what]) if what in kinds else ours(c)
 
 
 def work(what, threads, config):

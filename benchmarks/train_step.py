@@ -8,10 +8,11 @@ from tables import compared, number, table, times
 TITLE = "A training step"
 PEERS = ["PyTorch", "PyTorch, kept memory", "JAX"]
 FLOORS = ["floor", "floor in PyTorch"]
-NAMES = {1: ["ours", *PEERS, *FLOORS], 2: ["ours", *PEERS, "ours, BLAS threads"]}
+NAMES = {1: ["ours", *PEERS, *FLOORS], 2: ["ours", *PEERS, "ours, threads", "ours, BLAS threads"]}
 BLOCK = 0.4  # seconds, about, of the work that one is asked for at a time
 QUICK = {"configs": ("classroom", "translation"), "n": 5}
-COLUMNS = {"ours, BLAS threads": "ours, threads in the products", "PyTorch": "PyTorch",
+COLUMNS = {"ours, threads": "ours, as threads", "PyTorch": "PyTorch",
+           "ours, BLAS threads": "ours, threads in the products",
            "PyTorch, kept memory": "PyTorch, memory kept", "PyTorch, compiled": "`torch.compile`",
            "JAX": "`jax.jit`", "floor": "products alone",
            "floor in PyTorch": "products alone, by PyTorch"}
@@ -127,8 +128,9 @@ THREADS = {
     "1": "One thread:",
     "2": "Two threads, which want two free processors: where another program takes one of them,"
          " libraries whose threads wait for one another at every product lose most. Ours are two"
-         " workers with half of the batch each (`--workers 2`), which meet once a step; or one"
-         " with two threads inside its matrix products:",
+         " workers with half of the batch each, which meet once a step: processes (`--workers 2"
+         " --workers-as processes`), or *as threads* (`--workers 2`); or one with two threads"
+         " inside its matrix products:",
 }
 WHY = """What is left is memory traffic: NumPy writes every intermediate result to an array and
 reads it again, where a compiler or a fused kernel does several operations in one pass."""

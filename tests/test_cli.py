@@ -60,6 +60,17 @@ def assert_same_run(folder, other):
     assert [(p.step, p.loss, p.accuracy) for p in a] == [(p.step, p.loss, p.accuracy) for p in b]
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes need Linux")
+def test_workers_as_processes_train_what_threads_do(no_pictures, tmp_path):
+    argv = ["train", "copy", *TINY, "--steps", "6", "--P-drop", "0.1", "--workers", "2"]
+    for kind in ("threads", "processes"):
+        assert main([*argv, "--workers-as", kind, "--out", str(tmp_path / kind)]) == 0
+    threads, processes = (Run.load(tmp_path / kind) for kind in ("threads", "processes"))
+    assert processes.config["train"]["workers_as"] == "processes"
+    for a, b in zip(threads.model.parameters(), processes.model.parameters(), strict=True):
+        np.testing.assert_array_equal(a.value, b.value)
+
+
 def test_train_writes_its_folder(folder):
     assert sorted(files(folder)) == sorted(
         [*PICTURES, "history.csv", "loss.png", "metrics.json", "model.npz"]

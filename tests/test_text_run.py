@@ -24,6 +24,7 @@ from aiayn_np.text.start import start
 
 FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
 PICTURES = ["attention_cross.png", "loss.png"]
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes need Linux")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="these signals are POSIX")
 
 
@@ -156,11 +157,14 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
         Run.load(folder).decode(Run.load(folder).task.source("eins"))[0]) + "\n"
 
 
-@POSIX
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monkeypatch, plain):
+@pytest.mark.parametrize("kind", [
+    pytest.param("threads", marks=POSIX), pytest.param("processes", marks=LINUX)])
+def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monkeypatch, plain,
+                                                          kind):
     """It is pressed once in the middle of an epoch, in a run of two workers."""
-    argv = [*options(tmp_path), "--epochs", "1.5", "--workers", "2", "--seed", "3"]
+    argv = [*options(tmp_path), "--epochs", "1.5", "--workers", "2", "--workers-as", kind, "--seed",
+            "3"]
     assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
     train = TextRun.train
 
@@ -256,6 +260,8 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
     assert held > 20 * 60 * 4 * estimates.LOGITS
     few, many = (estimates.memory_of(run.model, run.batches, n) for n in (2, 3))
     assert many == few + 4 * count
+    processes = estimates.memory_of(run.model, run.batches, 2, "processes")
+    assert processes == few + estimates.PROGRAM + 4 * count
 
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):

@@ -11,6 +11,7 @@ from aiayn_np.text.batches import Batches
 from aiayn_np.text.speed import Told, clock
 from aiayn_np.text.training import TextProgress, loss_on, train_text
 from aiayn_np.text.vocabulary import EOS
+from aiayn_np.training import token_nats
 from aiayn_np.workers import Workers
 
 
@@ -20,7 +21,7 @@ def parts(seed, workers=1, P_drop=0.1):
     pairs = [tuple(np.array([*rng.integers(4, 9, rng.integers(1, 6)), EOS]) for _ in range(2))
              for _ in range(30)]
     model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, P_drop=P_drop, max_len=60, rng=rng)
-    team = Workers(model, LabelSmoothedCrossEntropy(0.1), workers)
+    team = Workers(model, LabelSmoothedCrossEntropy(0.1), workers, token_nats)
     return team, Batches(pairs, 40, seed), dict(
         rng=rng, optimizer=Adam(model.parameters()), recent=deque(maxlen=2), average_every=3,
         warmup_steps=5, rate_scale=0.5)

@@ -1,6 +1,8 @@
-"""Several threads on one batch: the gradient is that of one, and a run repeats to the bit."""
+"""Several threads, or processes, on one batch: the gradient is that of one, and a run repeats to
+the bit."""
 
 import copy
+import sys
 
 import numpy as np
 import pytest
@@ -8,9 +10,12 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
 from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, Transformer, train
+from aiayn_np.processes import ProcessWorkers
 from aiayn_np.workers import Workers, replica
 
 CRITERION = LabelSmoothedCrossEntropy(0.1)
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes need Linux")
+each_kind = pytest.mark.parametrize("cls", [Workers, pytest.param(ProcessWorkers, marks=LINUX)])
 
 
 def small(seed=0, P_drop=0.0, dtype=np.float64):
@@ -43,12 +48,13 @@ def distance(one, many):
 @pytest.mark.parametrize("lengths", [
     [9, 2, 1, 7, 3], [3, 4, 0, 0], [0, 0, 0, 5], [6, 1], [4],
 ], ids=str)
-def test_several_workers_compute_what_one_does(rng, dtype, tolerance, lengths):
+@each_kind
+def test_several_workers_compute_what_one_does(rng, dtype, tolerance, lengths, cls):
     """Rows of very different lengths, shares without a target, more workers than rows."""
     model, ids = small(dtype=dtype), batch(rng, lengths)
     one = gradients(model, 1, ids)
     for n in (2, 3):
-        assert distance(one, gradients(model, n, ids)) < tolerance
+        assert distance(one, gradients(model, n, ids, cls=cls)) < tolerance
 
 
 def test_the_plain_mean_of_the_workers_would_be_seen(rng):
@@ -60,9 +66,10 @@ def test_the_plain_mean_of_the_workers_would_be_seen(rng):
     assert distance(gradients(model, 1, ids), gradients(model, 2, ids, cls=Mean)) > 1e-3
 
 
-def test_gradients_are_added_to_what_is_there(rng):
+@each_kind
+def test_gradients_are_added_to_what_is_there(rng, cls):
     model, ids = small(), batch(rng, [3, 2, 4])
-    team = Workers(model, CRITERION, 2)
+    team = cls(model, CRITERION, 2)
     team.gradients(*ids)
     once = [p.grad.copy() for p in model.parameters()]
     team.gradients(*ids)
@@ -70,23 +77,26 @@ def test_gradients_are_added_to_what_is_there(rng):
         np.testing.assert_allclose(p.grad, 2 * grad, rtol=0, atol=1e-15)
 
 
-def test_with_dropout_a_run_repeats_to_the_bit_and_workers_draw_apart(rng):
+@each_kind
+def test_with_dropout_a_run_repeats_to_the_bit_and_workers_draw_apart(rng, cls):
     ids = batch(rng, [4, 4])
     ids = tuple(np.repeat(x[:1], 2, axis=0) for x in ids)              # two rows that are alike
     model = small(P_drop=0.5)
-    first, second = (gradients(model, 2, ids, np.random.default_rng(3)) for _ in range(2))
+    first, second = (gradients(model, 2, ids, np.random.default_rng(3), cls) for _ in range(2))
     assert first[0] == second[0]
     assert_array_equal(first[1], second[1])
-    shares = Workers(model, CRITERION, 2).gradients(*ids, rng=np.random.default_rng(3))
+    shares = cls(model, CRITERION, 2).gradients(*ids, rng=np.random.default_rng(3))
     assert shares[0].loss != shares[1].loss
     generator = np.random.default_rng(3)
-    assert gradients(model, 2, ids, generator)[0] != gradients(model, 2, ids, generator)[0]
+    assert gradients(model, 2, ids, generator, cls)[0] != gradients(
+        model, 2, ids, generator, cls)[0]
 
 
-def test_the_generator_is_left_alone_without_dropout(rng):
+@each_kind
+def test_the_generator_is_left_alone_without_dropout(rng, cls):
     generator = np.random.default_rng(5)
     before = copy.deepcopy(generator.bit_generator.state)
-    gradients(small(), 2, batch(rng, [3, 4]), generator)
+    gradients(small(), 2, batch(rng, [3, 4]), generator, cls)
     assert generator.bit_generator.state == before
 
 
@@ -101,9 +111,11 @@ def test_a_replica_shares_values_and_nothing_else(rng):
     assert twin.tgt_embedding.E is twin.src_embedding.E
 
 
-def test_replicas_follow_a_value_that_was_assigned_or_cast(rng):
+@each_kind
+def test_replicas_follow_a_value_that_was_assigned_or_cast(rng, cls):
     model, ids = small(), batch(rng, [3, 1, 5])
-    team = Workers(model, CRITERION, 2)
+    team = cls(model, CRITERION, 2)
+    team.gradients(*ids)
     for change in (lambda p: setattr(p, "value", p.value * 0.9), lambda p: None):
         for p in model.parameters():
             change(p)
@@ -111,7 +123,7 @@ def test_replicas_follow_a_value_that_was_assigned_or_cast(rng):
         model.zero_grad()
         team.gradients(*ids)
         got = np.concatenate([p.grad.ravel() for p in model.parameters()])
-        assert got.dtype == np.float32
+        assert {p.grad.dtype for pair in team.parameters for p in pair} == {np.dtype("float32")}
         expected = gradients(model, 1, ids)[1]
         assert np.linalg.norm(got - expected) < 1e-6 * np.linalg.norm(expected)
 
@@ -130,23 +142,26 @@ def test_training_with_two_workers_is_training_with_one():
     assert losses(2, P_drop=0.3) == losses(2, P_drop=0.3)
 
 
-def test_an_error_in_a_worker_comes_out(rng):
+@each_kind
+def test_an_error_in_a_worker_comes_out(rng, cls):
     src, tgt_in, tgt_out = batch(rng, [3, 4])
     src[1, 0] = 7
     with pytest.raises(IndexError, match="vocab_size=7"):
-        Workers(small(), CRITERION, 2).gradients(src, tgt_in, tgt_out)
+        cls(small(), CRITERION, 2).gradients(src, tgt_in, tgt_out)
 
 
-def test_a_batch_without_a_target_is_refused_as_by_one_worker(rng):
+@each_kind
+def test_a_batch_without_a_target_is_refused_as_by_one_worker(rng, cls):
     for n in (1, 2):
         with pytest.raises(ValueError, match="at least one id that is not pad=0"):
-            Workers(small(), CRITERION, n).gradients(*batch(rng, [0, 0]))
+            cls(small(), CRITERION, n).gradients(*batch(rng, [0, 0]))
 
 
 @pytest.mark.parametrize(("n", "error"), [(0, ValueError), (1.5, TypeError), ("2", TypeError)])
-def test_a_wrong_number_of_workers_is_refused(n, error):
+@each_kind
+def test_a_wrong_number_of_workers_is_refused(n, error, cls):
     with pytest.raises(error, match="workers"):
-        Workers(small(), CRITERION, n)
+        cls(small(), CRITERION, n)
 
 
 def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch):
@@ -163,11 +178,12 @@ def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch):
     assert set(seen) <= {1}
 
 
-def test_workers_run_under_the_callers_rules_for_warnings(rng):
+@each_kind
+def test_workers_run_under_the_callers_rules_for_warnings(rng, cls):
     ids = batch(rng, [3, 4])
     model = small()
     model.src_embedding.E.value[:] = 1e200
     with np.errstate(all="ignore"):
-        Workers(model, CRITERION, 2).gradients(*ids)
+        cls(model, CRITERION, 2).gradients(*ids)
     with pytest.raises((RuntimeWarning, FloatingPointError)), np.errstate(all="raise"):
-        Workers(model, CRITERION, 2).gradients(*ids)
+        cls(model, CRITERION, 2).gradients(*ids)

@@ -35,18 +35,21 @@ def size(count):
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 1):.0f} MB"
 
 
-def memory_of(model, batches, workers):
+def memory_of(model, batches, workers, workers_as="threads"):
     """Bytes that training takes, about: program, parameters, their copies, and what a step holds.
 
     What a step holds is counted: a forward of one pair of equal length is made, and the arrays of
     its cache are added up. A batch of n such pairs holds n times as much. It is taken for the
     longest pairs and for the batch with the most positions. With several workers it is there twice:
     threads keep the memory that they freed for themselves, and validation is done outside of them.
+    Other processes have values of their own, too, and what Python needs.
     """
     itemsize = next(model.parameters()).value.itemsize
     numbers = sum(p.value.size for p in model.parameters())
     step = max(rows * bytes_of_pair(model, int(length)) for rows, length in extremes(batches))
     copies = numbers * itemsize * (COPIES + workers - 1)
+    if workers_as == "processes":
+        copies += (workers - 1) * (PROGRAM + numbers * itemsize)
     return PROGRAM + copies + step * min(workers, 2)
 
 

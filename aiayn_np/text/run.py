@@ -6,8 +6,9 @@ from pathlib import Path
 
 from ..loss import LabelSmoothedCrossEntropy
 from ..maps import attention_maps, attention_masks
+from ..processes import make_team
 from ..run import Run
-from ..workers import Workers
+from ..training import token_nats
 from .batches import Batches, arrays
 from .bleu import bleu
 from .corpus import Corpus
@@ -57,7 +58,8 @@ class TextRun(Run):
         self.batches = Batches(training, options["tokens"], self.config["seed"])
         self.validation_batches = Batches(held_out, max(options["tokens"], longest(held_out)), 0)
         criterion = LabelSmoothedCrossEntropy(options["eps_ls"], pad=self.task.pad)
-        self.team = Workers(self.model, criterion, options["workers"])
+        self.team = make_team(self.model, criterion, options["workers"],
+                              options.get("workers_as", "threads"), token_nats)
         left_out = [("training", len(corpus.training) - len(training), options["max_length"]),
                     ("validation", len(corpus.validation) - len(held_out), self.model.max_len)]
         return corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
@@ -168,7 +170,7 @@ class TextRun(Run):
 
 
 def peak_memory():
-    """Bytes that this program has held at most; None where the system does not tell."""
+    """Bytes that this process has held at most; None where the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows

@@ -53,7 +53,8 @@ def start(folder, files, *, preset="small", seed=0, dtype="float32", variants=No
     notes = run.prepare(corpus)
     config["examples"] = [source for source, _ in run.validation[:5]]
     options["average_every"] = max(1, run.steps // (LAST_PART * AVERAGED))
-    check_fits(memory_of(run.model, run.batches, options["workers"]), "training")
+    workers = options["workers"], options["workers_as"]
+    check_fits(memory_of(run.model, run.batches, *workers), "training")
     return run, notes
 
 
@@ -61,7 +62,8 @@ def options_of(preset, changed):
     """All options: those of a preset, the defaults, and what is changed."""
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
-    options = dict(max_length=100, eps_ls=0.1, workers=1, bleu_every=1) | PRESETS[preset]
+    options = dict(max_length=100, eps_ls=0.1, workers=1, workers_as="threads",
+                   bleu_every=1) | PRESETS[preset]
     if unknown := set(changed) - set(options):
         raise ValueError(f"options must be some of {', '.join(options)}, got {', '.join(unknown)}")
     options |= changed

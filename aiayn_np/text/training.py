@@ -8,7 +8,7 @@ import numpy as np
 from ..checks import check_number, check_rng, check_sizes
 from ..loss import LabelSmoothedCrossEntropy
 from ..optimizer import warmup_rate
-from ..training import check_finite, token_nats
+from ..training import check_finite
 
 
 @dataclass
@@ -34,7 +34,9 @@ class TextProgress:
 def train_text(
     team, batches, *, steps, rng, optimizer, recent, average_every, warmup_steps, rate_scale=1.0
 ):
-    """Train the model of a team of Workers: a generator that takes a step and yields TextProgress.
+    """Train the model of a team: a generator that takes a step and yields TextProgress.
+
+    team : Workers whose `measure` is token_nats
 
     It goes on after the optimizer's last step, up to the step `steps`. The batch is that of
     `batches` for the step, the rate `rate_scale` times Eq. (3), and `rng` draws dropout. The state
@@ -58,7 +60,7 @@ def train_text(
             optimizer.step(rate := rate_scale * warmup_rate(step, model.d_model, warmup_steps))
             if step % average_every == 0:
                 recent.append(model.state_dict())
-            loss = sum(share.weight * token_nats(share.loss_cache) for share in shares)
+            loss = sum(share.weight * share.scores for share in shares)
             del shares                               # the next step needs the memory of this one
             tokens = sum(int(np.count_nonzero(ids != model.pad)) for ids in (src, tgt_in))
             yield TextProgress(step, loss, tokens, rate, time.perf_counter() - started)
