@@ -46,7 +46,8 @@ class ProcessWorkers(Workers):
     def prepare(self):
         """Replicas have the values of now, in the common memory, and no gradient."""
         pairs = [(parameter, twin) for parameter, *twins in self.parameters for twin in twins]
-        if not self.pipes or any(p.value.dtype != twin.value.dtype for p, twin in pairs):
+        running = self.end is not None and self.end.alive
+        if not running or any(p.value.dtype != twin.value.dtype for p, twin in pairs):
             self.start(pairs)
         for parameter, twin in pairs:
             twin.value[...] = parameter.value
@@ -55,6 +56,7 @@ class ProcessWorkers(Workers):
     def start(self, pairs):
         """Begin the processes, anew if there are some."""
         self.stop()
+        self.pipes = {}
         for parameter, twin in pairs:
             twin.value, twin.grad = common_like(parameter.value), common_like(parameter.value)
         context, processes = get_context("fork"), []
@@ -70,9 +72,8 @@ class ProcessWorkers(Workers):
 
     def stop(self):
         """End the processes, if there are some. The next batch begins new ones."""
-        if self.end:
+        if self.end is not None:
             self.end()
-        self.pipes = {}
 
     def run(self, jobs):
         """The shares of some jobs: the others get theirs, then this process does its own."""

@@ -17,7 +17,8 @@ which they end, because a sum of floats depends on its order: so a run repeats t
 that it does with dropout, every worker draws from a generator of its own, which is made from the
 given one anew for every batch.
 
-One worker and several compute the same but for rounding (the products have other sizes).
+One worker and several compute the same but for rounding (the products have other sizes). The same
+with processes in place of threads, which is faster for small models, is in processes.py.
 """
 
 import contextlib
