@@ -104,7 +104,8 @@ def given_flags(args):
 
 
 def resumed_run(args):
-    """The run in --out, with --epochs if that is given; other options are the run's own."""
+    """The run in --out, with --epochs and --workers-as if they are given; other options are the
+    run's own."""
     from .run import Run
     from .text.run import TextRun
     from .text.start import check_options
@@ -113,7 +114,7 @@ def resumed_run(args):
         raise UsageError("--resume needs --out, the folder of the run to go on with")
     files = [f"--{name.replace('_', '-')}" for name in FILES if getattr(args, name) is not None]
     for flag in files + given_flags(args) + ["--float64"] * args.float64:
-        if flag != "--epochs":
+        if flag not in ("--epochs", "--workers-as"):
             raise UsageError(f"{flag} is fixed by the run in {args.out}: not with --resume")
     run = Run.load(args.out)
     if not isinstance(run, TextRun):
@@ -121,7 +122,9 @@ def resumed_run(args):
     run.load_history()
     if args.epochs is not None:
         run.config["train"]["epochs"] = args.epochs
-        check_options(run.config["train"])
+    if args.workers_as is not None:                                    # the results are the same
+        run.config["train"]["workers_as"] = args.workers_as
+    check_options(run.config["train"])
     notes = run.prepare()
     left = run.steps - run.optimizer.t
     if left < 0 or (left == 0 and run.metrics.exists()):

@@ -28,7 +28,7 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
     ("--workers", int, 1, "threads or processes that share each batch"),
     ("--workers-as", ["threads", "processes"], "threads",
-     "processes are faster for small models, on Linux"),
+     "what several workers are; processes are faster for small models, on Linux"),
     *(
         (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
         for option, names in CHOICES.items()
@@ -129,14 +129,15 @@ def new_run(args):
 
 
 def resumed_run(args):
-    """The run in --out, with --steps if that is given; other options are the run's own."""
+    """The run in --out, with --steps and --workers-as if they are given; other options are the
+    run's own."""
     from .run import Run
 
     if args.out is None:
         raise UsageError("--resume needs --out, the folder of the run to go on with")
     given = [flag for flag, *_ in TRAIN_OPTIONS if value_of(args, flag) is not None]
     for flag in given + ["--float64"] * args.float64:
-        if flag != "--steps":
+        if flag not in ("--steps", "--workers-as"):
             raise UsageError(f"{flag} is fixed by the run in {args.out}: not with --resume")
     run = Run.load(args.out)
     run.load_history()
@@ -144,6 +145,8 @@ def resumed_run(args):
         raise UsageError(f"{args.out} is a run of the task {run.task.name}, not {args.task}")
     if args.steps is not None:
         run.config["train"]["steps"] = args.steps
+    if args.workers_as is not None:                                    # the results are the same
+        run.config["train"]["workers_as"] = args.workers_as
     steps = run.config["train"]["steps"]
     if run.metrics.exists() and (run.solved or run.optimizer.t >= steps):
         done = "solved" if run.solved else f"at step {run.optimizer.t} of {steps} already"

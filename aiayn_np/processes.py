@@ -28,19 +28,20 @@ import numpy as np
 
 from .workers import Workers
 
+OPEN: weakref.WeakSet = weakref.WeakSet()  # our ends of all pipes: a new process closes its copies
 
 class ProcessWorkers(Workers):
     """Workers of which the first works here and each other one in a process of its own.
 
-    They see values that are assigned or cast, but not that a layer of the model is exchanged after
-    their first batch. Raises ValueError for more than one on another system than Linux: Windows has
-    no `fork`, and after one the matrix products of macOS may not work.
+    As with threads, they see values that are assigned or cast, but not that a layer of the model is
+    exchanged. The cache of their shares comes here only where the loss is not finite. Raises
+    ValueError for more than one on another system than Linux: Windows has no `fork`, and after one
+    the matrix products of macOS may not work.
     """
 
     def __init__(self, model, criterion, n=1, measure=None):
         super().__init__(model, criterion, n, measure)
-        if n > 1 and not sys.platform.startswith("linux"):
-            raise ValueError(f"workers_as='processes' needs Linux, this is {sys.platform}")
+        check_kind("processes", n)
         self.pipes, self.end = {}, None             # to the others, from their first batch on
 
     def prepare(self):
@@ -56,19 +57,25 @@ class ProcessWorkers(Workers):
     def start(self, pairs):
         """Begin the processes, anew if there are some."""
         self.stop()
-        self.pipes = {}
         for parameter, twin in pairs:
             twin.value, twin.grad = common_like(parameter.value), common_like(parameter.value)
-        context, processes = get_context("fork"), []
-        for model in self.models[1:]:
-            self.pipes[id(model)], theirs = context.Pipe()
-            job = model, theirs, list(self.pipes.values())
-            processes.append(context.Process(target=self.serve, args=job, daemon=True))
-            with warnings.catch_warnings():         # it says that other threads are not copied
-                warnings.simplefilter("ignore", DeprecationWarning)
-                processes[-1].start()
-            theirs.close()
-        self.end = weakref.finalize(self, end, list(self.pipes.values()), processes)
+        context, self.pipes = get_context("fork"), {}
+        processes: list = []
+        self.end = weakref.finalize(self, end, self.pipes, processes)
+        try:
+            for model in self.models[1:]:
+                self.pipes[id(model)], theirs = context.Pipe()
+                OPEN.add(self.pipes[id(model)])
+                job = model, theirs, list(OPEN)
+                process = context.Process(target=self.serve, args=job, daemon=True)
+                with warnings.catch_warnings():     # it says that other threads are not copied
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    process.start()
+                processes.append(process)
+                theirs.close()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self):
         """End the processes, if there are some. The next batch begins new ones."""
@@ -80,7 +87,8 @@ class ProcessWorkers(Workers):
         try:
             for model, *job in jobs:
                 if model is not self.models[0]:
-                    self.pipes[id(model)].send((job, np.geterr()))
+                    with contextlib.suppress(OSError):              # `received` tells of it
+                        self.pipes[id(model)].send((job, np.geterr()))
             return [self.share(model, *job) if model is self.models[0]
                     else received(self.pipes[id(model)], job[-1]) for model, *job in jobs]
         except BaseException:                       # answers may be on their way
@@ -92,12 +100,16 @@ class ProcessWorkers(Workers):
         signal.signal(signal.SIGINT, signal.SIG_IGN)                # Ctrl-C is for the first one
         for other in others:
             other.close()
+        grads = [(parameter, parameter.grad) for parameter in model.parameters()]
         with (contextlib.suppress(EOFError, OSError),
               self.blas.limit(limits=self.blas_threads, user_api="blas")):
             while True:
                 job, rules = pipe.recv()
                 with np.errstate(**rules):
                     answer = self.answer(model, *job)
+                for parameter, grad in grads:
+                    if parameter.grad is not grad:                  # assigned, not added to
+                        grad[...], parameter.grad = parameter.grad, grad
                 pipe.send_bytes(answer)
         os._exit(0)                                                 # what else exits is not ours
 
@@ -140,7 +152,7 @@ def received(pipe, rng):
 
 def end(pipes, processes):
     """Close the pipes, whereupon the processes end."""
-    for pipe in pipes:
+    for pipe in pipes.values():
         pipe.close()
     for process in processes:
         process.join(5)
@@ -152,8 +164,15 @@ def end(pipes, processes):
 WORKERS = {"threads": Workers, "processes": ProcessWorkers}
 
 
-def make_team(model, criterion, n, workers_as, measure=None):
-    """`n` workers of a kind, "threads" or "processes"."""
+def check_kind(workers_as, n):
+    """There are `n` workers of this kind on this system."""
     if workers_as not in WORKERS:
         raise ValueError(f"workers_as must be one of {', '.join(WORKERS)}, got {workers_as!r}")
+    if workers_as == "processes" and n > 1 and not sys.platform.startswith("linux"):
+        raise ValueError(f"workers_as='processes' needs Linux, this is {sys.platform}")
+
+
+def make_team(model, criterion, n, workers_as, measure=None):
+    """`n` workers of a kind, "threads" or "processes"."""
+    check_kind(workers_as, n)
     return WORKERS[workers_as](model, criterion, n, measure)

@@ -69,6 +69,10 @@ def test_workers_as_processes_train_what_threads_do(no_pictures, tmp_path):
     assert processes.config["train"]["workers_as"] == "processes"
     for a, b in zip(threads.model.parameters(), processes.model.parameters(), strict=True):
         np.testing.assert_array_equal(a.value, b.value)
+    argv = ["train", "copy", "--resume", "--steps", "7", "--workers-as", "threads"]
+    assert main([*argv, "--out", str(tmp_path / "processes")]) == 0
+    resumed = Run.load(tmp_path / "processes")
+    assert (resumed.optimizer.t, resumed.config["train"]["workers_as"]) == (7, "threads")
 
 
 def test_train_writes_its_folder(folder):

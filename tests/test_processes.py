@@ -1,6 +1,7 @@
 """Workers that are processes: to the bit what threads compute, and nothing is left behind."""
 
 import gc
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from test_workers import CRITERION, batch, gradients, losses, small
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from aiayn_np import CopyTask, train
+from aiayn_np import CopyTask, Linear, train
 from aiayn_np.processes import WORKERS, ProcessWorkers, make_team
 from aiayn_np.workers import Workers
 
@@ -139,13 +140,69 @@ def test_an_error_that_cannot_be_sent_is_told(rng):
 
 def test_a_process_that_is_killed_is_an_error_and_the_next_batch_begins_another(rng):
     team, ids = Telling(small(), CRITERION), batch(rng, [3, 4])
-    _, other = team.pids(ids)
-    os.kill(other, signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="the process of a worker has ended"):
+    for wait in (False, True):
+        _, other = team.pids(ids)
+        os.kill(other, signal.SIGKILL)
+        if wait:
+            assert until_gone([other]) == []
+        with pytest.raises(RuntimeError, match="the process of a worker has ended"):
+            team.pids(ids)
+        here, another = team.pids(ids)
+        assert here == os.getpid()
+        assert another != other
+
+
+def test_ctrl_c_is_for_the_first_process_alone(rng):
+    team, ids = Telling(small(), CRITERION), batch(rng, [3, 4])
+    pids = team.pids(ids)
+    os.kill(pids[1], signal.SIGINT)
+    assert team.pids(ids) == pids
+
+
+def test_of_two_teams_the_older_can_end_first(rng):
+    ids = batch(rng, [3, 4])
+    a, b = Telling(small(), CRITERION), Telling(small(1), CRITERION)
+    older, newer = a.pids(ids)[1], b.pids(ids)[1]
+    for pipe in a.pipes.values():                   # the first thing that its end does
+        pipe.close()
+    assert until_gone([older]) == []
+    assert b.pids(ids)[1] == newer
+
+
+def test_a_layer_may_assign_its_gradient_instead_of_adding_to_it(rng):
+    class Assigning(Linear):
+        def backward(self, grad_y, cache):
+            grad_x = super().backward(grad_y, cache)
+            self.W.grad = self.W.grad + 0.0
+            return grad_x
+
+    model, ids = small(), batch(rng, [3, 4])
+    model.encoder.layers[0].feed_forward.linear_1 = Assigning(8, 12, rng=rng)
+    team = ProcessWorkers(model, CRITERION, 2)
+    for _ in range(2):
+        want = gradients(model, 2, ids)[1]
+        model.zero_grad()
+        team.gradients(*ids)
+        assert_array_equal(np.concatenate([p.grad.ravel() for p in model.parameters()]), want)
+
+
+def test_a_team_that_cannot_begin_leaves_no_process(rng, monkeypatch):
+    team, ids = Telling(small(), CRITERION, 3), batch(rng, [3, 4, 2])
+    started, fork = [], multiprocessing.context.ForkProcess.start
+
+    def start(process):
+        if started:
+            raise BlockingIOError("no more processes")
+        fork(process)
+        started.append(process.pid)
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", start)
+    with pytest.raises(BlockingIOError):
         team.pids(ids)
-    here, another = team.pids(ids)
-    assert here == os.getpid()
-    assert another != other
+    assert len(started) == 1
+    assert not alive(started[0])
+    monkeypatch.undo()
+    assert len(set(team.pids(ids))) == 3
 
 
 def test_what_is_not_finite_is_looked_for_in_the_right_worker():
@@ -171,11 +228,19 @@ def test_the_rules_for_warnings_are_those_of_the_moment(rng):
         team.gradients(*ids)
 
 
-def test_each_process_has_its_part_of_the_processors(rng, monkeypatch):
+def blas_threads(loss_cache=None):
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("cls", [Workers, ProcessWorkers])
+def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch, cls):
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    team = ProcessWorkers(small(), CRITERION, 2, lambda loss_cache: [
-        lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"])
-    assert {n for share in team.gradients(*batch(rng, [3, 4])) for n in share.scores} <= {1}
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("this BLAS cannot have two threads")
+        shares = cls(small(), CRITERION, 2, blas_threads).gradients(*batch(rng, [3, 4]))
+        assert [share.scores for share in shares] == [{1}, {1}]
+        assert blas_threads() == {2}
 
 
 def test_a_team_is_of_a_kind_that_there_is(monkeypatch):

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from threadpoolctl import threadpool_info
 
 from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, Transformer, train
 from aiayn_np.processes import ProcessWorkers
@@ -162,20 +161,6 @@ def test_a_batch_without_a_target_is_refused_as_by_one_worker(rng, cls):
 def test_a_wrong_number_of_workers_is_refused(n, error, cls):
     with pytest.raises(error, match="workers"):
         cls(small(), CRITERION, n)
-
-
-def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch):
-    seen = []
-
-    class Watched(Workers):
-        def share(self, *job):
-            blas = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
-            seen.extend(lib["num_threads"] for lib in blas)
-            return super().share(*job)
-
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    Watched(small(), CRITERION, 2).gradients(*batch(rng, [3, 4]))
-    assert set(seen) <= {1}
 
 
 @each_kind

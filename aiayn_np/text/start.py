@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..checks import check_number, check_sizes
+from ..processes import check_kind
 from ..training import AVERAGED
 from ..variants.choices import CHOICES
 from .corpus import Corpus
@@ -76,3 +77,4 @@ def check_options(options):
     check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
     names = ("vocabulary", "tokens", "max_length", "warmup_steps", "workers", "bleu_every")
     check_sizes(**{name: options[name] for name in names if name in options})
+    check_kind(options.get("workers_as", "threads"), options["workers"])
