@@ -30,6 +30,7 @@ from .workers import Workers
 
 OPEN: weakref.WeakSet = weakref.WeakSet()  # our ends of all pipes: a new process closes its copies
 
+
 class ProcessWorkers(Workers):
     """Workers of which the first works here and each other one in a process of its own.
 
