@@ -200,6 +200,14 @@ def test_right_backward_passes_with_a_note_where_the_forward_misleads_the_comple
     assert "misleads the complex step" in repr(report)
 
 
+def test_right_backward_passes_where_the_misled_complex_step_happens_to_be_close():
+    """In this draw it is off by 9e-6 only, so that central difference and it seem to agree."""
+    rng = np.random.default_rng(543640891)
+    report = check_gradients(Standardised(6, rng), rng.standard_normal((2, 5, 6)))
+    assert report, report
+    assert report.rows[-1].error < 1e-5
+
+
 def test_wrong_backward_fails_where_the_forward_misleads_the_complex_step(rng):
     layer = Standardised(6, rng, factor=1.01)
     report = check_gradients(layer, rng.standard_normal((2, 5, 6)))
