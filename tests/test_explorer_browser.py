@@ -143,6 +143,7 @@ def test_clicks_choose_and_the_address_keeps_it(visit, path, maps):
     assert again.get_by_role("radio", name="head 2 of layer 2").is_checked()
     assert again.get_by_label("Sequence").evaluate("e => e.selectedIndex") == 1
     again.evaluate("location.hash = '#sequence=0&kind=decoder_self&head=1&query=1&key=2'")
+    again.locator("#heading").filter(has_text="Decoder").wait_for()    # the page is told later
     assert again.locator("#heading").inner_text() == "Decoder: layer 2, head 2"
     assert said(again) == "Query “4” may not look at key “1” (3 of 3): masked"
 
