@@ -22,7 +22,6 @@ import sys
 import traceback
 import warnings
 import weakref
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -57,6 +56,8 @@ class ProcessWorkers(Workers):
 
     def start(self, pairs):
         """Begin the processes, anew if there are some."""
+        from multiprocessing import get_context  # it takes time that few need to wait
+
         self.stop()
         for parameter, twin in pairs:
             twin.value, twin.grad = common_like(parameter.value), common_like(parameter.value)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_workers import LINUX
 from trained import alignment_scores
 
 from aiayn_np import Progress, attention_maps, beam_search, trace
@@ -60,7 +61,7 @@ def assert_same_run(folder, other):
     assert [(p.step, p.loss, p.accuracy) for p in a] == [(p.step, p.loss, p.accuracy) for p in b]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes need Linux")
+@LINUX
 def test_workers_as_processes_train_what_threads_do(no_pictures, tmp_path):
     argv = ["train", "copy", *TINY, "--steps", "6", "--P-drop", "0.1", "--workers", "2"]
     for kind in ("threads", "processes"):

@@ -11,14 +11,13 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from test_workers import CRITERION, batch, gradients, losses, small
-from threadpoolctl import threadpool_info, threadpool_limits
+from test_workers import CRITERION, LINUX, batch, gradients, losses, small
 
 from aiayn_np import CopyTask, Linear, train
 from aiayn_np.processes import WORKERS, ProcessWorkers, make_team
 from aiayn_np.workers import Workers
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
+pytestmark = LINUX
 
 
 def alive(pid):
@@ -226,21 +225,6 @@ def test_the_rules_for_warnings_are_those_of_the_moment(rng):
     model.src_embedding.E.value[:] = 1e200
     with np.errstate(all="ignore"):
         team.gradients(*ids)
-
-
-def blas_threads(loss_cache=None):
-    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-
-
-@pytest.mark.parametrize("cls", [Workers, ProcessWorkers])
-def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch, cls):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    with threadpool_limits(2, user_api="blas"):
-        if blas_threads() != {2}:
-            pytest.skip("this BLAS cannot have two threads")
-        shares = cls(small(), CRITERION, 2, blas_threads).gradients(*batch(rng, [3, 4]))
-        assert [share.scores for share in shares] == [{1}, {1}]
-        assert blas_threads() == {2}
 
 
 def test_a_team_is_of_a_kind_that_there_is(monkeypatch):

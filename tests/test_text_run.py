@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sentences import options, sentences, write
+from test_workers import LINUX
 
 from aiayn_np import cli_text
 from aiayn_np.checkpoint import read_checkpoint
@@ -24,7 +25,6 @@ from aiayn_np.text.start import start
 
 FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
 PICTURES = ["attention_cross.png", "loss.png"]
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes need Linux")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="these signals are POSIX")
 
 

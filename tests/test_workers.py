@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, Transformer, train
 from aiayn_np.processes import ProcessWorkers
@@ -161,6 +162,21 @@ def test_a_batch_without_a_target_is_refused_as_by_one_worker(rng, cls):
 def test_a_wrong_number_of_workers_is_refused(n, error, cls):
     with pytest.raises(error, match="workers"):
         cls(small(), CRITERION, n)
+
+
+def blas_threads(loss_cache=None):
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+@each_kind
+def test_each_worker_has_its_part_of_the_processors(rng, monkeypatch, cls):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("this BLAS cannot have two threads")
+        shares = cls(small(), CRITERION, 2, blas_threads).gradients(*batch(rng, [3, 4]))
+        assert [share.scores for share in shares] == [{1}, {1}]
+        assert blas_threads() == {2}
 
 
 @each_kind
