@@ -9,13 +9,17 @@ Read it beside the paper, in this order:
     embedding, positional_encoding           Sec. 3.4, 3.5
     layer_norm, dropout, add_norm            Sec. 3.1, 5.4: LayerNorm(x + Dropout(Sublayer(x)))
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
-    loss, optimizer                          Sec. 5.4, 5.3: Eq. (3)
-    tasks, training, decoding, checkpoint    Sec. 5, 6.1
-    gradient_check, properties               the proof, and what a forward must not do
-    maps, trace, plotting                    the tables and the pictures
-    experiments/                             the paper's claims, measured
+    training/                                Sec. 5: loop, loss, optimizer (Eq. 3), toy tasks
+    decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
+    proofs/                                  the gradient proof, and what a forward must not do
+    plotting/                                maps, tables, pictures, animations, a page
+    runs/, cli/                              the folder of a training, and the command line
+    text/                                    sentence pairs: vocabulary, batches, BLEU
+    pretrained/                              OPUS-MT, GPT-2, BERT
     variants/                                other scores, positions, norms, layers, models
+    experiments/                             the paper's claims, measured
     zoo/                                     32 bugs of the field, and the checks that catch them
+    exercises/                               write it yourself, and be told what is wrong
 """
 
 from .module import Cache, Module, Parameter  # isort: skip
@@ -33,25 +37,28 @@ from .add_norm import AddNorm
 from .encoder import Encoder, EncoderLayer
 from .decoder import Decoder, DecoderLayer
 from .transformer import Transformer
-from .loss import LabelSmoothedCrossEntropy
-from .optimizer import Adam, warmup_rate
-from .tasks import CopyTask, ReverseTask, SortTask, Task
-from .decoding import exact_match, greedy_decode
-from .beam import beam_search
-from .training import Progress, train
-from .checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from .maps import attention_maps, attention_masks
-from .trace import Trace, trace
-from .gradient_check import GradientReport, check_gradients
-from .properties import (
+from .training.loss import LabelSmoothedCrossEntropy
+from .training.optimizer import Adam, warmup_rate
+from .training.tasks import CopyTask, ReverseTask, SortTask, Task
+from .decoding.greedy import exact_match, greedy_decode
+from .decoding.beam import beam_search
+from .training.loop import Progress, train
+from .files import CheckpointError
+from .runs.checkpoint import load_checkpoint, save_checkpoint
+from .plotting.maps import attention_maps, attention_masks
+from .plotting.tracing import Trace, trace
+from .proofs.gradient_check import GradientReport, check_gradients
+from .proofs.properties import (
     assert_causal,
     assert_heads_equal_loop,
     assert_padding_invariant,
     assert_permutation_equivariant,
 )
-from .plotting import plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding
-from .memory import keep_freed_memory
+from .plotting.figures import (
+    plot_attention,
+    plot_attention_grid,
+    plot_loss,
+    plot_positional_encoding,
+)
 
 __version__ = "0.1.0"
-
-keep_freed_memory()

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
-
 from .checks import check_attention_inputs, check_gradient
 from .dropout import Dropout
 from .masking import Mask
 from .module import Cache, Module
+from .reductions import product_like
 from .softmax import Softmax
 
 
@@ -24,6 +23,8 @@ class ScaledDotProductAttention(Module):
     grad_Q_ik = sum_j grad_scores_ij K_jk / sqrt(d_k)   and
     grad_K_jk = sum_i grad_scores_ij Q_ik / sqrt(d_k)
     """
+    formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V"
+    position_wise = True
 
     def __init__(self, P_drop=0.0):
         self.mask = Mask()
@@ -55,12 +56,3 @@ class ScaledDotProductAttention(Module):
         grad_K = product_like(cache.K, grad_scores.mT, cache.Q)            # (..., T_k, d_k)
         grad_Q = product_like(cache.Q, grad_scores, cache.K)               # (..., T_q, d_k)
         return grad_Q, grad_K, grad_V
-
-
-def product_like(array, a, b):
-    """a @ b, which has the shape of `array`, in its order in memory as well.
-
-    Heads are a view of (..., T, h * d) (`split_heads`): written in the same order, their gradient
-    is one too, and `merge_heads` has nothing to copy.
-    """
-    return np.matmul(a, b, out=np.empty_like(array))

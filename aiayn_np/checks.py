@@ -1,7 +1,7 @@
-"""Every message about bad input, in one place: what must hold, then what was given.
+"""Checks of what a layer is given. A message says what must hold, then what was given.
 
-A forward or a constructor calls one of these in its first line, so that the mathematics below it
-reads undisturbed. Nothing here computes anything of the model.
+A forward or a constructor calls them in its first lines. Some return what they checked in the form
+that the layer needs: a size with its default, ids as an array.
 """
 
 import functools
@@ -11,6 +11,11 @@ import os
 import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient proof
+
+
+def one_line(error):
+    """The message of an error without line breaks."""
+    return " ".join(str(error).split())
 
 
 def is_integer(value):
@@ -42,12 +47,6 @@ def check_number(name, value, low, high, *, open_low=False):
         raise ValueError(f"{name} must lie in {interval}, got {name}={value}")
 
 
-def check_seed(seed):
-    """A seed that a numpy Generator takes."""
-    if not is_integer(seed) or seed < 0:
-        raise ValueError(f"seed must be an integer of at least 0, got seed={seed!r}")
-
-
 def check_rng(rng):
     """A numpy Generator: randomness is an argument here, never a global state."""
     if not isinstance(rng, np.random.Generator):
@@ -77,9 +76,14 @@ def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
     check_rng(rng)
 
 
+def is_array(x):
+    """A numpy array, and neither a matrix nor a masked array, which calculate by other rules."""
+    return isinstance(x, np.ndarray) and not isinstance(x, (np.matrix, np.ma.MaskedArray))
+
+
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
-    if not isinstance(x, np.ndarray):
+    if not is_array(x):
         raise TypeError(f"{name} must be a numpy array of floats, got {type(x).__name__}")
     if x.dtype.char not in FLOATS:
         raise TypeError(f"{name} must be float32 or float64, got {x.dtype}")
@@ -88,9 +92,8 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     if x.ndim and x.shape[-1] == 0:
         raise ValueError(f"{name} must have a last axis of at least 1, got shape {x.shape}")
     if last is not None and x.shape[-1] != last[1]:
-        raise ValueError(
-            f"{name} must have {last[0]}={last[1]} on its last axis, got shape {x.shape}"
-        )
+        raise ValueError(f"{name} must have {last[0]}={last[1]} on its last axis, got shape"
+                         f" {x.shape}")
     if parameter is not None and x.dtype != parameter.value.dtype:
         check_same_dtype(**{name: x, "the parameters": parameter.value})
 
@@ -100,16 +103,14 @@ def check_same_dtype(**arrays):
     (first, a), *others = arrays.items()
     for name, b in others:
         if a.dtype != b.dtype and a.dtype.kind == b.dtype.kind == "f":
-            raise TypeError(
-                f"{first} and {name} must have one dtype, got {a.dtype} and {b.dtype}"
-                " (cast the array, or the model with .astype)"
-            )
+            raise TypeError(f"{first} and {name} must have one dtype, got {a.dtype} and {b.dtype}"
+                            " (cast the array, or the model with .astype)")
 
 
 def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
     """The gradient handed to a backward has exactly the shape and dtype of the forward's result."""
-    if not isinstance(grad, np.ndarray) or grad.dtype.char not in FLOATS:
-        got = getattr(grad, "dtype", type(grad).__name__)
+    if not is_array(grad) or grad.dtype.char not in FLOATS:
+        got = grad.dtype if is_array(grad) else type(grad).__name__
         raise TypeError(f"{name} must be a numpy array of floats, got {got}")
     if grad.shape != y_shape:
         raise ValueError(f"{name} must have the shape of y, {y_shape}, got {grad.shape}")
@@ -126,9 +127,7 @@ def check_cross_attention(layer, x, memory, allowed):
 
 def check_encoded(x, memory, allowed, h, parameter):
     """What an encoder hands over: a memory for the queries x, and its mask for h heads."""
-    check_array(
-        "memory", memory, last=("d_model", x.shape[-1]), parameter=parameter, min_ndim=2
-    )
+    check_array("memory", memory, last=("d_model", x.shape[-1]), parameter=parameter, min_ndim=2)
     check_lengths(x, memory, memory, ("x", "memory", "memory"))
     check_mask(allowed, (*x.shape[:-2], h, x.shape[-2], memory.shape[-2]))
 
@@ -157,6 +156,8 @@ def check_layer(name, layer, call):
 
 def check_integers(name, ids, *, ndim=None):
     """Return token ids as an integer array."""
+    if isinstance(ids, np.ndarray) and not is_array(ids):
+        raise TypeError(f"{name} must be a numpy array of integers, got {type(ids).__name__}")
     try:
         ids = np.asarray(ids)
     except ValueError:
@@ -176,10 +177,8 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
     ids = check_integers(name, ids, ndim=ndim)
     if ids.size and (ids.min() < 0 or ids.max() >= vocab_size):
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= vocab_size))[0])
-        raise IndexError(
-            f"{name} must lie in [0, vocab_size), got id {ids[at]} at position {at}"
-            f" with vocab_size={vocab_size}"
-        )
+        raise IndexError(f"{name} must lie in [0, vocab_size), got id {ids[at]} at position {at}"
+                         f" with vocab_size={vocab_size}")
     return ids.astype(np.intp, copy=False)
 
 
@@ -218,9 +217,8 @@ def check_lengths(Q, K, V, names):
         shapes = f"{Q.shape}, {K.shape} and {V.shape}"
         raise ValueError(f"{', '.join(names)} must have the same leading axes, got {shapes}")
     if K.shape[-2] != V.shape[-2]:
-        raise ValueError(
-            f"{names[1]} and {names[2]} must have one length, got {K.shape} and {V.shape}"
-        )
+        raise ValueError(f"{names[1]} and {names[2]} must have one length, got {K.shape} and"
+                         f" {V.shape}")
     if Q.shape[-2] == 0 or K.shape[-2] == 0:
         raise ValueError(f"lengths must be at least 1, got {Q.shape} and {K.shape}")
 
@@ -235,15 +233,12 @@ def check_mask(allowed, scores_shape):
     T_q_T_k = scores_shape[-2:]
     if allowed.ndim == 2 and allowed.shape == T_q_T_k:
         return
-    if allowed.ndim != len(scores_shape) or any(
-        a not in (1, s) for a, s in zip(allowed.shape, scores_shape)
-    ):
-        raise ValueError(
-            f"allowed must have shape {T_q_T_k} = (T_q, T_k), or as many axes as the scores"
-            f" {scores_shape}, each 1 or equal, such as"
-            f" {(*scores_shape[:-3], 1, 1, scores_shape[-1])[-len(scores_shape):]};"
-            f" got {allowed.shape}"
-        )
+    fits = all(a in (1, s) for a, s in zip(allowed.shape, scores_shape))
+    if allowed.ndim != len(scores_shape) or not fits:
+        like = (*scores_shape[:-3], 1, 1, scores_shape[-1])[-len(scores_shape):]
+        raise ValueError(f"allowed must have shape {T_q_T_k} = (T_q, T_k), or as many axes as the"
+                         f" scores {scores_shape}, each 1 or equal, such as {like};"
+                         f" got {allowed.shape}")
 
 
 @functools.cache
@@ -259,30 +254,5 @@ def check_memory(shape, dtype):
     """An array of this shape fits into the machine: refused before it is allocated."""
     needed = math.prod(shape) * dtype.itemsize
     if needed > memory_bytes():
-        raise MemoryError(
-            f"scores of shape {shape} need {needed:,} bytes, this machine has {memory_bytes():,}"
-        )
-
-
-def check_scalar(name, value):
-    """Return a real number, given as a number or an array without axes, as a float."""
-    value = np.asarray(value)
-    if value.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be a real number, got {value.dtype}")
-    if value.shape != ():
-        raise ValueError(f"{name} must have the shape of y, (), got {value.shape}")
-    return float(value)
-
-
-def check_targets(logits, targets, pad):
-    """Return targets as ids, one for each position of the logits, not all of them padding."""
-    check_array("logits", logits, min_ndim=2)
-    targets = check_ids("targets", targets, logits.shape[-1])
-    if targets.shape != logits.shape[:-1]:
-        raise ValueError(
-            f"targets must have the shape of logits without its last axis, {logits.shape[:-1]},"
-            f" got {targets.shape}"
-        )
-    if targets.size and (targets == pad).all():
-        raise ValueError(f"targets must hold at least one id that is not pad={pad}")
-    return targets
+        raise MemoryError(f"scores of shape {shape} need {needed:,} bytes, this machine has"
+                          f" {memory_bytes():,}")

@@ -17,10 +17,10 @@ class DecoderLayer(Module):
     allowed: the mask of the self-attention, which must include `causal`;
     memory_allowed: the mask over the memory.   attention: as in EncoderLayer.
     """
+    formula = "Masked self-attention, attention over the memory, feed-forward, each with Add & Norm"
+    position_wise = True
 
-    def __init__(
-        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
-    ):
+    def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
@@ -61,8 +61,9 @@ class Decoder(Module):
     """The stack of N decoder layers, each of which reads the same memory   Sec. 3.1, Fig. 1 right
 
     x (..., T_tgt, d_model)   memory (..., T_src, d_model)   ->   (..., T_tgt, d_model)
-    norm: a layer for the output of the stack; None in the paper (see stack_norm).
+    norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
+    formula = "The stack of N decoder layers, each of which reads the same memory"
 
     def __init__(self, layers, *, norm=None):
         self.layers, self.norm = list(layers), norm

@@ -13,10 +13,9 @@ class EncoderLayer(Module):
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
     attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None is the paper's.
     """
+    formula = "Self-attention, Add & Norm, feed-forward, Add & Norm"
 
-    def __init__(
-        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
-    ):
+    def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
@@ -42,19 +41,20 @@ class EncoderLayer(Module):
         return grad_x + grad_Q + grad_K + grad_V
 
 
-def stack_norm(layer, d_model):
-    """The norm that ends a stack of such layers: none in the paper, but pre-norm layers need one,
-    and name its class in an attribute `stack_norm`."""
-    norm = getattr(layer, "stack_norm", None)
-    return norm and norm(d_model)
+def final_norm(layers, d_model):
+    """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
+    output and names the class of the norm that has to, in its attribute `stack_norm`."""
+    norm = getattr(layers[-1], "stack_norm", None)
+    return None if norm is None else norm(d_model)
 
 
 class Encoder(Module):
     """The stack of N encoder layers                                   Sec. 3.1, Fig. 1 left
 
     x (..., T, d_model)   ->   memory (..., T, d_model), which the decoder attends to
-    norm: a layer for the output of the stack; None in the paper (see stack_norm).
+    norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
+    formula = "The stack of N encoder layers"
 
     def __init__(self, layers, *, norm=None):
         self.layers, self.norm = list(layers), norm

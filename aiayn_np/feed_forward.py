@@ -12,11 +12,12 @@ class ReLU(Module):
 
     backward: dy/dx is 1 where x > 0 and 0 elsewhere (at x = 0 too, as is usual).
     """
+    formula = "y = max(0, x)"
+    position_wise = True
 
     def forward(self, x):
         check_array("x", x)
-        zeros = np.zeros(x.shape[-1], x.dtype)       # NumPy compares rows faster than x with 0
-        y = np.maximum(x, zeros)
+        y = np.maximum(x, 0)
         return y, Cache(y=y)
 
     def backward(self, grad_y, cache):
@@ -30,6 +31,8 @@ class PositionwiseFeedForward(Module):
 
     x (..., d_model)   ->   (..., d_model), through d_ff; the same map at every position
     """
+    formula = "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2"
+    position_wise = True
 
     def __init__(self, d_model, d_ff, *, rng):
         check_sizes(d_model=d_model, d_ff=d_ff)

@@ -17,6 +17,8 @@ class LayerNorm(Module):
     the mean and through the variance,   dn_j/dx_k = (1[j = k] - 1/d - n_j n_k / d) / s,   so
     grad_x_k = sum_j g_j dn_j/dx_k = (g_k - mean(g) - n_k mean(g n)) / s
     """
+    formula = "y = gamma * n + beta"
+    position_wise = True
 
     def __init__(self, d_model, eps=1e-6):
         check_sizes(d_model=d_model)
@@ -42,10 +44,10 @@ class LayerNorm(Module):
         self.beta.grad += column_sum(grad_y)                           # (d_model,)
         self.gamma.grad += column_sum(grad_y * n)                      # (d_model,)
         grad_n = grad_y * self.gamma.value                             # (..., d_model)
-        # n = (x - mean) * inv_std
+        # n = (x - mean) * inv_std: grad_x = inv_std * (grad_n - mean_grad - n * mean_grad_n)
         mean_grad = row_mean(grad_n)                                   # (..., 1)
         mean_grad_n = row_mean(grad_n * n)                             # (..., 1)
-        grad_x = grad_n - mean_grad                                    # (..., d_model), in place:
-        grad_x -= n * mean_grad_n                                      # inv_std * (grad_n -
-        grad_x *= cache.inv_std                                        # mean_grad - n mean_grad_n)
+        grad_x = grad_n - mean_grad                                    # (..., d_model)
+        grad_x -= n * mean_grad_n
+        grad_x *= cache.inv_std
         return grad_x

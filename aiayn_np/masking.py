@@ -29,6 +29,8 @@ class Mask(Module):
 
     scores (..., T_q, T_k)   allowed: bool, True where query i may look at key j, or None
     """
+    formula = "scores where allowed, -inf elsewhere"
+    position_wise = True
 
     def forward(self, scores, *, allowed=None):
         check_array("scores", scores, min_ndim=2)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .checks import check_array
+from .checks import FLOATS, check_array
 
 
 class Parameter:
@@ -23,7 +23,7 @@ class Parameter:
     def __init__(self, value):
         check_array("value", value)
         self.value = value
-        self.grad = np.zeros_like(value)
+        self.grad = np.zeros(value.shape, value.dtype)
 
     def zero_grad(self):
         """Set `grad` to zeros, in place unless `value` now has another shape or dtype."""
@@ -46,11 +46,13 @@ class Cache(SimpleNamespace):
     """
 
     def __repr__(self):
-        return table(dict(leaves(self, np.ndarray)), "arrays")
+        return table(dict(leaves(self, np.ndarray)))
 
 
 class Module:
     """Base of every layer. Subclasses write `forward` and `backward`."""
+    formula = ""  # what `trace` prints of the layer
+    position_wise = False  # each position (of an attention: each query) is computed alone
 
     def __call__(self, *arrays, **options):
         return self.forward(*arrays, **options)[0]
@@ -71,8 +73,7 @@ class Module:
 
     def parameters(self):
         """Yield every Parameter once."""
-        for _, parameter in self.named_parameters():
-            yield parameter
+        return (parameter for _, parameter in self.named_parameters())
 
     def zero_grad(self):
         """Clear the gradient of every parameter."""
@@ -81,11 +82,11 @@ class Module:
 
     def astype(self, dtype):
         """Cast every parameter (float32 for speed, float64 for proofs) and return this model."""
-        if np.dtype(dtype).char not in "fdD":
-            raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+        if np.dtype(dtype).char not in FLOATS:
+            raise TypeError(f"dtype must be float32, float64 or complex128, got {np.dtype(dtype)}")
         for parameter in self.parameters():
             parameter.value = parameter.value.astype(dtype)
-            parameter.grad = np.zeros_like(parameter.value)
+            parameter.grad = np.zeros(parameter.value.shape, dtype)
         return self
 
     def state_dict(self):
@@ -115,33 +116,35 @@ class Module:
                 got = getattr(value, "dtype", type(value).__name__)
                 raise TypeError(f"{name} must be a float32 or float64 array, got {got}")
             if value.shape != parameter.value.shape:
-                raise ValueError(
-                    f"{name} must have shape {parameter.value.shape}, got {value.shape}"
-                )
+                raise ValueError(f"{name} must have shape {parameter.value.shape}, got"
+                                 f" {value.shape}")
 
     def __repr__(self):
         values = {name: parameter.value for name, parameter in self.named_parameters()}
         total = sum(value.size for value in values.values())
-        return f"{type(self).__name__} with {total:,} parameters\n{table(values, 'arrays')}"
+        return f"{type(self).__name__} with {total:,} parameters\n{table(values)}"
 
 
 def leaves(node, kind, path=""):
     """Yield (dotted path, object) for every object of type `kind` at or below a Module or Cache."""
     if isinstance(node, kind):
         yield path, node
-        return
-    if isinstance(node, (Module, Cache)):
-        node = vars(node)
-    elif isinstance(node, (list, tuple)):
-        node = dict(enumerate(node))
-    for name, child in node.items() if isinstance(node, dict) else ():
+    for name, child in children(node):
         yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
 
 
-def table(arrays, noun):
+def children(node):
+    """(name, child) pairs of a Module, a Cache, a list, a tuple or a dict; () for anything else."""
+    if isinstance(node, (list, tuple)):
+        return enumerate(node)
+    node = vars(node) if isinstance(node, (Module, Cache)) else node
+    return node.items() if isinstance(node, dict) else ()
+
+
+def table(arrays):
     """Format {dotted name: array} as aligned lines of name, shape and dtype, and a total."""
-    wide = max((len(name) for name in arrays), default=0)
-    deep = max((len(str(array.shape)) for array in arrays.values()), default=0)
-    lines = [f"{n:<{wide}}  {a.shape!s:<{deep}}  {a.dtype}" for n, a in arrays.items()]
+    name_width = max((len(name) for name in arrays), default=0)
+    shape_width = max((len(str(array.shape)) for array in arrays.values()), default=0)
+    lines = [f"{n:<{name_width}}  {a.shape!s:<{shape_width}}  {a.dtype}" for n, a in arrays.items()]
     size = sum({id(array): array.nbytes for array in arrays.values()}.values())
-    return "\n".join([*lines, f"{len(arrays)} {noun}, {size:,} bytes"])
+    return "\n".join([*lines, f"{len(arrays)} arrays, {size:,} bytes"])

@@ -35,9 +35,9 @@ class MultiHeadAttention(Module):
     allowed: bool (T_q, T_k), or as many axes as the scores (..., h, T_q, T_k), each 1 or equal.
     W_1^Q ... W_h^Q stand side by side in one matrix linear_Q.W, likewise K and V: one product,
     then a split into heads, is the same as h products. The paper has no biases here.
-    d_k, d_v: d_model / h by default.   attention: a layer with ScaledDotProductAttention's
-    interface.
+    d_k, d_v: d_model / h by default.   attention: a layer called as ScaledDotProductAttention.
     """
+    formula = "MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O"
 
     def __init__(self, d_model, h, *, d_k=None, d_v=None, bias=False, attention=None, rng):
         d_k, d_v = check_heads(d_model, h, d_k, d_v)
@@ -51,9 +51,8 @@ class MultiHeadAttention(Module):
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
         for name, x in (("x_Q", x_Q), ("x_K", x_K), ("x_V", x_V)):
-            check_array(
-                name, x, last=("d_model", self.d_model), parameter=self.linear_Q.W, min_ndim=2
-            )
+            check_array(name, x, last=("d_model", self.d_model), parameter=self.linear_Q.W,
+                        min_ndim=2)
         check_lengths(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"))
         Q, cache_Q = self.project_Q(x_Q)                               # (..., h, T_q, d_k)
         K, V, cache_KV = self.project_KV(x_K, x_V)                     # (..., h, T_k, d_k or d_v)

@@ -14,7 +14,7 @@ from .checks import (
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
 from .embedding import Embedding, OutputProjection
-from .encoder import Encoder, EncoderLayer, stack_norm
+from .encoder import Encoder, EncoderLayer, final_norm
 from .masking import causal, not_padding
 from .module import Cache, Module
 from .positional_encoding import SinusoidalPositionalEncoding
@@ -33,6 +33,7 @@ class Transformer(Module):
     attention      a factory called as attention(h, d_k, d_v, rng), once for each place
     encoder_layer, decoder_layer   classes or factories with EncoderLayer's signature
     """
+    formula = "logits = Decoder(tgt, Encoder(src)) E^T"
 
     def __init__(
         self, vocab_size, *, N=6, d_model=512, d_ff=2048, h=8, d_k=None, d_v=None, P_drop=0.1,
@@ -52,8 +53,8 @@ class Transformer(Module):
         options = dict(P_drop=P_drop, d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         encoder_layers = [encoder_layer(d_model, d_ff, h, **options) for _ in range(N)]
         decoder_layers = [decoder_layer(d_model, d_ff, h, **options) for _ in range(N)]
-        self.encoder = Encoder(encoder_layers, norm=stack_norm(encoder_layer, d_model))
-        self.decoder = Decoder(decoder_layers, norm=stack_norm(decoder_layer, d_model))
+        self.encoder = Encoder(encoder_layers, norm=final_norm(encoder_layers, d_model))
+        self.decoder = Decoder(decoder_layers, norm=final_norm(decoder_layers, d_model))
         self.output_projection = OutputProjection(self.src_embedding.E)
 
     @classmethod

@@ -1,10 +1,10 @@
-"""Several programs in turn, so that they can be compared on a machine whose speed comes and goes.
+"""Several programs in turn, so that they can be compared on a machine whose speed changes.
 
-Every contestant is a process of its own, with its own threads and libraries, set up once. They are
-asked to run one after the other, round after round, and only one of them runs at a time: the others
-are stopped by a signal where there is one, so that no idle thread of a library spins (to forbid it
-to spin by OMP_WAIT_POLICY=passive would make PyTorch with two threads up to twice as slow). What
-one of them took in a round is compared with what the others took in the same round.
+Every contestant is a process with its own threads and libraries, set up once. They are asked to run
+one after the other, round after round. Only one of them runs at a time. A signal stops the others,
+where the system has one, so that no idle thread of a library spins. (OMP_WAIT_POLICY=passive would
+forbid spinning too, but would make PyTorch with two threads up to twice as slow.) The times of one
+round are compared with each other.
 """
 
 import contextlib
@@ -18,37 +18,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import mpiexec
 
-TORCH = ("PyTorch", "PyTorch, kept memory", "PyTorch, compiled", "floor in PyTorch")
+RANKS = ("ours, ranks", "Allreduce")
+TORCH = ("PyTorch", "PyTorch, DDP", "PyTorch, kept memory", "PyTorch, compiled",
+         "floor in PyTorch")
 KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 WORKER = Path(__file__).with_name("worker.py")
-PACKAGES = {"JAX": "jax", **dict.fromkeys(TORCH, "torch")}
+PACKAGES = {"JAX": "jax", **dict.fromkeys(TORCH, "torch"), **dict.fromkeys(RANKS, "mpi4py")}
 
 
 class Contestant:
-    """A worker process: `ask(k)` lets it run k blocks of work and returns what it says of each.
+    """A worker process: `ask(k)` lets it run k blocks of work and returns an answer for each.
 
     kind, what, options : see worker.py     threads : processors and threads that it gets
     """
 
     def __init__(self, kind, what, threads=1, **options):
         self.name = what
-        command = [sys.executable, str(WORKER), kind, what, str(threads), json.dumps(options)]
+        command = [*launcher(what, threads), sys.executable, str(WORKER), kind, what, str(threads),
+                   json.dumps(options)]
         self.process: Any = subprocess.Popen(
             command, text=True, env=environment(what, threads), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
+        self.pids = [self.process.pid]
         self.about = self.answer()
+        self.pids += self.about.get("pids", [])
         self.freeze(True)
 
     def answer(self):
-        """The next line that it says; RuntimeError when it has ended."""
+        """Read its next answer; RuntimeError when the process has ended."""
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the process of {self.name} ended with {self.process.wait()}")
         return json.loads(line)
 
     def ask(self, k=1):
-        """Run k times and return k answers."""
+        """Let it run k times; return k answers."""
         self.freeze(False)
         self.process.stdin.write(f"{k}\n")
         self.process.stdin.flush()
@@ -57,32 +63,40 @@ class Contestant:
         return said
 
     def freeze(self, on):
-        """Stop the process, or let it go on."""
+        """Stop the process and its children, or let them go on."""
         if hasattr(signal, "SIGSTOP"):
-            self.process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
+            for pid in self.pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
 
     def close(self):
-        """Let it end."""
+        """Let the process end."""
         self.freeze(False)
         self.process.communicate()
 
 
+def launcher(what, threads):
+    """The command that starts several ranks of MPI; [] for other contestants."""
+    return [mpiexec(), "-n", str(threads)] if what in RANKS else []
+
+
 def environment(what, threads):
-    """Environment of a worker: threads of every library, fixed before it is loaded."""
-    blas = 1 if what in ("ours", "ours, threads") else threads          # they are workers
+    """The environment of a worker. It fixes the threads of every library before it is loaded."""
+    workers = what in (*RANKS, "ours, threads", "PyTorch, DDP")
+    blas = 1 if workers else threads
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = KEPT if what == "PyTorch, kept memory" else {}
     return os.environ | {name: str(blas) for name in names} | kept
 
 
 def installed(names):
-    """Those of the contestants whose library is here."""
+    """Those of the contestants whose library is installed."""
     return [n for n in names if n not in PACKAGES or importlib.util.find_spec(PACKAGES[n])]
 
 
 @contextlib.contextmanager
 def contestants(kind, names, threads=1, **options):
-    """The contestants that are installed, name -> Contestant, and their end."""
+    """A context: the installed contestants, name -> Contestant; they end with it."""
     team = {}
     try:
         for name in installed(names):

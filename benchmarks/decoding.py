@@ -1,10 +1,10 @@
-"""Seconds of a token in greedy decoding: kept keys and values, or the whole prefix every time."""
+"""Seconds per token in greedy decoding, with kept keys and values or with the whole prefix."""
 
 import time
 
 import numpy as np
+from common import Config, our_model
 from compare import contestants, quartiles, ratio, rounds
-from steps import Config, our_model
 from tables import spread, table, times
 
 TITLE = "Decoding a sequence"
@@ -18,7 +18,7 @@ BATCHES = (1, 16)
 def measure(*, n=15, batches=BATCHES):
     """{B: {name: {"ms": {position: quartiles}, "ratio": {...}, "total", "total_ratio"}}}.
 
-    ms of a token of the whole batch; ratios are theirs over those of kept keys and values.
+    ms are of a token of the whole batch; ratios are over the times of kept keys and values.
     """
     return {str(B): measure_batch(B, n) for B in batches}
 
@@ -42,7 +42,7 @@ def at(x, position):
 
 
 def work(what, threads, B):
-    """Yield nothing, and then for every decoding the seconds of each token, and the tokens."""
+    """Yield {}, and then for every decoding the seconds of each token, and the tokens."""
     src = np.random.default_rng(1).integers(1, CONFIG.vocab_size, (B, CONFIG.T))
     start = in_torch if what.startswith("PyTorch") else in_numpy
     yield {}
@@ -58,14 +58,15 @@ def work(what, threads, B):
 
 def in_numpy(what, src, threads=1):
     """A function from the tokens (B,) at a position to those that follow, greedily."""
-    from aiayn_np.incremental import Keeping, Recomputing
+    from aiayn_np.decoding.kv_cache import KVCacheDecoder, RecomputingDecoder
 
-    decoding = (Keeping if what == "ours, kept" else Recomputing)(our_model(CONFIG), src)
+    way = KVCacheDecoder if what == "ours, kept" else RecomputingDecoder
+    decoding = way(our_model(CONFIG), src)
     return lambda tokens: decoding.next_logits(tokens).argmax(axis=-1)
 
 
 def in_torch(what, src, threads=1):
-    """The same by torch.nn.Transformer, which keeps nothing: it gets the whole prefix."""
+    """The same with torch.nn.Transformer. It keeps nothing, so it gets the whole prefix."""
     import torch
     from in_torch import started
 
@@ -89,12 +90,12 @@ def in_torch(what, src, threads=1):
 
 
 def section(figures):
-    """What was found, as Markdown."""
+    """The findings, as Markdown."""
     parts = ["Greedy decoding of 128 tokens, one thread: V 32, d_model 64, h 4, N 2, source of 128"
-             " tokens, float32. A token's time is that of the whole batch, the mean of the last 8"
-             " before the position. `greedy_decode` keeps the keys and values of earlier tokens;"
-             " `torch.nn.Transformer` keeps none, so that its users decode the whole prefix for"
-             f" each token. {same_tokens(figures)}"]
+             " tokens, float32. The time of a token is that of the whole batch, the mean of the 8"
+             " tokens up to the position. `greedy_decode` keeps the keys and values of earlier"
+             " tokens. `torch.nn.Transformer` keeps none, so it decodes the whole prefix for each"
+             f" token. {same_tokens(figures)}"]
     for B, found in figures.items():
         head = [f"B = {B}: ms of a token at position", *map(str, POSITIONS), "128 tokens, ms",
                 "times as long as kept"]
@@ -112,7 +113,7 @@ def section(figures):
 
 
 def same_tokens(figures):
-    """Whether all decoded the same."""
+    """A sentence that says whether all decoded the same tokens."""
     others = {name for found in figures.values() for name, f in found.items()
               if not f["same_tokens"]}
     return f"Other tokens come from {', '.join(sorted(others))}." if others else (

@@ -1,10 +1,11 @@
-"""How time and memory of our training step grow with each size, the others held."""
+"""How time and memory of our training step grow with one size, while the others stay."""
 
 from dataclasses import replace
 
 import numpy as np
+from common import Config, batches
 from compare import contestants
-from steps import Config, batches, ours
+from steps import ours
 from tables import number, table
 
 TITLE = "How a step grows"
@@ -31,7 +32,7 @@ def measure(*, axes=tuple(AXES), repeats=25):
 
 
 def work(what, threads, axis, repeats):
-    """Yield nothing, and then what `measure` says of an axis; the sizes take turns."""
+    """Yield {}, and then what `measure` reports of an axis; the sizes take turns."""
     from aiayn_np.experiments.measuring import STEADY, peak_bytes, seconds
 
     yield {}
@@ -60,7 +61,7 @@ def picture(figures):
     """Time and memory over those at the smallest size, on logarithmic axes."""
     from matplotlib import rc_context
 
-    from aiayn_np.plotting import COLORS, MARKERS, STYLE, log_ticks, new_figure
+    from aiayn_np.plotting.figures import COLORS, MARKERS, STYLE, log_ticks, new_figure
 
     with rc_context(STYLE):
         fig = new_figure(11, 5.2)
@@ -83,7 +84,7 @@ def picture(figures):
 
 
 def section(figures):
-    """What was found, as Markdown."""
+    """The findings, as Markdown."""
     head = ["size", "from, to", "ms", "exponent of time", "last doubling", "MB",
             "exponent of memory", "last doubling"]
     rows = []
@@ -95,15 +96,16 @@ def section(figures):
                      ", ".join(ms), *time, ", ".join(mb), *memory])
     b = BASE
     return "\n\n".join([
-        f"Our step, one thread, float32, one size grown 16 times from V {b.vocab_size}, d_model"
-        f" {b.d_model}, h {b.h}, d_ff 4 d_model, N {b.N}, B {b.B}, T {b.T}; time is that of the"
-        " fastest of many steps, memory the peak of the arrays of building the model and one step.",
+        "This is our step with one thread in float32. One size grows 16 times, from"
+        f" V {b.vocab_size}, d_model {b.d_model}, h {b.h}, d_ff 4 d_model, N {b.N}, B {b.B},"
+        f" T {b.T}. Time is that of the fastest of many steps. Memory is the peak of the arrays"
+        " while the model is built and takes one step.",
         "![Two panels on logarithmic axes, time and memory of a training step over those at the"
         " smallest size, a line for each of T, d_model, B, N and V](growth.png)",
         table(head, rows),
-        "A step has costs that a size does not touch (the calls of NumPy, and what the other sizes"
-        " ask for): at small sizes they hide the growth, and the last doubling says more than the"
-        " line through all. Work is proportional to B and N, but for the embedding. In T the linear"
-        " maps are proportional and the scores quadratic, in d_model it is the other way round: the"
-        " exponents go from 1 to 2 as the quadratic part takes over. V is in the logits and in E"
-        " alone, so that it is felt last."])
+        "A step has costs that do not depend on the size: the calls of NumPy, and the work of the"
+        " other sizes. At small sizes they hide the growth, so the last doubling says more than the"
+        " line through all sizes. Except for the embedding, work is proportional to B and N. In T"
+        " the linear maps are proportional and the scores quadratic; in d_model it is the other way"
+        " round. So the exponents go from 1 to 2 as the quadratic part takes over. V is only in the"
+        " logits and in E, so its growth shows last."])

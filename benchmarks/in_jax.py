@@ -6,7 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from steps import initial, rate
+from common import initial, rate
 
 
 def norm(p, name, x):
@@ -34,7 +34,7 @@ def feed(p, name, x):
 
 
 def loss_of(p, ids, c, PE):
-    """Mean cross-entropy of every token given those before it and the whole source."""
+    """Mean cross-entropy of every token, given the tokens before it and the whole source."""
     tgt, E, scale = ids[:, :-1], p["src_embedding.E"], math.sqrt(c.d_model)
     hidden = jnp.asarray(np.triu(np.full((c.T - 1, c.T - 1), -np.inf, np.float32), 1))
     x, y = E[ids] * scale + PE, E[tgt] * scale + PE[:-1]

@@ -1,16 +1,20 @@
 """The training step of steps.py in PyTorch, with its own layers (torch.nn.Transformer)."""
 
 import math
+import multiprocessing
+import socket
 
 import numpy as np
 import torch
-from steps import initial, rate
+from common import batches, initial, rate
 from torch import nn
 
 
 class Model(nn.Module):
-    """The paper's encoder-decoder as torch.nn.Transformer: no biases in attention, one E, dropout
-    of embeddings and sub-layers alone."""
+    """The paper's encoder-decoder as torch.nn.Transformer.
+
+    It has no biases in attention, one E, and dropout only on embeddings and sub-layers.
+    """
 
     def __init__(self, c, PE, pad=None, P_drop=0.0):
         super().__init__()
@@ -22,7 +26,7 @@ class Model(nn.Module):
         self.stacks.encoder.norm = self.stacks.decoder.norm = None
         layers = [m for m in self.stacks.modules() if hasattr(m, "self_attn")]
         for layer in layers:
-            layer.dropout.p = 0.0                              # inside of the feed-forward network
+            layer.dropout.p = 0.0                              # inside the feed-forward network
             for name in ("self_attn", "multihead_attn"):
                 if hasattr(layer, name):
                     attention = nn.MultiheadAttention(d, c.h, bias=False, batch_first=True)
@@ -31,19 +35,19 @@ class Model(nn.Module):
         self.register_buffer("PE", torch.from_numpy(PE), persistent=False)
 
     def embed(self, ids):
-        """Token ids to what the stacks get."""
+        """Token ids to the input of the stacks."""
         return self.dropout(self.E(ids) * math.sqrt(self.c.d_model) + self.PE[: ids.shape[1]])
 
     def padding(self, ids):
-        """What attention hides of a sequence, where the model has a `pad`."""
+        """The mask of the padding in a sequence; None if the model has no `pad`."""
         return None if self.pad is None else ids == self.pad
 
     def encode(self, src):
-        """The memory."""
+        """Source ids to the memory."""
         return self.stacks.encoder(self.embed(src), src_key_padding_mask=self.padding(src))
 
     def decode(self, tgt, memory, src, later):
-        """Logits; `later` hides later tokens."""
+        """Target ids and the memory to logits; `later` hides later tokens."""
         y = self.stacks.decoder(self.embed(tgt), memory, tgt_mask=later, tgt_is_causal=True,
                                 tgt_key_padding_mask=self.padding(tgt),
                                 memory_key_padding_mask=self.padding(src))
@@ -54,7 +58,7 @@ class Model(nn.Module):
 
 
 def renamed(state):
-    """Our state_dict by PyTorch's names: matrices transposed, Q, K and V below one another."""
+    """Our state_dict under PyTorch's names: matrices transposed, Q, K and V in one array."""
     def matrix(name):
         return torch.from_numpy(np.ascontiguousarray(state[name].T))
 
@@ -84,17 +88,47 @@ def started(c, pad=None):
     return model
 
 
-def in_torch(c, threads, compiled=False):
-    """(number of parameters, step); step(ids, i) returns the loss."""
+def in_ddp(c, n, rank=0, port=None):
+    """The same with n processes, DistributedDataParallel over gloo; rank 0 starts the others.
+
+    All rows have equally many targets, so the plain mean of the gradients is right.
+    """
+    port = port or free_port()
+    if rank == 0:
+        context = multiprocessing.get_context("spawn")
+        for other in range(1, n):
+            context.Process(target=take_steps, args=(c, n, other, port), daemon=True).start()
+    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
+                                         world_size=n)
+    return in_torch(c, 1, ddp=slice(rank, None, n))
+
+
+def take_steps(*options):
+    """Take steps until the first process ends; the other processes do this."""
+    _, step = in_ddp(*options)
+    for i, ids in enumerate(batches(options[0])):
+        step(ids, i)
+
+
+def free_port():
+    """A free port of this machine."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def in_torch(c, threads, compiled=False, ddp=None):
+    """(number of parameters, step); step(ids, i) returns the loss. `ddp`: the rows of a rank."""
     torch.set_num_threads(threads)
     model = started(c).train()
     adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     criterion = nn.CrossEntropyLoss()
     later = nn.Transformer.generate_square_subsequent_mask(c.T - 1)
     call = torch.compile(model) if compiled else model
+    call = nn.parallel.DistributedDataParallel(model) if ddp else call
 
     def step(ids, i):
-        ids = torch.from_numpy(ids)
+        ids = torch.from_numpy(ids)[ddp or slice(None)]
         adam.param_groups[0]["lr"] = rate(i)
         adam.zero_grad()
         logits = call(ids, ids[:, :-1], later)

@@ -1,11 +1,12 @@
-"""Memory of a training step: what building a model and three steps take at their peak."""
+"""Memory of a training step: the peak while a model is built and takes three steps."""
 
 import ctypes
 import re
 from pathlib import Path
 
+from common import CONFIGS, Config, batches
 from compare import contestants
-from steps import CONFIGS, Config, batches, make
+from steps import make
 from tables import number, table
 
 TITLE = "Memory of a training step"
@@ -35,10 +36,10 @@ def measure_one(config, n):
 
 
 def work(what, threads, config):
-    """Yield nothing, and then megabytes: the peak above what the process had before the model.
+    """Yield {}, and then megabytes: the peak above the memory that the process had before.
 
-    A tiny model comes first, so that what a library loads with its first step is not counted, nor
-    is what JAX needs to compile the step.
+    A tiny model trains first, so that memory that a library needs once is not counted. JAX also
+    compiles its step before.
     """
     train(what, TINY, threads)
     if what == "JAX":
@@ -67,18 +68,18 @@ def train(what, c, threads):
 
 
 def give_back():
-    """Let the C library return freed memory, so that it does not serve the model unseen."""
+    """Let the C library return freed memory to the system, so that the model cannot reuse it."""
     ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident(which):
-    """Megabytes of this process: VmRSS now, or VmHWM at most."""
+    """Megabytes of this process: VmRSS is now, VmHWM is the peak."""
     (kilobytes,) = re.findall(rf"{which}:\s+(\d+) kB", STATUS.read_text())
     return int(kilobytes) * 1024 / 1e6
 
 
 def section(figures):
-    """What was found, as Markdown."""
+    """The findings, as Markdown."""
     head = ["megabytes", *NAMES, "ours: arrays alone", "parameters"]
     rows = []
     for config, found in figures.items():
@@ -86,16 +87,16 @@ def section(figures):
         peaks = [number(median(found[name]["peak"])) if name in found else "" for name in NAMES]
         rows.append([config, *peaks, number(median(ours["arrays"])), number(ours["parameters"][0])])
     return "\n\n".join([
-        "The most memory that building the model and three training steps take, above what the"
-        " process had before (libraries loaded, a tiny model trained, JAX's step compiled): the"
-        " peak of resident memory of a fresh process, median of three; for ours also the peak of"
-        " its arrays (`tracemalloc`). Parameters, their gradients and Adam's two means are four"
-        " times the last column; the rest is what forward keeps for backward, and working space.",
+        "A fresh process builds the model and takes three training steps. The table has the peak of"
+        " its resident memory, above the memory that it had before (libraries loaded, a tiny model"
+        " trained, JAX's step compiled), the median of three processes. For ours it also has the"
+        " peak of the arrays (`tracemalloc`). Parameters, gradients and Adam's two means are four"
+        " times the last column. The rest is what forward keeps for backward, and working space.",
         table(head, rows), compare_words(figures)])
 
 
 def compare_words(figures):
-    """Where ours takes more, and where less."""
+    """Sentences on where ours takes more memory, and where less."""
     parts = []
     for peer in NAMES[1:]:
         ratios = {config: median(found["ours"]["peak"]) / median(found[peer]["peak"])
@@ -104,8 +105,8 @@ def compare_words(figures):
             words = ", ".join(f"{r:.2f} at {config}" for config, r in ratios.items())
             parts.append(f"Ours over {peer}: {words}.")
     return " ".join(parts) + (
-        " Ours keeps every array of the forward pass until the step ends, since the cache is there"
-        " to be looked at. What the others keep was not looked into.")
+        " Ours keeps every array of the forward pass until the step ends, so that one can look at"
+        " the cache. We did not examine what the others keep.")
 
 
 def median(values):

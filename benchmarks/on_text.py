@@ -1,12 +1,12 @@
-"""`aiayn-np train text` beside the same training in PyTorch: losses, and seconds of a step.
+"""`aiayn-np train text` beside the same training in PyTorch: losses, and seconds per step.
 
     python benchmarks/on_text.py --source train.de.gz --target train.en.gz
     python benchmarks/on_text.py --source … --target … --preset tiny --steps 100 --threads 1
 
-Vocabulary, batches and the rate are those of the package, and both start from its values; model,
-loss, gradients and Adam are PyTorch's there. First without dropout, so that the losses can be
-compared; then the steps are timed again with the dropout of the preset, of which each draws its
-own. Blocks of steps take turns (compare.py). It prints Markdown and writes nothing.
+Both use the vocabulary, the batches and the rate of the package, and start from its values. Model,
+loss, gradients and Adam are PyTorch's on its side. They first train without dropout, so that the
+losses can be compared. Then the steps are timed again with the dropout of the preset; each draws
+its own masks. Blocks of steps take turns (compare.py). It prints Markdown and writes nothing.
 """
 
 import argparse
@@ -33,8 +33,8 @@ def measure(steps, threads, **options):
 
 
 def work(what, threads, files, preset, P_drop):
-    """Yield the number of parameters, and then of every step seconds, loss and tokens."""
-    from aiayn_np.text.start import start
+    """Yield the number of parameters, and then seconds, loss and tokens of every step."""
+    from aiayn_np.runs.text_start import start
 
     with tempfile.TemporaryDirectory() as folder:
         changed = {} if P_drop is None else {"P_drop": P_drop}
@@ -55,10 +55,10 @@ def ours(run, threads):
 
 
 def in_torch(run, threads):
-    """The same steps by PyTorch."""
+    """The same steps in PyTorch."""
     import torch
+    from common import Config
     from in_torch import Model, renamed
-    from steps import Config
     from torch import nn
 
     from aiayn_np import warmup_rate

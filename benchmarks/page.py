@@ -1,4 +1,4 @@
-"""results.json, and the page that is written from it."""
+"""Reading and writing results.json, and writing the page from it."""
 
 import importlib.metadata
 import itertools
@@ -10,59 +10,61 @@ from pathlib import Path
 
 import decoding
 import growth
+import losses
 import memory
 import numpy as np
 import reductions
+import scaling
+import scaling_page
 import start
 import train_step
 
 FOLDER = Path(__file__).parent
-SECTIONS = {"train-step": train_step, "decoding": decoding, "memory": memory, "growth": growth,
-            "start": start, "reductions": reductions}
-BUSY = 0.2  # processors taken by other programs from which on the page says so
+SECTIONS = {"train-step": train_step, "losses": losses, "scaling": scaling, "decoding": decoding,
+            "memory": memory, "growth": growth, "start": start, "reductions": reductions}
+BUSY = 0.2  # the page says so if other programs took at least this many processors
 HEAD = """# Time and memory, side by side
 
-What a training step, a token and a training cost here, in PyTorch and in JAX: on a processor, at
-sizes for which this project is made. This page and its numbers ([results.json](results.json)) are
-written by
+This page compares the cost of a training step, of a decoded token and of a whole training here, in
+PyTorch and in JAX, on a processor and at the sizes that this project is made for. This command
+writes the page and its numbers ([results.json](results.json)):
 
 ```bash
 python benchmarks/run.py
 ```
 
-or a part of them by the command under its heading; `--quick` prints a first impression and writes
-nothing. PyTorch and JAX are measured where they are installed. {machines}
+The command under a heading writes that section alone; `--quick` prints a first impression and
+writes nothing. PyTorch and JAX are measured if they are installed. {machines}
 
-Everyone is a process of its own, set up once, and asked to work in turn. Only one runs at a time;
-the others are stopped by a signal, so that no idle thread takes time and no library has to be told
-to wait quietly (`OMP_WAIT_POLICY=passive` makes PyTorch slower with two threads). Shared machines
-are now fast, now slow, by tens of percent. So a ratio is taken within a round, between neighbours
-in time; its median is what to believe, and milliseconds are for orientation. Numbers in parentheses
-are the first and third quartile over all rounds. *One thread* means one processor too.
+Each contestant is a process, set up once, and they work in turn. Only one runs at a time. A signal
+stops the others, so that no idle thread takes time. (With `OMP_WAIT_POLICY=passive` libraries would
+wait quietly too, but it makes PyTorch slower with two threads.) The speed of a shared machine
+changes by tens of percent. So a ratio is taken within a round, between neighbours in time. Trust
+the median of the ratios; milliseconds are for orientation. Numbers in parentheses are the first and
+third quartile over all rounds. *One thread* also means one processor.
 """
 TAIL = """
 ## Variants
 
-`python benchmarks/variants.py attention` and `python benchmarks/variants.py train` measure what the
-variants of attention and of the model cost; what came out stands in
+`python benchmarks/variants.py attention` and `python benchmarks/variants.py train` measure the cost
+of the variants of attention and of the model. The results are on
 [their page](../aiayn_np/variants/README.md).
 
 ## Real text
 
-`python benchmarks/on_text.py --source FILE --target FILE` trains on sentence
-pairs beside PyTorch; what came out for Multi30k stands on
-[the page on text](../aiayn_np/text/README.md).
+`python benchmarks/on_text.py --source FILE --target FILE` trains on sentence pairs beside PyTorch.
+The results for Multi30k are on [the page on text](../aiayn_np/text/README.md).
 """
 
 
 def load(folder=FOLDER):
-    """What was measured: section -> {"machine", "others": see `taken`, "figures"}."""
+    """The measurements: section -> {"machine", "others": see `taken`, "figures"}."""
     return json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
 
 
 def save(name, measured, folder=FOLDER):
     """Replace a section of results.json, and write the page and the picture anew."""
-    from aiayn_np.checkpoint import replacing
+    from aiayn_np.files import replacing
 
     path = Path(folder) / "results.json"
     results = load(folder) if path.exists() else {}
@@ -83,11 +85,13 @@ def rounded(x):
 
 
 def write_page(results, folder=FOLDER):
-    """Write README.md and the picture."""
+    """Write README.md and the picture; docs/scaling.md, too."""
     (Path(folder) / "README.md").write_text(page(results), encoding="utf-8", newline="\n")
     if "growth" in results:
         fig = growth.picture(results["growth"]["figures"])
         fig.savefig(Path(folder) / "growth.png", dpi=100)
+    if "scaling" in results:
+        scaling_page.write(results)
 
 
 def page(results):
@@ -108,7 +112,7 @@ def text_of(name, measured):
 
 
 def machines(results):
-    """Where the sections were measured: once, if it was the same for all."""
+    """Sentences that say where the sections were measured; one if all had the same machine."""
     found = [(words(results[name]["machine"]), name) for name in results]
     if len({machine for machine, _ in found}) == 1:
         return f"Measured on {found[0][0]}."
@@ -124,7 +128,7 @@ def words(machine):
 
 
 def taken(seconds=1.0):
-    """How many processors other programs take at present; None where the system does not tell."""
+    """How many processors other programs take now; None if the system does not tell."""
     try:
         idle = idle_seconds()
     except OSError:
@@ -134,13 +138,13 @@ def taken(seconds=1.0):
 
 
 def idle_seconds():
-    """Of all processors together, since the start of the system."""
+    """Idle seconds of all processors together, since the start of the system."""
     ticks = Path("/proc/stat").read_text(encoding="utf-8").split()[4:6]    # idle, waiting for disks
     return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def machine():
-    """Processor and versions of what was measured."""
+    """The processor, and the versions of the libraries that are measured."""
     from threadpoolctl import threadpool_info
 
     from aiayn_np.experiments.gallery import processor

@@ -3,8 +3,8 @@
 from functools import partial
 
 import numpy as np
+from common import CONFIGS
 from compare import contestants, quartiles
-from steps import CONFIGS
 from tables import number, table, times
 
 TITLE = "Sums as products"
@@ -44,7 +44,7 @@ def cases(c):
 
 
 def work(what, threads, config, repeats):
-    """Yield nothing, and then what `measure` says of a config; the two take turns."""
+    """Yield {}, and then what `measure` reports of a config; the two take turns."""
     from aiayn_np.experiments.measuring import seconds
 
     yield {}
@@ -57,7 +57,7 @@ def work(what, threads, config, repeats):
 
 
 def section(figures):
-    """What was found, as Markdown."""
+    """The findings, as Markdown."""
     head = ["config", "shape", "function", "ours, µs", "NumPy, µs", "NumPy / ours"]
     rows = [[config, str(tuple(f["shape"])), f"`{f['name']}`", number(f["us"]),
              number(f["numpy_us"]), times(f["ratio"])]
@@ -67,7 +67,7 @@ def section(figures):
     words = f"NumPy's own are faster for {', '.join(slower)}." if slower else (
         "Ours are faster at each of these shapes.")
     return "\n\n".join([
-        "[reductions.py](../aiayn_np/reductions.py) takes sums as matrix products, and maxima of"
-        " short rows down the columns of a copy. One thread, float32; `add_at` adds a row of"
-        " gradients for each token to the rows of E.",
+        "[reductions.py](../aiayn_np/reductions.py) computes sums as matrix products, and maxima of"
+        " short rows down the columns of a copy. `add_at` adds a row of gradients for each token to"
+        " the rows of E. All with one thread in float32.",
         table(head, rows), words])

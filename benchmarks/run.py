@@ -1,19 +1,19 @@
 """Measure this project side by side with PyTorch and JAX, where they are installed.
 
     python benchmarks/run.py                        everything, and write results.json and README.md
-    python benchmarks/run.py train-step decoding    these two, and write them
-    python benchmarks/run.py --quick                everything in a few minutes; written is nothing
-    python benchmarks/run.py train-step --config classroom --rounds 15        nor here
+    python benchmarks/run.py train-step decoding    these two sections, and write them
+    python benchmarks/run.py --quick                everything in a few minutes, and write nothing
+    python benchmarks/run.py train-step --config classroom --rounds 15    a part, and write nothing
     python benchmarks/run.py --page                 README.md anew from results.json
 
-It prints Markdown. Close other programs first; if that cannot be, look at the ratios only.
+It prints Markdown. Close other programs first. If that is impossible, look only at the ratios.
 """
 
 import argparse
 
 import train_step
+from common import CONFIGS
 from page import SECTIONS, load, machine, save, taken, text_of, write_page
-from steps import CONFIGS
 
 
 def main(argv=None):
@@ -35,8 +35,8 @@ def main(argv=None):
 
 
 def part_of_train_step(args):
-    """Options of train_step.measure that were given."""
-    given = dict(configs=args.config, n=args.rounds, threads=args.threads)
+    """The options of train_step.measure that the command line gives."""
+    given = dict(configs=args.config, n=args.rounds)
     given = {name: value for name, value in given.items() if value is not None}
     return given | ({"compiled": True} if args.compiled else {})
 
@@ -50,7 +50,6 @@ def parser():
     group = p.add_argument_group("a part of train-step; writes nothing")
     group.add_argument("--config", nargs="+", choices=CONFIGS)
     group.add_argument("--rounds", type=int, help="how often everyone has a turn, 20 if not given")
-    group.add_argument("--threads", type=int, nargs="+", choices=[1, 2])
     group.add_argument("--compiled", action="store_true", help="torch.compile too")
     return p
 

@@ -53,7 +53,7 @@ def run(name, seed):
 
 
 def section(figures):
-    """What was found, as Markdown."""
+    """The findings, as Markdown."""
     ours = figures["ours"]
     head = ["", "seconds to solved", "of these to step 25", "steps", "seconds of a later step"]
     rows = []
@@ -64,12 +64,13 @@ def section(figures):
                      ", ".join(map(number, f["first"])), ", ".join(map(str, f["steps"])),
                      number(quartiles(later)[1]) + " ms"])
     parts = [
-        "`aiayn-np train copy` against [the same in PyTorch](torch_copy.py), a process each,"
-        " pinned to one processor, until validation (5 000 sequences, every 25 steps) is perfect:"
+        "`aiayn-np train copy` and [the same in PyTorch](torch_copy.py) run until validation (5 000"
+        " sequences, every 25 steps) is perfect, each in a process pinned to one processor, with"
         f" seeds 0 to {len(ours['steps']) - 1}. Both start from the same values and see the same"
-        " batches; rounding parts them after some steps, so that they may need different numbers"
-        " of them. A later step includes its share of validating; the last validation decodes every"
-        " sequence token by token, with kept keys and values here, from the whole prefix there.",
+        " batches. After some steps rounding makes them differ, so they may need different numbers"
+        " of steps. The time of a later step includes its share of validation. The last validation"
+        " decodes every sequence token by token: ours keeps keys and values, PyTorch computes the"
+        " whole prefix.",
         table(head, rows)]
     if "PyTorch" in figures:
         r = ratio(ours["seconds"], figures["PyTorch"]["seconds"])

@@ -1,115 +1,36 @@
 """One training step of the same encoder-decoder in this project, in PyTorch (in_torch.py), in JAX
-(in_jax.py), and as nothing but its matrix products.
+(in_jax.py), and its matrix products alone.
 
-Everywhere: post-norm, one E times sqrt(d_model) for source, target and output, sinusoidal
-positions, projections without biases, feed-forward with, layer norm with eps = 1e-6, no dropout, no
-norm after the stacks, mean cross-entropy, Adam(0.9, 0.98, 1e-9), float32, the same initial values
-and batches. A step is: gradients to zero, forward, loss, backward, Adam.
+All models are the same: post-norm, one E for source, target and output, times sqrt(d_model) where
+it embeds, sinusoidal positions, attention without biases, feed-forward with biases, layer norm with
+eps = 1e-6, no dropout, no norm after the stacks. They have mean cross-entropy, Adam(0.9, 0.98,
+1e-9), float32, and the same initial values and batches. A step is: gradients to zero, forward,
+loss, backward, Adam.
 """
 
-import io
 import itertools
-import subprocess
-import sys
+import multiprocessing
+import os
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import replace
 
 import numpy as np
+from common import CONFIGS, PAPER, batches, our_model, rate
 
 
-@dataclass(frozen=True)
-class Config:
-    """Sizes of a model and its batch; the target is one token shorter than T."""
-
-    vocab_size: int
-    d_model: int
-    h: int
-    d_ff: int
-    N: int
-    B: int
-    T: int
-
-    def products(self):
-        """(times, n, d_in, d_out) of all linear maps and (times, T_q, T_k) of all attentions.
-
-        The logits are counted the other way round: x E^T is the backward product of a map by E.
-        """
-        n, n_tgt, d, T = self.B * self.T, self.B * (self.T - 1), self.d_model, self.T
-        each = [
-            (6, n, d, d),          # Q, K, V, O of the encoder; K, V over the memory
-            (6, n_tgt, d, d),      # Q, K, V, O of the decoder; Q, O over the memory
-            (1, n, d, self.d_ff), (1, n, self.d_ff, d),
-            (1, n_tgt, d, self.d_ff), (1, n_tgt, self.d_ff, d),
-        ]
-        maps = [(times * self.N, n, d_in, d_out) for times, n, d_in, d_out in each]
-        maps.append((1, n_tgt, self.vocab_size, d))
-        return maps, [(self.N, T, T), (self.N, T - 1, T - 1), (self.N, T - 1, T)]
-
-    def multiplications(self):
-        """Scalar multiplications in the matrix products of a step."""
-        maps, attentions = self.products()
-        linear = sum(times * n * d_in * d_out for times, n, d_in, d_out in maps)
-        attention = sum(times * T_q * T_k for times, T_q, T_k in attentions)
-        return 3 * linear + 6 * self.B * self.d_model * attention
-
-
-CONFIGS = {
-    "classroom": Config(11, 64, 4, 256, 2, 64, 10),
-    "lesson": Config(32, 128, 8, 512, 2, 64, 20),
-    "translation": Config(8000, 256, 8, 512, 3, 64, 16),
-    "paper-width": Config(11, 512, 8, 2048, 2, 80, 10),
-}
-
-
-def batches(c):
-    """Random ids (B, T) without end, the first of each row a 1."""
-    rng = np.random.default_rng(0)
-    while True:
-        ids = rng.integers(1, c.vocab_size, (c.B, c.T))
-        ids[:, 0] = 1
-        yield ids
-
-
-def rate(i):
-    """Of step i, from 0."""
-    return 1e-3 * min(1.0, (i + 1) / 50)
-
-
-def our_model(c):
-    """The model of a Config, in float32."""
-    from aiayn_np import Transformer
-
-    model = Transformer(c.vocab_size, N=c.N, d_model=c.d_model, d_ff=c.d_ff, h=c.h, P_drop=0.0,
-                        max_len=c.T, rng=np.random.default_rng(0))
-    return model.astype(np.float32)
-
-
-def initial(c):
-    """(values that all start from, by our names; table of the positions (T, d_model)).
-
-    Made by another process: aiayn_np asks the C library to keep freed memory (memory.py), and that
-    would change what the other libraries do.
-    """
-    sizes = [str(size) for size in astuple(c)]
-    made = subprocess.run([sys.executable, __file__, *sizes], stdout=subprocess.PIPE, check=True)
-    arrays = dict(np.load(io.BytesIO(made.stdout)))
-    return arrays, arrays.pop("PE")
-
-
-def write_initial(c, file):
-    """The other end: write them as npz."""
-    model = our_model(c)
-    np.savez(file, PE=model.positions.table(c.T).astype(np.float32), **model.state_dict())
-
-
-def ours(c, workers=1, workers_as="threads"):
-    """(number of parameters, step); step(ids, i) returns the loss."""
+def ours(c, workers=1, ranks=None):
+    """(number of parameters, step) of threads or ranks; step(ids, i) returns the loss."""
     from aiayn_np import Adam, LabelSmoothedCrossEntropy
-    from aiayn_np.processes import make_team
+    from aiayn_np.training.memory import keep_freed_memory
+    from aiayn_np.training.ranks import ALONE, make_team
+    from aiayn_np.training.workers import Workers
 
     model = our_model(c)
     adam = Adam(model.parameters())
-    team = make_team(model, LabelSmoothedCrossEntropy(0.0, pad=0), workers, workers_as)
+    criterion = LabelSmoothedCrossEntropy(0.0, pad=0)
+    team = make_team(model, criterion, ranks or ALONE, adam, None, workers=workers)
+    team = team or Workers(model, criterion)
+    keep_freed_memory()
 
     def step(ids, i):
         adam.zero_grad()
@@ -121,9 +42,12 @@ def ours(c, workers=1, workers_as="threads"):
 
 
 def floor(c, convert=np.asarray):
-    """The matrix products of the step alone: forward and two backward of every linear map, two and
-    four of every attention, in the layout that the layers use. `convert` gives other arrays."""
-    from aiayn_np.memory import keep_freed_memory
+    """The matrix products of the step alone, in the memory layout that the layers use.
+
+    A linear map has one product forward and two backward, an attention two and four. `convert`
+    makes other arrays of NumPy's.
+    """
+    from aiayn_np.training.memory import keep_freed_memory
 
     keep_freed_memory()                                        # page faults are no products
     rng = np.random.default_rng(0)
@@ -153,7 +77,7 @@ def floor(c, convert=np.asarray):
 
 
 def make(what, c, threads=1):
-    """(number of parameters, step) of a contestant; None for a floor, which has none."""
+    """(number of parameters, step) of a contestant; a floor has None for the number."""
     if what == "floor":
         return floor(c)
     if what == "floor in PyTorch":
@@ -166,26 +90,39 @@ def make(what, c, threads=1):
 
         return in_jax(c)
     if what.startswith("PyTorch"):
-        from in_torch import in_torch
+        from in_torch import in_ddp, in_torch
 
+        if what == "PyTorch, DDP":
+            return in_ddp(c, threads)
         return in_torch(c, threads, compiled=what == "PyTorch, compiled")
-    kinds = {"ours": "processes", "ours, threads": "threads"}
-    return ours(c, threads, kinds[what]) if what in kinds else ours(c)
+    if what == "ours, ranks":
+        from aiayn_np.training.ranks import launched
+
+        return ours(c, ranks=launched())
+    return ours(c, threads if what == "ours, threads" else 1)
 
 
-def work(what, threads, config):
+def work(what, threads, config, rows=None, seed=0):
     """Yield the number of parameters, and then for every step its seconds and its loss.
 
-    Drawing the batch is not timed.
+    There are two kinds of seconds: those that pass, and those of the processor for this process.
+    Drawing the batch is not timed. `rows` replaces the number of rows of the config.
     """
-    c = CONFIGS[config]
+    c = PAPER if config == "base" else CONFIGS[config]
+    c = replace(c, B=rows) if rows else c
     count, step = make(what, c, threads)
-    yield {"parameters": count}
-    for i, ids in zip(itertools.count(), batches(c)):
-        started = time.perf_counter()
+    yield {"parameters": count, "pids": others()}
+    for i, ids in zip(itertools.count(), batches(c, seed)):
+        started, work_started = time.perf_counter(), time.process_time()
         loss = step(ids, i)
-        yield {"seconds": time.perf_counter() - started, "loss": loss, "step": i + 1}
+        yield {"seconds": time.perf_counter() - started, "loss": loss, "step": i + 1,
+               "processor": time.process_time() - work_started}
 
 
-if __name__ == "__main__":
-    write_initial(Config(*map(int, sys.argv[1:])), sys.stdout.buffer)
+def others():
+    """The processes that work with this one: ranks of MPI, and its children."""
+    from aiayn_np.training.ranks import world
+
+    comm = world()
+    children = multiprocessing.active_children()
+    return (comm.allgather(os.getpid()) if comm else []) + [child.pid for child in children]

@@ -1,4 +1,4 @@
-"""Figures as Markdown: quartiles, ratios and tables."""
+"""Numbers as Markdown: quartiles, ratios and tables."""
 
 
 def table(head, rows):
@@ -20,13 +20,14 @@ def spread(quartiles):
 
 
 def times(quartiles):
-    """The same of a ratio."""
+    """median (first to third quartile) of a ratio, with the median in bold."""
     low, median, high = quartiles
     return f"**{median:.2f}** ({low:.2f} to {high:.2f})"
 
 
 def compared(quartiles):
-    """A ratio of times, ours over theirs, in words; none where the quartiles hold 1."""
+    """A ratio of times, ours over theirs, in words; no clear difference if 1 is between quartiles.
+    """
     low, median, high = quartiles
     if low <= 1 <= high:
         return f"no clear difference ({median:.2f})"

@@ -2,9 +2,9 @@
 
     python benchmarks/torch_copy.py [--seed 0]
 
-Task, batches and the rate are those of the package; model, loss, gradients, Adam, the average of
-the last states, and decoding are PyTorch's. It starts from the values that the package draws, so
-that the losses of both differ by rounding alone, at first.
+Task, batches and the rate are those of the package. Model, loss, gradients, Adam, the average of
+the last states, and decoding are PyTorch's. It starts from the values that the package draws, so at
+first the losses of both differ only by rounding.
 """
 
 import argparse
@@ -14,8 +14,8 @@ from collections import deque
 
 import numpy as np
 import torch
+from common import Config
 from in_torch import Model, renamed
-from steps import Config
 from torch import nn
 
 from aiayn_np import CopyTask, Transformer, warmup_rate
@@ -32,7 +32,7 @@ def later(T):
 
 
 def start(seed):
-    """(model, rng) as a run of the package has them at its first step."""
+    """(model, rng) of a run of the package before its first step."""
     rng = np.random.default_rng(seed)
     ours = Transformer(C.vocab_size, N=C.N, d_model=C.d_model, d_ff=C.d_ff, h=C.h, P_drop=0.0,
                        max_len=C.T, rng=rng).astype(np.float32)
@@ -77,7 +77,7 @@ def averaged(model, states):
 
 @torch.inference_mode()
 def validate(model, examples):
-    """Share decoded exactly, the longest first, in chunks up to the first mistake."""
+    """Share decoded exactly; the longest come first, in chunks up to the first mistake."""
     longest_first = np.argsort(-(examples[0] != TASK.pad).sum(axis=1), kind="stable")
     src, tgt_in, tgt_out = (torch.from_numpy(ids[longest_first]) for ids in examples)
     for i in range(0, len(src), CHUNK):
@@ -91,7 +91,7 @@ def validate(model, examples):
 
 
 def decode(model, src, T):
-    """Greedy output, T tokens, pad after the end; the prefix is computed anew for each token."""
+    """Greedy output, T tokens, pad after the end. Each token computes the whole prefix."""
     memory, tgt = model.encode(src), torch.full((len(src), 1), TASK.bos)
     going = torch.ones(len(src), dtype=torch.bool)
     for t in range(1, T + 1):

@@ -4,7 +4,7 @@
     python benchmarks/variants.py attention
     python benchmarks/variants.py train --seeds 200 201 202 203 204
 
-Times are for the machine at hand; ratios and exponents are what to look at.
+Times depend on the machine; look at the ratios and exponents.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_np import ScaledDotProductAttention
-from aiayn_np.cli import main as command_line
+from aiayn_np.cli.main import main as command_line
 from aiayn_np.experiments.measuring import exponent, peak_bytes, seconds
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
@@ -38,7 +38,7 @@ def step(layer, Q, K, V, grad):
 
 
 def peak_megabytes(layer, n):
-    """What forward and backward allocate at most, beyond their inputs."""
+    """The most megabytes that forward and backward allocate, beyond their inputs."""
     arrays = inputs(n)
     return peak_bytes(lambda: step(layer, *arrays)) / 1e6
 

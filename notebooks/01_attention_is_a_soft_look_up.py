@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with three tokens, then with the class at the heart of the Transformer |
+# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with four tokens, then with the class at the heart of the Transformer |
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 40 minutes |
+# | **Time** | 30 minutes, without Lesson 1.7, which is *for the keen* |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -17,33 +17,47 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import math
 
 import numpy as np
 
 from aiayn_np import DecoderLayer, Linear, ScaledDotProductAttention, Softmax, plot_attention
+from aiayn_np.plotting.drawings import ASKING, SENTENCE, attention_shapes, figure_1
 
 np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# A Transformer reads a sentence, the **source**, and writes another one, the **target**, one token after the other. A
+# **token** is a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**,
+# reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson, and you need no
+# other box today. Every lesson begins with this picture and lights its own part.
+
+# %%
+figure_1("attention")
 
 # %% [markdown]
 # ## 1.1 A hard look-up
 #
 # A dictionary holds **values** under **keys**. You come with a **query**. The dictionary compares the query with
-# every key; one is equal, and you get its value.
+# every key. One of them is equal, and you get its value.
 
 # %%
 legs = {"cat": 4.0, "bird": 2.0, "snake": 0.0}
 print(legs["cat"])
 
 # %% [markdown]
-# The same with arrays. Each key is a row of `K`, its value the same row of `V`. Comparing is a dot product: it is 1
-# for the equal key and 0 for the others, so the dot products, taken as weights of the values, pick one value out.
+# Arrays can do the same. Each key is a row of `K`, and its value is the same row of `V`. A dot product compares: it is 1
+# for the equal key and 0 for the others. Taken as weights of the values, these dot products pick out one value.
 
 # %%
 K = np.eye(3)                               # (3, 3)  the keys of cat, bird, snake
@@ -54,46 +68,52 @@ print("matches", matches)
 print("value  ", matches @ V)
 
 # %% [markdown]
-# The dictionary is exact, and useless for learning in two ways. A query that equals no key finds nothing. And between
-# "equal" and "not equal" there is no slope: no small change of a key makes the answer a little better, so there is
-# no gradient to follow. The dot products already have a slope. What they lack is a guarantee: for other keys and
-# queries they may be negative, or add up to anything, and are then no weights.
+# The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
+# there is no slope between "equal" and "not equal": no small change of a key makes the answer a little better, so
+# there is no gradient to follow. The dot products do have a slope. But for other keys and queries they may be negative,
+# or add up to any number, and then they are no weights.
 
 # %% [markdown]
 # ## 1.2 Soft: every key answers a little
 #
-# So let keys and queries be any vectors, and let *every* value into the answer, each with a **weight** between 0
-# and 1 that says how well its key matches. The weights shall add up to 1. That is three steps:
+# So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
+# weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
 #
 # 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is divided by $\sqrt{d_k}$ is Lesson 3),
 # 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
 # 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
 #
-# Do it once with pen and paper. Three tokens, `the cat sat`, keys of width $d_k = 4$, so that
-# $\sqrt{d_k} = 2$. The query comes from `sat` and asks: *who did it?*
+# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through all
+# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Its one number contains a
+# $\sqrt5$, so that the division leaves a simple score.
 
 # %%
-tokens = ["the", "cat", "sat"]
-K = np.array([[0.0, 1.0, 0.0, 0.0],         # (3, 4)  "I am an article"
-              [1.0, 0.0, 0.0, 0.0],         #         "I can do things"
-              [0.0, 0.0, 1.0, 0.0]])        #         "I am done by someone"
-V = np.array([[0.0, 0.0],                   # (3, 2)  what each would tell: alive? has whiskers?
-              [1.0, 1.0],
+tokens = list(SENTENCE)
+print(tokens)
+K = np.array([[0.0, 1.0, 0.0, 0.0, 0.0],    # (4, 5)  the:  "I am an article"
+              [1.0, 0.0, 0.0, 0.0, 1.0],    #         cat:  "I can do things, and I am a noun"
+              [0.0, 0.0, 1.0, 0.0, 0.0],    #         sat:  "I am an action"
+              [0.0, 0.0, 0.0, 1.0, 0.0]])   #         down: "I am a direction"
+V = np.array([[0.0, 0.0],                   # (4, 2)  what each token tells: is it a thing? an action?
+              [1.0, 0.0],
+              [0.0, 1.0],
               [0.0, 0.0]])
-q = np.array([2 * math.log(2), 0.0, 0.0, 0.0])   # (4,)  "who can do things?"
+ask = math.sqrt(5) * math.log(3)            # √5 ln 3
+q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 
 # %% [markdown]
-# > **Predict.** Which score does `cat` get, and which the other two? What is the weight of `cat`? (A hint: $e^{\ln 2} = 2$ and $e^0 = 1$.)
+# > **Predict.** Which score does `cat` get, and which scores do the other three get? What is the weight of `cat`?
+# > (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
 
 # %%
 d_k = K.shape[-1]
-scores = K @ q / math.sqrt(d_k)             # (3,)
+scores = K @ q / math.sqrt(d_k)             # (4,)
 print("scores ", scores)
 
 # %%
-exp_scores = np.exp(scores)                 # (3,)
+exp_scores = np.exp(scores)                 # (4,)
 print("exp    ", exp_scores)
-weights = exp_scores / exp_scores.sum()     # (3,)
+weights = exp_scores / exp_scores.sum()     # (4,)
 print("weights", weights, " sum", weights.sum())
 
 # %%
@@ -101,15 +121,16 @@ output = weights @ V                        # (2,)
 print("output ", output)
 
 # %% [markdown]
-# The scores are $(0, \ln 2, 0)$, so the exponentials are $1, 2, 1$ and the weights $\tfrac14, \tfrac12, \tfrac14$.
-# Half of the answer is what `cat` tells, and the other two halve the rest. It is a look-up that says "mostly".
+# The scores are $(0, \ln 3, 0, 0)$, so the exponentials are $1, 3, 1, 1$, and the weights are
+# $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. Half of the answer is what `cat` tells. The other three tokens share the
+# other half. The look-up has become soft: it answers "mostly `cat`".
 
 # %% [markdown]
 # ## 1.3 How soft? The size of the query decides
 #
 # A longer query in the same direction asks the same question more firmly.
 #
-# > **Predict.** The query is made 4 times as long. Is the weight of `cat` then below or above 0.9?
+# > **Predict.** The query is made twice as long. What is the weight of `cat` now? (A hint: $e^{2 \ln 3} = 9$.)
 
 # %%
 softmax = Softmax()
@@ -117,9 +138,10 @@ for length in (0, 1, 2, 4, 16):
     print(f"query × {length:2}   weights {softmax(length * K @ q / math.sqrt(d_k))}")
 
 # %% [markdown]
-# With the query × 4 the exponentials are $1, 2^4, 1$ and `cat` has $16/18$, just below 0.9. A query of length 0 asks
-# nothing and gets the plain mean of all values; a very long one gets the hard look-up back. Everything between is
-# soft, and there the answer moves when a key moves. That is the slope that was missing:
+# With the query × 2 the exponentials are $1, 9, 1, 1$, so `cat` has the weight $9/12$, three quarters. A query of
+# length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. Every
+# query between these two gets a soft answer, and a soft answer changes when a key changes. This is the slope that the
+# dictionary lacks. The next cell measures it.
 
 # %%
 step = 1e-6
@@ -129,30 +151,49 @@ change = softmax(moved @ q / math.sqrt(d_k)) @ V - output
 print("change of the output for each unit that the key moves:", change / step)
 
 # %% [markdown]
+# The first number is positive: the answer tells more of a thing when the key of `cat` comes nearer.
+
+# %% [markdown]
 # ## 1.4 All queries at once
 #
-# Each token asks its own question, so there are as many queries as tokens: a matrix $Q$, one row for each. One
-# product scores every query against every key:
+# Every token may ask a question of its own. Here three of the four ask: `cat`, `sat` and `down`. Their queries form a
+# matrix $Q$ with one row for each query. One product scores every query against every key:
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$
 #
-# > **Predict.** With 3 queries, 3 keys of width 4 and values of width 2: which shapes have $QK^\top$, the weights, the output?
+# > **Predict.** With 3 queries, 4 keys of width 5 and values of width 2: which shapes do $QK^\top$, the weights and the output have?
 
 # %%
-Q = np.array([[0.0, 0.0, 0.0, 0.0],         # (3, 4)  "the" asks nothing
-              [0.0, 0.0, 3.0, 0.0],         #         "cat" asks: what did it do?
-              q])                           #         "sat" asks: who did it?
-scores = Q @ K.T / math.sqrt(d_k)           # (3, 3)  row = query, column = key
+Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
+              [ask, 0.0, 0.0, 0.0, 0.0],        #         sat:  "who did it?", our q
+              [0.0, 0.0, ask, 0.0, 0.0]])       #         down: "which action has this direction?"
+scores = Q @ K.T / math.sqrt(d_k)           # (3, 4)  row = query, column = key
 print("scores ", scores.shape)
-weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)     # (3, 3)
+weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)     # (3, 4)
 print("weights", weights.shape, " rows sum to", weights.sum(axis=1))
 output = weights @ V                        # (3, 2)
 print("output ", output.shape)
 print(output)
 
 # %% [markdown]
-# And this is the class of the library that does it. `forward` returns the output and a **cache**: every array that
-# the backward pass will need, by name. Nothing is hidden, and nothing is kept in the layer itself.
+# The row of `sat` is the answer of Lesson 1.2. The drawing shows these matrices with their shapes and their numbers.
+# $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value. Follow the framed row of `sat`
+# from $Q$ to the output.
+
+# %%
+attention_shapes()
+
+# %% [markdown]
+# The library has a class for Equation 1. This is the source of its `forward`:
+
+# %%
+print(inspect.getsource(ScaledDotProductAttention.forward))
+
+# %% [markdown]
+# Walk through it. The first line checks the shapes. `K.mT` is $K^\top$: it transposes the last two axes. Then come the
+# scale, the mask (Lesson 5; without `allowed` it does nothing) and the softmax. Dropout (Lesson 7) is off, so `kept` is
+# the same array as `weights`. (The paper has no dropout on the weights; many programs have.) The last line is the mean of the values. `forward` returns the output and a **cache**:
+# every array that the backward pass will need, by name. Nothing is hidden, and nothing is kept in the layer itself.
 
 # %%
 attention = ScaledDotProductAttention()
@@ -161,25 +202,25 @@ print("largest difference from ours:", np.abs(out - output).max())
 print(cache)
 
 # %% [markdown]
-# `cache.weights` is the **attention map**. (`softmax.y` and `kept` are the same array under other names: Lesson 4.)
-# Read it row by row: what does this token look at? In the picture below, the rows are the tokens that ask, the
-# columns the tokens that are looked at, and each row adds up to 1. `the` asks nothing and looks everywhere alike;
-# `cat` looks mostly at `sat`, and `sat` mostly at `cat`.
+# `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
+# **a column is a key**, a token that is asked. Each row adds up to 1. In the picture, `cat` looks mostly at `sat`, and
+# `sat` looks mostly at `cat`. `down` looks mostly at `sat`.
 
 # %%
-plot_attention(cache.weights, tokens, tokens, titles=["who looks at whom"])
+plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
 
 # %% [markdown]
 # ## 1.5 Where do queries, keys and values come from?
 #
-# Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, and three learned matrices make of it
-# what it asks, what it answers to, and what it tells: $q = xW^Q$, $k = xW^K$, $v = xW^V$. Why three and not one $x$
-# for all? Because what a word asks for is not what it is.
+# Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
+# (Lesson 9). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
+# it answers to, and $v = xW^V$ is what it tells. There are three matrices because a token has three jobs: to ask, to be
+# found, and to tell. The next cells show what happens without them.
 
 # %%
 rng = np.random.default_rng(0)
-d_model, d_k, d_v = 8, 4, 6
-x = rng.standard_normal((3, d_model))                    # (T, d_model)  three tokens
+d_model, d_k, d_v = 8, 5, 6
+x = rng.standard_normal((4, d_model))                    # (T, d_model)  four tokens
 W_Q = Linear(d_model, d_k, bias=False, rng=rng)
 W_K = Linear(d_model, d_k, bias=False, rng=rng)
 W_V = Linear(d_model, d_v, bias=False, rng=rng)
@@ -192,55 +233,100 @@ print("weights", cache.weights.shape, " out", out.shape)
 
 # %%
 _, same = attention.forward(x, x, x)
-print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) == np.arange(3))
-print("q = x W^Q, k = x W^K looks most at itself:", cache.weights.argmax(axis=1) == np.arange(3))
+itself = []
+for _ in range(100):                                     # 100 draws of the two matrices
+    W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
+    weights = attention.forward(W_Q(x), W_K(x), x)[1].weights
+    itself.append(weights.argmax(axis=1) == np.arange(4))
+print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) == np.arange(4))
+print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
 
 # %% [markdown]
-# A vector's dot product with itself is the sum of its squares, mostly larger than with any other, so each token
-# would look at itself. The two matrices set it free.
+# Each token would look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
+# than its dot product with another vector. But what a word asks for is not what it is. With the two matrices a token can
+# look elsewhere. (With random matrices it looks at itself about as often as chance says, one time in four.)
 #
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*:
+# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and
+# *who answers*:
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
-# | encoder self-attention | the source | the source | every source token can ask every source token |
-# | decoder self-attention (masked) | the target so far | the target so far | a target token can ask those before it, never those after it (Lesson 5) |
-# | encoder-decoder attention | the target so far | the encoder's output, the **memory** | what is being written can ask what was read |
+# | encoder self-attention | the source | the source | every source token can ask every source token (`sat`: who did it?) |
+# | decoder self-attention (masked) | the target so far | the target so far | a target token can ask itself and those before it, never those after it (`setzte`: who did it?) (Lesson 5) |
+# | encoder-decoder attention | the target so far | the encoder's output, the **memory** | what is being written can ask what was read (`Katze`: what did the source say that she did?) |
 #
-# Keys and values always come from the same place: the value is what is found under the key. Only the queries may
-# come from elsewhere. So the map need not be square: here a decoder layer writes 2 tokens and reads a source of 5.
+# Models that you know by name keep a part of this table. **BERT** is a stack with the first row alone. **GPT** is a
+# stack with the second row alone. The Transformer of the paper has all three.
+#
+# Keys and values always come from the same place, because a value is what is found under its key. Only the queries may
+# come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
+#
+# > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
+# > side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
+# > two axes are query and key.
 
 # %%
 layer = DecoderLayer(d_model, 16, 2, rng=rng)            # d_ff = 16, h = 2 heads
-target = rng.standard_normal((1, 2, d_model))            # (B, T_tgt, d_model)
-memory = rng.standard_normal((1, 5, d_model))            # (B, T_src, d_model)
+target = rng.standard_normal((1, 3, d_model))            # (B, T_tgt, d_model)
+memory = rng.standard_normal((1, 4, d_model))            # (B, T_src, d_model)
 y, cache = layer.forward(target, memory)
 for name in ("self_attention", "cross_attention"):
     inner = getattr(cache, name).attention               # the cache of the attention itself
     print(f"{name:15}  Q {inner.Q.shape}  K {inner.K.shape}  weights {inner.weights.shape}")
 
 # %% [markdown]
-# The axes of the weights are (batch, head, query, key): one map of 2 rows and 5 columns for each of the 2 heads
-# (Lesson 6). `<bos>` and `<eos>` mark the beginning and the end of a sequence.
+# This layer is not trained, so its maps mean nothing yet. What should such a map look like after training? Let us make
+# one by hand. The source is our sentence, with the keys from above. The target is its German translation, of which `die
+# Katze` is written. `<bos>` marks the beginning. Each target token asks for what the *next* word
+# needs: `<bos>` asks for an article, `die` for a thing that can do something, `Katze` for an action.
 
 # %%
-heads = cache.cross_attention.attention.weights[0]       # (h, T_q, T_k)
-plot_attention(heads, ["<bos>", "die"], ["the", "cat", "sat", ".", "<eos>"],
-               title="Encoder-decoder attention, not trained: the target asks the source")
+Q_target = 2 * ask * np.array([[0.0, 1.0, 0.0, 0.0, 0.0],     # (3, 5)  <bos>: "which article comes first?"
+                               [1.0, 0.0, 0.0, 0.0, 0.0],     #         die:   "which thing does it name?"
+                               [0.0, 0.0, 1.0, 0.0, 0.0]])    #         Katze: "what did she do?"
+_, crossed = attention.forward(Q_target, K, V)
+print(crossed.weights)
+plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the target asks the source"])
 
 # %% [markdown]
-# ## 1.7 Check what this lesson claimed
+# The map has 3 rows and 4 columns. (A row is named by the token that asks. From Lesson 5 on, the rows of a decoder also
+# name the token that is written next.) Lesson 14 trains a model that translates, and looks at its maps.
+
+# %% [markdown]
+# ## 1.7 For the keen: try it in a trained model
+#
+# The same equation works in a trained model. The next page runs a small Transformer in your browser. The model has
+# learned to write a sequence backwards, and it has just read `3 1 4`. A row of its map is a query, a token that it has
+# written already, and a column is a key, a token that it has read. (`<bos>` stands before the first token, `<eos>` after
+# the last.)
+#
+# > **Predict.** The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this row?
+#
+# Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
+# click the cell of your guess, and read "Why this weight?" from the top: the products, their sum, the scale, the score, the softmax of
+# the row. The page is made by `python docs/make_live_pages.py`; [the page on the commands](../docs/commands.md) says how
+# to make one of your own run.
+
+# %% [markdown]
+# The column of `4` gets nearly all of the weight: `4` is the last symbol of the source, so it is the first of the
+# answer. Its query and its key have the width $d_k = 16$. Their 16 products add up to $q \cdot k$, and a quarter of it, $q \cdot k / \sqrt{16}$, is
+# the score. The scores of the other keys are much lower, and the softmax leaves them almost nothing.
+
+# %% [markdown]
+# ## 1.8 Check what this lesson claimed
 
 # %%
 hand = ScaledDotProductAttention()(Q, K, V)
 assert np.abs(hand - output).max() < 1e-12               # the class is Equation 1
-assert np.allclose(softmax(K @ q / 2), [1 / 4, 1 / 2, 1 / 4])
-assert np.allclose(softmax(4 * K @ q / 2)[1], 16 / 18)   # just below 0.9
+assert np.allclose(softmax(K @ q / math.sqrt(5)), [1 / 6, 1 / 2, 1 / 6, 1 / 6])
+assert np.allclose(softmax(2 * K @ q / math.sqrt(5))[1], 9 / 12)    # asked twice as firmly
+assert np.allclose(output[1], [1 / 2, 1 / 6])            # sat, as on paper
 assert change[0] > 0                                     # the look-up has a slope
-assert heads.shape == (2, 2, 5)
-assert np.allclose(heads.sum(axis=-1), 1)
+assert np.mean(itself) < 0.4                             # two matrices: not mostly at itself
+assert inner.weights.shape == (1, 2, 3, 4)               # (B, h, T_tgt, T_src)
+assert crossed.weights.argmax(axis=1).tolist() == [0, 1, 2]
 print("all true")
 
 # %% [markdown]
@@ -249,7 +335,7 @@ print("all true")
 # - Attention is a look-up with every key answering a little: the output is the mean of the values, weighted by how
 #   well each key matches the query.
 # - Scores are dot products over $\sqrt{d_k}$, weights their softmax; all queries together are Equation 1.
-# - The map has a row for each query and a column for each key; rows sum to 1.
+# - The map has a row for each query and a column for each key. Each row sums to 1.
 # - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
 #   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
 #
@@ -259,8 +345,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Equal keys have equal scores, so equal weights: it gets the mean of the two values. A dictionary cannot hold two
-# values under one key; attention averages them.
+# It gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
+# values under one key. Attention averages them.
 #
 # </details>
 #
@@ -268,8 +354,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Every score of that query changes by the same number, and softmax does not see that: numerator and denominator
-# get the same factor. The weights stay. (Lesson 6 meets this again: it is why a bias of the keys would be useless.)
+# The weights stay. Every score of that query changes by the same number, so numerator and denominator of the softmax
+# get the same factor. (Lesson 6 meets this again: it is why a bias of the keys would be useless.)
 #
 # </details>
 #

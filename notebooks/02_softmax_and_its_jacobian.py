@@ -3,8 +3,8 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn that into the two lines of `Softmax.backward`; then catch two wrong backwards that look right |
-# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian; how a gradient is *proven* |
+# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward`. Then you catch two wrong backwards that look right |
+# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian; how a gradient is *proven*, and what such a proof does not prove |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
 # | **Time** | 45 minutes |
@@ -17,38 +17,49 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import math
 
 import numpy as np
 
 from aiayn_np import Softmax, check_gradients
-from aiayn_np.plotting import COLORS, MARKERS, new_figure, plot_signed
+from aiayn_np.plotting.drawings import SENTENCE, figure_1
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# ## 2.1 Why the exponential?
-#
-# The scores of one query are any real numbers. The weights must be positive and add up to 1, and a higher score
-# must get a higher weight. Dividing by the sum is the obvious try. Here it is with nothing before it, with the
-# square, and with the exponential.
+# Softmax stands at the end of the model, and inside every attention. These boxes are lit in Figure 1.
 
 # %%
-tokens = ["the", "cat", "sat", "down"]
+figure_1("attention", "softmax")
+
+# %% [markdown]
+# ## 2.1 Why the exponential?
+#
+# The scores of one query are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
+# must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the
+# sum. The cell does it with the scores as they are, with their squares, and with their exponentials.
+
+# %%
+tokens = list(SENTENCE)                     # the cat sat down
 s = np.array([-1.0, 1.0, 0.0, -2.0])        # (4,)  one query's scores for four keys
 for name, f in {"s": lambda s: s, "s²": np.square, "exp(s)": np.exp}.items():
     print(f"{name:7} {f(s)}   sum {f(s).sum():7.4f}   over the sum {f(s) / f(s).sum()}")
 
 # %% [markdown]
-# Plain scores give negative weights (and here even turn the order round, since their sum is negative). Squares are
-# never negative, but -2 now beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always
-# rises. And it has a third gift: $e^{s_j + c} = e^c e^{s_j}$, a factor that numerator and denominator share.
+# Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
+# negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises.
+# It also has a third property: $e^{s_j + c} = e^c e^{s_j}$, and numerator and denominator share the factor $e^c$.
 #
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
 
@@ -61,8 +72,8 @@ print("s + 100 ", by_hand(s + 100))
 print("differ by less than 1e-12:", np.abs(by_hand(s) - by_hand(s + 100)).max() < 1e-12)
 
 # %% [markdown]
-# Nothing: softmax is **shift-invariant**. Only differences of scores count, and a difference means a ratio of
-# weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
+# The weight does not change: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
+# ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
 
 # %%
 w = by_hand(s)
@@ -81,9 +92,9 @@ with np.errstate(over="ignore", invalid="ignore"):
     print("by hand", by_hand(large))
 
 # %% [markdown]
-# Float64 ends just below $e^{710}$; beyond it is `inf`, and `inf / inf` is `nan`: no weights at all. But we may shift.
-# Subtract the largest score: now the largest exponential is $e^0 = 1$, so nothing overflows, and the sum is at least
-# 1, so nothing is divided by zero. A term that underflows to 0 is too small to be seen in the sum anyway.
+# The result is `nan`. A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we
+# may shift all scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows.
+# The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.
 
 # %%
 shifted = large - large.max()
@@ -93,9 +104,9 @@ softmax = Softmax()
 print("the library's", softmax(large))
 
 # %% [markdown]
-# A score of $-\infty$ is how a mask says "may not look" (Lesson 5): $e^{-\infty} = 0$, exactly. One case is left. If
-# *every* score is $-\infty$, the maximum is too, and $-\infty - (-\infty)$ is `nan` again. The class looks for that row
-# and gives it zeros: a query that may look at nothing gets nothing.
+# With a score of $-\infty$ a mask says "may not look" (Lesson 5), because $e^{-\infty}$ is exactly 0. One case is left. If
+# *every* score is $-\infty$, the maximum is $-\infty$ too, and $-\infty - (-\infty)$ is `nan` again. The class finds such a
+# row and gives it zeros: a query that may look at nothing gets nothing.
 
 # %%
 masked = np.array([[1.0, -np.inf, 0.0],     # (2, 3)
@@ -117,9 +128,10 @@ for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
 # %% [markdown]
-# A quarter, and 1. From left to right in the picture: cold is the **argmax**, a one-hot row; hot is the plain mean.
-# The honest name would be "soft argmax". Temperature never changes the order: the lines meet at the ends but never
-# cross.
+# The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low. The picture shows all
+# temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
+# softmax would be "soft argmax". Temperature never changes the order: the lines meet at the ends but never cross.
+# (When a language model writes, its "temperature" is this $\tau$.)
 
 # %%
 fig = new_figure(7, 3.8)
@@ -132,8 +144,8 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Two special cases. Equal scores share their weight at every temperature. And a row of *one* score is
-# always 1: with one key there is no choice, so nothing to learn about its score.
+# There are two special cases. Equal scores have equal weights at every temperature. And a row of *one* score always
+# has the weight 1: with one key there is no choice, so there is nothing to learn about its score.
 
 # %%
 print("a tie, cold:", softmax(np.array([1.0, 1.0, 0.0]) / 0.01))
@@ -163,30 +175,31 @@ print("w", w)
 print(J)
 
 # %% [markdown]
-# A derivation is a claim. Measure it: move the score of one key up and down by $h$ and see what all weights do. That
-# is one **column** of $J$.
+# A derivation is a claim, so we measure it. Move the score of one key up and down by a small step $\delta$ and see what
+# all weights do. That is one **column** of $J$.
 
 # %%
-h = 1e-5
+delta = 1e-5
 for k, token in enumerate(tokens):
     up, down = s.copy(), s.copy()
-    up[k] += h
-    down[k] -= h
-    column = (softmax(up) - softmax(down)) / (2 * h)                   # (4,)
+    up[k] += delta
+    down[k] -= delta
+    column = (softmax(up) - softmax(down)) / (2 * delta)               # (4,)
     print(f"{token:5} {column}   agrees to 1e-9: {np.abs(column - J[:, k]).max() < 1e-9}")
 
 # %% [markdown]
-# The picture shows $J$ with its signs: purple is positive, orange negative. This is no attention map; read a column as
-# "raise this key's score, and these weights go up and those go down".
+# The picture shows $J$ with its signs: purple is positive, orange is negative. It is not an attention map. A column
+# says: "raise this key's score, and these weights go up and those go down".
 
 # %%
 plot_signed(J, tokens, tokens, value="change of weight per unit of score",
             rows="weight that moves", columns="score raised", title="Jacobian of softmax")
 
 # %% [markdown]
-# Only a key's own weight gains; all others pay, and most of the deal is between those that weigh most.
+# If one score is raised, only its own weight gains, and all other weights lose. Heavy keys lose the most.
 #
 # > **Predict.** What is the sum of each column of $J$? Of each row? What is the largest number that can ever stand in $J$?
+# > (A hint: an entry of the diagonal is $w(1 - w)$.)
 
 # %%
 print("columns sum to 0:", np.abs(J.sum(axis=0)).max() < 1e-12)
@@ -195,23 +208,23 @@ p = np.linspace(0, 1, 101)
 print("largest w (1 - w):", (p * (1 - p)).max(), "at w =", p[(p * (1 - p)).argmax()])
 
 # %% [markdown]
-# Both are zero, for two reasons. A **column** sums to zero because the weights always add up to 1: what one gains, the
-# others lose. A **row** sums to zero because of the shift: raise all scores together and no weight moves. And no
-# entry is ever above 0.25: a weight moves by at most a quarter of what its score moves, and that only while softmax
-# is undecided.
+# Both sums are zero, for two reasons. A **column** sums to zero because the weights always add up to 1: what one weight
+# gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves. No
+# entry is ever above 0.25. So for a small step of its score, a weight moves by at most a quarter of the step, and by
+# so much only where the weight is one half.
 
 # %% [markdown]
 # ## 2.5 From the Jacobian to `backward`
 #
-# Let $L$ be the loss. From above comes $\mathrm{grad\_w}_j = \partial L / \partial w_j$; wanted is
+# Let $L$ be the loss. The layer above hands down $\mathrm{grad\_w}_j = \partial L / \partial w_j$. We want
 # $\mathrm{grad\_s}_k = \partial L / \partial s_k$. The chain rule sums over all the ways from $s_k$ to $L$:
 #
 # $$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j \frac{\partial w_j}{\partial s_k}$$
 # $$= \sum_j \mathrm{grad\_w}_j \, w_j \, \mathbb{1}[j = k] \;-\; \sum_j \mathrm{grad\_w}_j \, w_j \, w_k$$
 # $$= w_k \Big( \mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j \, w_j \Big)$$
 #
-# The indicator has eaten one sum, and $w_k$ came out of the other. No matrix is left. (The first line is
-# $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric; in general the transpose matters.)
+# The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The
+# first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)
 
 # %%
 rng = np.random.default_rng(0)
@@ -223,8 +236,9 @@ from_class = softmax.backward(grad_w, cache)                           # (4,)
 print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
-# Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. A score is pushed by how much its
-# own gradient differs from that mean, and in proportion to its weight. "Is this key better than what I get on average?"
+# Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
+# difference between its own gradient and this mean, times its weight. It asks: "is this key better than what I get on
+# average?"
 #
 # > **Predict.** A map of 1000 queries and 1000 keys. How many times more memory do the Jacobians of all its rows take than the map?
 
@@ -234,9 +248,17 @@ print(f"the map      {8 * n * n / 1e9:6.3f} GB in float64")
 print(f"its Jacobians{8 * n * n * n / 1e9:6.3f} GB: {n} matrices of {n} × {n}")
 
 # %% [markdown]
-# A thousand times. That is why no backward builds a Jacobian: it needs only the *product* of $J^\top$ with one
-# vector, and that costs as little as the forward. `Softmax.backward` is these lines over the last axis, for any
-# number of rows; its cache is one array, the weights themselves.
+# The Jacobians take a thousand times more. So no backward builds a Jacobian. It needs only the *product* of $J^\top$ with
+# one vector, and this product costs as little as the forward. Here is the source of the class:
+
+# %%
+print(inspect.getsource(Softmax.forward))
+print(inspect.getsource(Softmax.backward))
+
+# %% [markdown]
+# `forward` is Lesson 2.2: subtract the maximum, take the exponential, divide by the sum. It treats a row of only
+# $-\infty$ apart. `backward` is the formula above over the last axis, for any number of rows. The cache holds one array,
+# the weights themselves, under the name `y`. The next cell uses three rows at once.
 
 # %%
 scores = 2 * rng.standard_normal((3, 4))                               # (3, 4)  three queries
@@ -251,8 +273,8 @@ for i in range(3):
 # %% [markdown]
 # ## 2.6 Saturation: where the gradient dies
 #
-# All entries of $J$ are products of $w_j$ with $\mathbb{1}[j = k] - w_k$. If the row is nearly one-hot, every such
-# product has a factor near 0.
+# Every entry of $J$ is a product of $w_j$ and $\mathbb{1}[j = k] - w_k$. If the row is nearly one-hot, every such product
+# has a factor near 0.
 #
 # > **Predict.** The weights are 0.999, 0.001 and 0. How large is the largest entry of $J$?
 
@@ -261,75 +283,112 @@ sure = np.array([0.999, 0.001, 0.0])
 print(np.round(np.diag(sure) - np.outer(sure, sure), 6))
 
 # %% [markdown]
-# About 0.001: the row is sure, and of the gradient that comes about a thousandth passes. Now measure it against the
-# temperature. The length of $J$ is $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
+# The largest entry is about 0.001. The row is sure, and only about a thousandth of a gradient passes it. Now measure
+# this at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
 
 # %%
-def length_of_J(w):
+def norm_of_J(w):
     return np.linalg.norm(np.diag(w) - np.outer(w, w))
 
-lengths = [length_of_J(softmax(s / tau)) for tau in taus]
+norms = np.array([norm_of_J(softmax(s / tau)) for tau in taus])        # (36,)
 for tau in (1.0, 0.3, 0.1, 0.03):
     w = softmax(s / tau)
-    print(f"τ = {tau:4}   largest weight {w.max():.6f}   length of J {length_of_J(w):.1e}")
+    print(f"τ = {tau:4}   largest weight {w.max():.6f}   norm of J {norm_of_J(w):.1e}")
 
 # %% [markdown]
-# In the picture, both axes are logarithmic. To the right it stays flat; to the left it falls off a cliff.
+# In the picture, both axes are logarithmic. Towards low temperatures the norm falls by many powers of ten. Towards
+# high temperatures it stays flat, because all weights are nearly equal there. This $J$ is the derivative with respect to
+# $s / \tau$. What reaches the score $s$ itself has one more factor $1/\tau$, the dashed line: so a temperature that is too
+# high starves the score as well. Lesson 3.5 meets both sides.
 
 # %%
 fig = new_figure(7, 3.8)
 ax = fig.subplots()
-ax.loglog(taus, lengths, color=COLORS[0], marker=MARKERS[0], markevery=5)
-ax.set(xlabel="temperature τ", ylabel="length of J", title="A sure softmax passes no gradient")
-ax.axvline(1, color="0.6", linestyle=":")
+ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
+ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ")
+for tau in (0.3, 0.03):
+    ax.annotate(f"τ = {tau}", (tau, norm_of_J(softmax(s / tau))), xytext=(12, -4), textcoords="offset points")
+ax.set(xlabel="temperature τ", ylabel="norm", title="A sure softmax: its Jacobian vanishes", ylim=(1e-16, 10))
+ax.axvline(1, color="0.6", linestyle=":", label="τ = 1: softmax as it is")
+ax.legend()
 fig
 
 # %% [markdown]
-# What that does to learning: the row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one.
-# Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one
+# (in the code `w[1]`). Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
 
 # %%
-def learn(lead, steps=200):
+def learn(lead, grad_of_loss, steps=200):
     s = np.array([lead, 0.0, 0.0])
     for _ in range(steps):
-        _, cache = softmax.forward(s)
-        s = s - softmax.backward(np.array([0.0, -1.0, 0.0]), cache)    # a step of rate 1
+        w, cache = softmax.forward(s)
+        s = s - softmax.backward(grad_of_loss(w), cache)               # a step of rate 1
     return softmax(s)[1]
 
+def by_weight(w):
+    return np.array([0.0, -1.0, 0.0])                                  # L = -w_2
+
 for lead in (2.0, 10.0):
-    before, after = learn(lead, steps=0), learn(lead)
+    before, after = learn(lead, by_weight, steps=0), learn(lead, by_weight)
     print(f"lead {lead:4}   weight of the wanted key: {before:.6f} before, {after:.6f} after")
 
 # %% [markdown]
-# The first has learned it. The second stands where it stood: it is completely wrong, the loss says so, and almost
-# none of it arrives. Dot products of wide vectors give just such scores. That is the reason that the paper suspects
-# and gives for $1/\sqrt{d_k}$ (its Section 3.2.1); Lesson 3 measures how far it goes.
+# The row with the lead of 2 has learned. The row with the lead of 10 has not moved: it is completely wrong, the loss
+# says so, and almost nothing of the gradient arrives.
+#
+# Does a sure softmax always stop the gradient? No, this depends on the loss. At the *end* of the model the loss is
+# the **log-loss** $L = -\ln w_2$ (Lesson 10). Its gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$
+# is simply $w - t$, where $t$ is the one-hot row that is wanted. (Lessons 9 and 10 write the same difference for the
+# output of a model.)
+#
+# > **Predict.** With the log-loss, does the row with the lead of 10 learn in 200 steps?
+
+# %%
+def by_log(w):
+    return np.array([0.0, -1.0 / w[1], 0.0])                           # L = -ln w_2
+
+w, cache = softmax.forward(np.array([10.0, 0.0, 0.0]))
+print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w - [0, 1, 0])
+print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log):.6f}")
+
+# %% [markdown]
+# With the log-loss the row learns. So the output softmax of a model does not suffer. A softmax *inside* the model does:
+# there the gradient comes from the layers above, and nothing in it grows as $1/w$. Attention is such a softmax, and dot
+# products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
+# 3.2.1). Lesson 3 measures how far it goes.
 
 # %% [markdown]
 # ## 2.7 How to prove a gradient
 #
-# The differences of Lesson 2.4 agree to 1e-9, but never to all 16 digits: they subtract two nearly equal numbers, and
-# the digits that both share are lost. There is a way to subtract nothing. Step in the *imaginary* direction:
+# The differences of Lesson 2.4 agree to 1e-9, but never to all 16 digits. They subtract two nearly equal numbers, and the
+# digits that both share are lost. There is a way without a subtraction: a step in the *imaginary* direction (Squire and
+# Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part, divided by
+# $\delta$, is $2x$, exactly the slope. In general:
 #
-# $$f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \dots \quad\text{so}\quad
-# f'(x) = \frac{\mathrm{Im}\, f(x + ih)}{h} + O(h^2)$$
+# $$f(x + i\delta) = f(x) + i \delta f'(x) - \tfrac12 \delta^2 f''(x) - \dots \quad\text{so}\quad
+# f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
-# The derivative stands alone in the imaginary part, so $h$ may be as small as $10^{-20}$. Try it on $e^x$ at 1, whose
-# slope is $e$.
+# The derivative stands alone in the imaginary part, so $\delta$ may be as small as $10^{-20}$. This needs a forward that
+# is **analytic**: a formula that is also right for complex numbers, as sums, products and $e^s$ are. The absolute value
+# is not: `abs` of a complex number is its length, and the imaginary part is lost. And complex numbers have no larger and
+# smaller, so the library takes a maximum by the real parts. Try the step on $e^x$ at 1, whose slope is $e$, and on $|x|$
+# at 1, whose slope is 1.
 
 # %%
 x = 1.0
 central = (np.exp(x + 1e-5) - np.exp(x - 1e-5)) / 2e-5
 complex_step = np.exp(x + 1e-20j).imag / 1e-20
-print(f"central, h = 1e-5   {central:.16f}   error {abs(central - math.e):.0e}")
-print(f"complex, h = 1e-20  {complex_step:.16f}   error {abs(complex_step - math.e):.0e}")
+print(f"central, δ = 1e-5   {central:.16f}   error {abs(central - math.e):.0e}")
+print(f"complex, δ = 1e-20  {complex_step:.16f}   error {abs(complex_step - math.e):.0e}")
 print(f"e                   {math.e:.16f}")
+print("slope of abs(x) by the complex step, which is wrong:", np.abs(x + 1e-20j).imag / 1e-20)
 
 # %% [markdown]
-# The proof of a backward needs one more idea, because a backward has no Jacobian that could be compared:
+# The proof of a backward needs one more idea, because a backward has no Jacobian that could be compared. (Here $J$ is
+# the Jacobian of the whole layer: 12 × 12 for three rows of four scores. Nobody writes it down.)
 #
 # 1. Draw a random $u$, of the shape of the output, and a random $v$, of the shape of the input.
-# 2. From **forward** alone: $Jv = \mathrm{Im}\, F(s + ihv) / h$, then the number $u \cdot Jv$.
+# 2. From **forward** alone: $Jv = \mathrm{Im}\, F(s + i\delta v) / \delta$, then the number $u \cdot Jv$.
 # 3. From **backward** alone: $J^\top u$ is `backward(u)`, then the number $J^\top u \cdot v$.
 # 4. If backward is right the two are one number, since $u \cdot Jv = u^\top J v = J^\top u \cdot v$.
 # 5. If an entry is wrong, a random $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
@@ -343,15 +402,23 @@ print("from forward ", from_forward)
 print("from backward", from_backward)
 
 # %% [markdown]
-# `check_gradients` does this for any layer, and for the parameters, too. `analytic` is the number from backward,
-# `numeric` the one from the complex step, and `central` the difference beside it, as a second witness.
+# `check_gradients` does this for any layer, and for its parameters too. `analytic` is the number from backward,
+# `numeric` is the number from the complex step, and `central` is the ordinary difference, as a second witness.
+#
+# "Proven" is meant as a physicist means it: up to a chance that is too small to matter, and at this input. A branch of
+# the code that this input does not take is not tested.
+#
+# Be clear about what is proven: backward is the derivative *of this forward*. If the forward itself is wrong, its
+# backward can still agree with it. No gradient check finds a wrong forward. That needs another test, such as a
+# comparison with a formula that was written by hand, as in Lesson 1.4.
 
 # %%
 print(check_gradients(softmax, scores))
 
 # %% [markdown]
-# Now plant two mistakes that people make. The first forgets `mean_grad`; the second sums over the wrong axis, over the
-# queries instead of the keys. Both return the right shape, and no number in them looks odd.
+# Now plant two mistakes that people make. The first forgets `mean_grad`. The second sums over the wrong axis, over the
+# queries instead of the keys. Both return the right shape, and at first sight no number in them looks odd. At second
+# sight: to which sum must each row of `grad_s` add up (Lesson 2.4)?
 
 # %%
 class ForgetsTheMean(Softmax):
@@ -364,9 +431,12 @@ class WrongAxis(Softmax):
         return cache.y * (grad_weights - mean_grad)
 
 for layer in (softmax, ForgetsTheMean(), WrongAxis()):
-    print(type(layer).__name__, layer.backward(grad_w, cache), sep="\n")
+    grad_s = layer.backward(grad_w, cache)
+    print(type(layer).__name__, "sums of the rows", grad_s.sum(axis=1).round(4) + 0.0, grad_s, sep="\n")
 
 # %% [markdown]
+# The rows must sum to 0, since the rows of $J$ do. Those of the wrong backwards do not.
+#
 # > **Predict.** Train the three rows of scores towards wanted weights, once with each backward. Does the loss go down with the wrong ones?
 
 # %%
@@ -384,10 +454,10 @@ for layer in (softmax, ForgetsTheMean(), WrongAxis()):
           f" {loss_after(layer, 500):.4f} after 500 steps")
 
 # %% [markdown]
-# With the first mistake it does, and here it even ends lower than with the right gradient: each score is pushed by
-# the sign of its own error, and where nothing is left to learn the push is zero. No loss curve would ever tell. The
-# second makes the loss rise here, so you would notice that *something* is wrong, but not what. So a falling loss
-# proves nothing. `check_gradients` proves both of them wrong, and names an entry:
+# With the first mistake the loss goes down, and here it even ends lower than with the right gradient. Each score moves
+# against its own error, and where no error is left it does not move. This loss curve does not show the mistake. The second
+# mistake makes the loss rise here, so you notice *that* something is wrong, but not what. So a falling loss proves
+# nothing. `check_gradients` proves both of them wrong, and names an entry:
 
 # %%
 print(check_gradients(ForgetsTheMean(), scores), "\n")
@@ -406,8 +476,9 @@ assert np.all(softmax(masked)[1] == 0)                                 # nothing
 assert np.abs(J.T @ u - softmax.backward(u, cache)).max() < 1e-12      # no matrix needed
 assert np.abs(J.sum(axis=0)).max() < 1e-12                             # weights add up to 1
 assert np.abs(J.sum(axis=1)).max() < 1e-12                             # a shift changes nothing
-assert learn(2.0) > 0.9
-assert learn(10.0) < 0.01                                              # saturation
+assert learn(2.0, by_weight) > 0.9
+assert learn(10.0, by_weight) < 0.01                                   # saturation
+assert learn(10.0, by_log) > 0.9                                       # not with the log-loss
 assert loss_after(ForgetsTheMean(), 500) < loss_after(softmax, 500)    # no curve would tell
 assert loss_after(WrongAxis(), 500) > loss_after(WrongAxis(), 0)
 assert check_gradients(softmax, scores)
@@ -418,14 +489,15 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - Softmax is the exponential over its sum: positive, in the order of the scores, blind to a common shift. The shift
-#   is used to subtract the maximum, so no score is too large.
+# - Softmax is the exponential over its sum. It is positive, keeps the order of the scores, and does not see a common
+#   shift. So the maximum may be subtracted, and no score is too large.
 # - $\partial w_j / \partial s_k = w_j (\mathbb{1}[j = k] - w_k)$. Columns sum to zero since weights add up to 1, rows
 #   since a shift changes nothing.
 # - Backward needs one weighted mean: `grad_s = w * (grad_w - mean_grad)`. The matrix is never built.
-# - A nearly one-hot row passes almost no gradient.
-# - A backward is right when $u \cdot Jv$ (forward, complex step) equals $J^\top u \cdot v$ (backward) to twelve digits.
-#   A falling loss is no evidence.
+# - A nearly one-hot row passes almost no gradient. The log-loss at the end of a model makes up for it. Inside the model
+#   nothing does.
+# - A backward is right when $u \cdot Jv$ (forward, complex step) equals $J^\top u \cdot v$ (backward) to twelve digits. The
+#   forward must be analytic, and whether *it* is right is another question. A falling loss is no evidence.
 #
 # ## Questions
 #

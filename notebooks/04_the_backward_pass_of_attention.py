@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards; look at what the gradient wants; then prove it, and catch three wrong backwards that train without complaint |
-# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; why a falling loss proves nothing and a complex step proves everything; why the cache is returned |
+# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you prove it, and catch three wrong backwards |
+# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can prove; why the cache is returned |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text. No later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -17,12 +17,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import math
 
 import numpy as np
@@ -36,21 +40,29 @@ from aiayn_np import (
     check_gradients,
     plot_attention,
 )
-from aiayn_np.plotting import COLORS, MARKERS, new_figure, plot_signed
+from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_1
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
+from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# This lesson goes backwards through one lit box of Figure 1.
+
+# %%
+figure_1("attention")
+
+# %% [markdown]
 # ## 4.1 Two rules, and a third you know
 #
-# A backward pass asks of every array: *if this entry rises a little, how much does the loss $L$ rise?* The answers
-# for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
-# three rules, and you know the third, softmax, from Lesson 2. The first is the matrix product:
+# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
+# answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
+# three rules. You know the third, softmax, from Lesson 2. The first is the matrix product:
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
-# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways
-# to the loss; for $B_{kj}$, which stands in every entry of column $j$, likewise:
+# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
+# the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
@@ -73,7 +85,7 @@ print("grad_B", grad_B.shape)
 print(grad_B)
 
 # %% [markdown]
-# Check one entry. Take $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. It is linear in
+# Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. It is linear in
 # $A$, so a whole step of 1 is as good as a small one.
 #
 # > **Predict.** $A_{01}$, now 2, becomes 3. By how much does $L$ change?
@@ -87,17 +99,19 @@ moved[0, 1] += 1
 print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
 
 # %% [markdown]
-# By $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it
-# stands. Do not lean on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are wrong.
-# Lesson 4.7 plants one of that kind.
+# $L$ changes by $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it
+# stands. But do not rely on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are
+# wrong. Lesson 4.7 plants a mistake of this kind.
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
 #
-# Four tokens, $d_k = 3$, $d_v = 2$: three different sizes, so that shapes tell something.
+# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$: three different sizes, so that a wrong
+# shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.) The numbers are random, because simple fractions
+# would hide mistakes.
 
 # %%
-tokens = ["the", "cat", "sat", "down"]
+tokens = list(SENTENCE)                                                # the cat sat down
 rng = np.random.default_rng(0)
 Q, K = rng.standard_normal((2, 4, 3))                                  # (T_q, d_k), (T_k, d_k)
 V = rng.standard_normal((4, 2))                                        # (T_k, d_v)
@@ -113,8 +127,9 @@ print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will ask for. `kept` is what dropout (Lesson 7: in training, some numbers are set to 0
-# at random) keeps of the weights; it is off, so `kept`, `weights` and `softmax.y` are one and the same array, and its
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights. Dropout sets some numbers to 0 at
+# random, in training only (Lesson 7). The paper has no dropout on the weights. Many programs have it, so the class
+# offers it, and it is off by default. So here `kept`, `weights` and `softmax.y` are one and the same array, and its
 # bytes count once.
 #
 # > **Predict.** The scores are not in this list. Does backward need them?
@@ -124,76 +139,78 @@ print("one array under three names:", cache.kept is cache.weights is cache.softm
 print("have the scores been kept?  ", hasattr(cache, "scores"))
 
 # %% [markdown]
-# It does not. A product wants its two *factors*, and softmax only its own result: the formula of Lesson 2,
-# $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no score.
+# Backward does not need the scores. The backward of a product needs its two *factors*, and the backward of softmax needs
+# only its own result: the formula of Lesson 2, $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no
+# score. (FlashAttention, which many programs use, goes further: it does not keep the weights either and computes them
+# again in backward, piece by piece. `MemoryEfficientAttention` among the variants does so.)
 
 # %% [markdown]
 # ## 4.3 Backwards, one line for each line
 #
-# From above comes `grad_out`, one number for each entry of the output. Read Equation 1 from its last operation to its
-# first:
-#
-# | forwards | rule | backwards |
-# |---|---|---|
-# | `out = kept @ V` | product | `grad_kept = grad_out @ V.T`, `grad_V = kept.T @ grad_out` |
-# | `kept = weights` (no dropout) | – | `grad_weights = grad_kept` |
-# | `weights = softmax(scores)` | Lesson 2 | `grad_scores = weights * (grad_weights - mean_grad)` |
-# | `scores = Q @ K.T / sqrt(d_k)` | product, factor | `grad_Q = grad_scores @ K / sqrt(d_k)`, `grad_K = grad_scores.T @ Q / sqrt(d_k)` |
+# The layer above hands down `grad_out`, one number for each entry of the output. This is the graph of what we computed,
+# with our shapes. We go through it from its top to its bottom.
+
+# %%
+attention_gradients(Q, K, V, backward=False)
+
+# %% [markdown]
+# > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). Which two products give
+# > `grad_kept`, of shape (4, 4), and `grad_V`, of shape (4, 2)?
 
 # %%
 grad_out = rng.standard_normal(out.shape)                              # (T_q, d_v)
-print("grad_out    ", grad_out.shape)
-
-# %% [markdown]
-# $\mathrm{out}_{iv} = \sum_j \mathrm{kept}_{ij} V_{jv}$. The weight of key $j$ matters to query $i$ through all
-# entries of $v_j$: its gradient is the dot product of `grad_out[i]` with $v_j$. "Would more of this value help?"
-
-# %%
 grad_kept = grad_out @ cache.V.T                                       # (T_q, T_k)
-print("grad_kept   ", grad_kept.shape)
-
-# %% [markdown]
-# The value $v_j$ went to every query that looked at it, so it hears from each of them, as loudly as it was looked
-# at: $\mathrm{grad\_V}_{jv} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{iv}$. The same map, read by columns.
-
-# %%
 grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
-print("grad_V      ", grad_V.shape)
+print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 
 # %% [markdown]
-# Then dropout, which did nothing, and softmax, row by row:
+# In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
+# query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
+# with `V[j]`. It asks: "would more of this value help?" And row $j$ of $V$ went to every query, with that query's weight.
+# So its gradient comes from every query, with the same weight:
+# $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
+#
+# Then come dropout, which did nothing, and softmax, row by row (Lesson 2.5):
 
 # %%
 grad_weights = grad_kept                                               # (T_q, T_k)
 mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 1)
 grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
-print("grad_weights", grad_weights.shape)
-print("grad_scores ", grad_scores.shape)
 
 # %% [markdown]
-# Last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_k Q_{ik} K_{jk} / \sqrt{d_k}$. There $K$ is
-# transposed already, so in $\mathrm{grad\_Q}_{ik} = \sum_j \mathrm{grad\_scores}_{ij} K_{jk} / \sqrt{d_k}$ it is not.
-# And $\sqrt{d_k}$ divides on the way back, too.
+# At last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
+# transposed, so backwards it is not: $\mathrm{grad\_Q}_{ic} = \sum_j \mathrm{grad\_scores}_{ij} K_{jc} / \sqrt{d_k}$.
+# The factor $1/\sqrt{d_k}$ stands there again.
 
 # %%
 grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
 grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d_k)
-print("grad_Q      ", grad_Q.shape)
-print("grad_K      ", grad_K.shape)
-
-# %%
 from_class = attention.backward(grad_out, cache)
 for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
     print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
 
 # %% [markdown]
-# That is the whole class: open `aiayn_np/attention.py` and compare. Where we wrote `.T` it has `.mT`, which transposes
-# the last two axes and leaves batch and heads in front as they are.
+# Our gradients are those of the class. Here is the whole graph, with what comes back in red. An arrow down carries the
+# gradient of what the arrow up carries. (`products` are the scores before the scale.)
+
+# %%
+attention_gradients(Q, K, V)
+
+# %% [markdown]
+# This is the source of the class; compare it with the red words line by line.
+
+# %%
+print(inspect.getsource(ScaledDotProductAttention.backward))
+
+# %% [markdown]
+# Where we wrote `.T` the class has `.mT`, which transposes the last two axes and leaves the axes for batch and heads in
+# front as they are. `product_like` is a matrix product that also adds over such axes where an array was broadcast over
+# them. Each of the other lines has its own line above.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
 #
-# A task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
+# Set a task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
 # half the squared distance from these wanted outputs.
 
 # %%
@@ -212,18 +229,22 @@ print(grad_scores)
 print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
 # %% [markdown]
-# One row: so far only `sat` is wrong. And every row sums to zero, since attention can only be moved from one key to
-# another. The picture shows `-grad_scores`, the way a step of descent goes: purple scores shall rise, orange ones fall.
+# Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
+# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores shall
+# rise, and orange scores shall fall.
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
 
 # %% [markdown]
-# `sat` shall look less at itself and more at `cat`, but also more at `down`. Nobody told it *whom* to look at; it only
-# sees which values would help. Those of `cat` and `down` both would:
+# `sat` shall look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
+# gradient only shows which values would help, compared with the mean of this row. The values of both `cat` and `down`
+# would help more than the mean:
 
 # %%
-print("would more of this value help?", dict(zip(tokens, (-grad_out[2] @ V.T).round(4).tolist())))
+help_of = -grad_out[2] @ V.T                                           # (T_k,)
+print("would more of this value help?", dict(zip(tokens, help_of.round(4).tolist())))
+print("their mean, weighted as the row looks:", (cache.weights[2] * help_of).sum().round(4))
 
 # %% [markdown]
 # Now take 100 steps of gradient descent, first on queries and keys only.
@@ -252,34 +273,47 @@ for name, c in {"before": cache, "Q, K": cache_QK, "Q, K, V": cache_QKV}.items()
     print(f"{name:8} sat looks at {dict(zip(tokens, c.weights[2].round(4).tolist()))}")
 
 # %% [markdown]
-# The loss is lower, and `sat` looks at `cat` *less* than before. It looks mostly at `down`, and the gradient has moved
-# the values until their mean is right. The loss never asked for a map, only for an output. Remember it when you read
-# maps (Lesson 11). The picture shows the three maps; compare the rows of `sat`.
+# The loss is lower, and `sat` looks at `cat` *less* than before. It looks mostly at `down`, and the gradient has moved the
+# values until their mean is right. This is one draw of random numbers; with others `sat` may find `cat`. But one draw is
+# enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11). The
+# picture shows the row of `sat`, three times.
 
 # %%
-plot_attention(np.stack([cache.weights, cache_QK.weights, cache_QKV.weights]), tokens, tokens,
-               titles=["before", "Q, K learned", "Q, K, V learned"])
+rows = np.stack([c.weights[2] for c in (cache, cache_QK, cache_QKV)])  # (3, T_k)
+plot_attention(rows, ["before", "Q, K learned", "Q, K, V learned"], tokens, titles=["whom does sat look at?"])
 
 # %% [markdown]
 # ## 4.5 The proof
 #
-# We have derived it, and the class has the same lines. But both could share a mistake. So compare with the only thing
-# that cannot be mistaken about its own slope: the forward. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a
-# complex point must be $J^\top u \cdot v$ from backward.
+# We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
+# forward itself. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a complex point must be $J^\top u \cdot v$ from
+# backward.
 
 # %%
 print(check_gradients(attention, Q, K, V))
 
 # %% [markdown]
-# A row for each array that is differentiated by: `input 0` is $Q$, then $K$, then $V$, and at last all three
-# moved at once. `analytic` comes from backward, `numeric` from the complex step, `error` is their relative distance,
-# `central` the ordinary difference as a second witness. The verdict is `ok` if the error is below 1e-12.
+# The table has one row for each array that got a gradient. `input 0` is $Q$, `input 1` is $K$ and `input 2` is $V$. In the
+# last row all three move at once. `analytic` comes from backward, and `numeric` comes from the complex step. `error` is their relative
+# distance, and `central` is the ordinary difference, a second witness. The verdict is `ok` if the error is below 1e-12.
+#
+# Two limits of this proof. First, the forward must be analytic (Lesson 2.7): the complex step is wrong for `abs`, and
+# attention has nothing of the kind. Second, it proves that backward fits *this* forward. If somebody forgets the scale
+# in forward *and* in backward, both agree, and the check is content:
+
+# %%
+forgets_both = ScoredAttention(DotScore())                              # q · k, never divided
+print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
+print("largest difference from Equation 1:", np.abs(forgets_both(Q, K, V) - out_by_hand).max())
+
+# %% [markdown]
+# So a layer needs both: a proof of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
 
 # %% [markdown]
 # ## 4.6 For the keen: why not just a difference?
 #
-# Measure the slope of $u \cdot \mathrm{out}$ along $v$, a direction for $Q$, in three ways, for steps $h$ from 1 down to
-# $10^{-16}$, and compare it with backward's.
+# Measure the slope of $u \cdot \mathrm{out}$ along a direction for $Q$ in three ways, for steps $\delta$ from 1 down to
+# $10^{-16}$, and compare it with the slope from backward.
 
 # %%
 u, v = rng.standard_normal((20, 4, 2)), rng.standard_normal((20, 4, 3))    # 20 directions
@@ -290,9 +324,9 @@ def f(move):                                                           # u · ou
 grads = [attention.backward(u_i, cache)[0] for u_i in u]               # 20 × (T_q, d_k)
 exact = np.array([(g * v_i).sum() for g, v_i in zip(grads, v)])        # (20,)
 methods = {
-    "one-sided": lambda h: (f(h * v) - f(0 * v)) / h,
-    "central": lambda h: (f(h * v) - f(-h * v)) / (2 * h),
-    "complex step": lambda h: f(1j * h * v).imag / h,
+    "one-sided": lambda step: (f(step * v) - f(0 * v)) / step,
+    "central": lambda step: (f(step * v) - f(-step * v)) / (2 * step),
+    "complex step": lambda step: f(1j * step * v).imag / step,
 }
 
 # %% [markdown]
@@ -301,7 +335,7 @@ methods = {
 # %%
 steps = np.logspace(0, -16, 33)
 errors = {
-    name: np.array([np.median(np.abs(slope(h) / exact - 1)) for h in steps])
+    name: np.array([np.median(np.abs(slope(step) / exact - 1)) for step in steps])
     for name, slope in methods.items()
 }
 for name, error in errors.items():
@@ -309,11 +343,11 @@ for name, error in errors.items():
     print(f"{name:13}", "   ".join(some))
 
 # %% [markdown]
-# Each entry is "step: error", the median over 20 directions. The central difference is best at $10^{-5}$; at $10^{-15}$
+# Each entry is "step: error", the median over 20 directions. The central difference is best at $10^{-5}$. At $10^{-15}$
 # hardly a digit is right. In the picture, go from right to left. Smaller steps make every method better at first,
-# because what it ignores shrinks with $h$ or $h^2$. Then the two differences turn and get worse: they subtract nearly
-# equal numbers, and what is left is rounding. The complex step subtracts nothing. It falls to the last digit of a
-# float64 and stays there.
+# because the terms that it ignores shrink with $\delta$ or $\delta^2$. Then the two differences get worse: they subtract
+# nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
+# digit of a float64 and stays there.
 
 # %%
 fig = new_figure(7, 4.2)
@@ -322,19 +356,31 @@ for i, (name, error) in enumerate(errors.items()):
     ax.loglog(steps, np.maximum(error, 1e-16), color=COLORS[i], marker=MARKERS[i], markevery=4,
               label=name)
 ax.axhline(1e-12, color="0.6", linestyle=":", label="asked by check_gradients")
-ax.set(xlabel="step h", ylabel="relative error of the slope",
+ax.set(xlabel="step δ", ylabel="relative error of the slope",
        title="Three ways to measure a slope of attention")
 ax.legend()
 fig
 
 # %% [markdown]
-# Why care for the digits between? Because a wrong gradient can be nearly right. With a tolerance of 1e-5 a small
-# mistake passes as rounding; at 1e-12 there is nothing left to explain away.
+# Why do so many digits matter? A wrong gradient can be nearly right. Here is such a mistake: the forward divides by the
+# sum plus 1e-6, "so that nothing is divided by zero", and the backward does not know it.
+
+# %%
+class NearlyRight(Softmax):
+    def forward(self, scores):
+        weights, cache = super().forward(scores)
+        Z = np.exp(scores).sum(axis=-1, keepdims=True)
+        return weights * Z / (Z + 1e-6), cache
+
+print(check_gradients(NearlyRight(), Q @ K.T))
 
 # %% [markdown]
-# ## 4.7 Three wrong backwards that train
+# With a tolerance of 1e-5 this mistake passes as rounding. At 1e-12 it does not.
+
+# %% [markdown]
+# ## 4.7 Three wrong backwards
 #
-# Three mistakes that are made again and again. The first: no $1/\sqrt{d_k}$ on the way back.
+# These three mistakes are easily made. The first forgets $1/\sqrt{d_k}$ on the way back.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -366,7 +412,7 @@ class NotTransposed(ScaledDotProductAttention):
         return grad_Q, grad_K, cache.kept @ grad_out
 
 # %% [markdown]
-# > **Predict.** Each of four, the right one and these three, fits random outputs, 200 steps. With how many of the four does the loss fall below a tenth of where it began?
+# > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?
 
 # %%
 target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
@@ -376,8 +422,8 @@ for name, losses in curves.items():
     print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
 
 # %% [markdown]
-# With all four, and two of the wrong ones end lower than the right one. The picture shows the four curves. Cover the
-# legend: would you find the right one?
+# The loss falls with all four, and two of the wrong layers here end lower than the right one. The picture shows the four curves.
+# Cover the legend: would you find the right one?
 
 # %%
 fig = new_figure(7, 4.2)
@@ -395,15 +441,15 @@ for layer in layers:
     print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown]
-# The check says not only *that* but also *where*: the first two mistakes hit $Q$ and $K$, the third hits $V$. The full
+# The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$. The full
 # report names the worst entry, too:
 
 # %%
 print(check_gradients(NotTransposed(), Q, K, V))
 
 # %% [markdown]
-# Why do wrong gradients train at all? A small enough step lowers the loss whenever what is taken for the gradient has
-# a positive cosine with the true one. Here are the cosines at the start, for the array that each mistake hits:
+# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
+# with the true one. Here are the cosines at the start, for the array that each mistake hits:
 
 # %%
 out, cache = attention.forward(Q, K, V)
@@ -414,16 +460,19 @@ for layer, i in zip(layers[1:], (0, 0, 2)):
     print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
 
 # %% [markdown]
-# A forgotten scale does not turn the gradient at all; for $Q$ and $K$ it is a larger learning rate. The other two turn
-# it a little, and the loss goes down on another path. A loss curve has nothing to be compared with; the forward has.
+# A forgotten scale does not turn the gradient of $Q$ or of $K$; it only makes them longer. But $x$ gets a sum of three
+# gradients (Lesson 4.8), and that sum is turned, and with it the gradient of every layer below. Adam (Lesson 10) does not
+# even feel the extra length in $W^Q$ and $W^K$. The other two mistakes turn the gradient of one array a little. Each
+# other array is right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
+# because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
 
 # %% [markdown]
 # ## 4.8 One array, used three times
 #
-# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss hears of it in
-# three ways. First the shortest case, $Q = K = V = x$.
+# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
+# ways. Take the shortest case first, $Q = K = V = x$.
 #
-# > **Predict.** `backward` returns three arrays. Which of them, or what of them, is the gradient of $x$?
+# > **Predict.** `backward` returns three arrays. How does one get the gradient of $x$ from them?
 
 # %%
 x = rng.standard_normal((4, 5))                                        # (T, d_model)
@@ -436,8 +485,9 @@ print("grad_Q alone        ", (grads[0] * v).sum())
 print("the sum of all three", (sum(grads) * v).sum())
 
 # %% [markdown]
-# The sum: where an array is used more than once, its gradients **add up**. Now with the three learned matrices of
-# Lesson 1. A layer made of layers calls their backwards in reverse order, and adds where the path forked.
+# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. Now take
+# the three learned matrices of Lesson 1. A layer that is made of layers calls their backwards in reverse order, and
+# adds the gradients where the path had split.
 
 # %%
 class SelfAttention(Module):
@@ -459,8 +509,8 @@ class SelfAttention(Module):
 print(check_gradients(SelfAttention(5, 3, 2, rng), x))
 
 # %% [markdown]
-# `input 0` is $x$, the other rows are $W^Q$, $W^K$ and $W^V$. What proves the library's layers proves yours. Leave out
-# one path and see:
+# `input 0` is $x$, and the other rows are $W^Q$, $W^K$ and $W^V$. The same check that proves the library's layers proves
+# yours. Leave out one path and see:
 
 # %%
 class LosesAPath(SelfAttention):
@@ -473,13 +523,13 @@ for row in report.rows:
     print(f"{row.tensor:14} {row.verdict[:5]}")
 
 # %% [markdown]
-# All three matrices still get the right gradient, so this layer learns. Only what lies *below* it learns wrongly.
+# All three matrices still get the right gradient, so this layer learns. Only the layers *below* it learn wrongly.
 
 # %% [markdown]
 # ## 4.9 Why is the cache returned?
 #
-# A layer could also remember its last forward, and `backward` would need one argument less. Here is one that does. Use
-# it for two sentences, and then go backwards.
+# A layer could also remember its last forward, so that `backward` needs one argument less. Here is such a layer. Use it
+# for two sentences, and then go backwards.
 
 # %%
 class Remembers(ScaledDotProductAttention):
@@ -504,17 +554,18 @@ for layer in (attention, Remembers()):
     print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
 
 # %% [markdown]
-# The layer that remembers has forgotten $a$, and says nothing. A test that calls `backward` right after `forward`, as most
-# do, finds nothing wrong with it. `check_gradients` runs another forward, elsewhere, in between, and so it does:
+# The layer that remembers has forgotten $a$, and it says nothing. Most tests call `backward` right after `forward`, and
+# they find no mistake. `check_gradients` runs another forward in between, so it finds this one:
 
 # %%
 print(check_gradients(Remembers(), Q, K, V))
 
 # %% [markdown]
-# With the cache in your hand the mistake cannot be made: any number of forwards may come before any of their
-# backwards, in any order. The Transformer needs that: its one dropout layer is called for the source and again for
-# the target, before either backward. And the cache shows what training costs: all these arrays have to wait until
-# backward comes; inference may drop them at once.
+# When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
+# order. The Transformer needs that, because one of its layers is used for the source and again for the target before
+# either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
+# Inference may drop them at once. (The "KV cache" of a language model is another thing: it keeps keys and values of
+# earlier tokens while the model writes, see Lesson 5.7.)
 
 # %% [markdown]
 # ## 4.10 Check what this lesson claimed
@@ -527,13 +578,16 @@ assert cache_QK.weights[2, 1] > 0.8                                    # Q, K le
 assert cache_QKV.weights[2, 1] < 0.1                                   # Q, K, V do not
 assert losses_QKV[-1] < losses_QK[-1]                                  # and have the lower loss
 assert 1e-13 < errors["central"].min() < 1e-8                          # differences have a bottom
-assert errors["complex step"][16:].max() < 1e-12                       # for every h below 1e-8
+assert errors["complex step"][16:].max() < 1e-12                       # for every step below 1e-8
 assert all(losses[-1] < 0.1 * losses[0] for losses in curves.values())    # all four train
 right, *wrong = [losses[-1] for losses in curves.values()]
-assert sum(loss < right for loss in wrong) == 2                        # two even better
+assert any(loss < right for loss in wrong)                             # some even better, here
+assert not check_gradients(NearlyRight(), Q @ K.T)                     # wrong by about 1e-6
 assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
 assert not check_gradients(Remembers(), Q, K, V)                       # forward, forward, backward
 assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
+assert check_gradients(forgets_both, Q, K, V)                          # its forward is wrong!
+assert np.abs(forgets_both(Q, K, V) - out_by_hand).max() > 0.01
 assert check_gradients(SelfAttention(5, 3, 2, rng), x)                 # gradients of x add up
 assert not check_gradients(LosesAPath(5, 3, 2, rng), x)
 print("all true")
@@ -545,8 +599,8 @@ print("all true")
 #   factor and the softmax of Lesson 2, that is all of attention.
 # - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
 # - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
-# - A central difference has a best step, and even there loses digits; a complex step may be as small as you like, and
-#   keeps them all. A falling loss proves nothing.
+# - A falling loss proves nothing. A complex step proves that backward fits its forward, to twelve digits. Whether the
+#   forward is right is another question.
 # - Where an array is used more than once, its gradients add up.
 #
 # ## Questions
@@ -555,9 +609,9 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Both zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$ uses column
-# $j$ of `grad_scores`, which has the weight as a factor. Who is not looked at learns nothing. A masked key is just that
-# case (Lesson 5).
+# Both gradients are zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$
+# uses column $j$ of `grad_scores`, which has the weight as a factor. A key that nobody looks at learns nothing. A
+# masked key is such a key (Lesson 5).
 #
 # </details>
 #
@@ -566,8 +620,9 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $d_k = 1$, where $\sqrt{d_k} = 1$. Likewise `NotTransposed` is right when the map is symmetric, and a map of one query
-# and one key always is. Test with sizes above 1 that are all different: then a wrong transpose does not even fit.
+# The value is $d_k = 1$, where $\sqrt{d_k} = 1$. In the same way `NotTransposed` is right when the map is symmetric, and a
+# map of one query and one key always is. So test with sizes above 1 that are all different. Then a wrong transpose does
+# not even fit.
 #
 # </details>
 #
@@ -575,8 +630,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Its rows add up to the zero vector: moving all keys together changes nothing, so the slope in that direction is 0. In
-# the formula: $\sum_j \mathrm{grad\_K}_{jk} = \sum_i Q_{ik} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$, and the rows
-# of `grad_scores` sum to 0.
+# The rows of `grad_K` add up to the zero vector: when all keys move together nothing changes, so the slope in that
+# direction is 0. In the formula, $\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$,
+# and the rows of `grad_scores` sum to 0.
 #
 # </details>

@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | show that an encoder cannot tell "dog bites man" from "man bites dog"; test five ways to number the tokens against five wishes; compute the sinusoids by hand, and turn one position into another with a rotation |
+# | **You will do** | show that an encoder cannot tell `the cat sat down` from `down sat the cat`; test five ways to number the tokens against five wishes; compute the sinusoids by hand, and turn one position into another with a rotation |
 # | **You will learn** | why positions are added, and what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned, for sinusoidal and for relative positions |
 # | **You need** | Lesson 1, Lesson 5 (masks) and Lesson 7 (layer norm, feed-forward); sine, cosine and their addition theorem |
 # | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
@@ -17,12 +17,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
+
 import numpy as np
 
 from aiayn_np import (
@@ -35,48 +40,59 @@ from aiayn_np import (
     not_padding,
     plot_positional_encoding,
 )
-from aiayn_np.experiments.embedding_scale import EMBEDDING_SCALE
-from aiayn_np.experiments.permutation import PERMUTATION
-from aiayn_np.experiments.position_training import LEARNED_POSITIONS
-from aiayn_np.experiments.positions import ROTATION
-from aiayn_np.plotting import plot_signed
+from aiayn_np.experiments.claims.embedding_scale import EMBEDDING_SCALE
+from aiayn_np.experiments.claims.permutation import PERMUTATION
+from aiayn_np.experiments.claims.position_training import LEARNED_POSITIONS
+from aiayn_np.experiments.claims.positions import ROTATION
+from aiayn_np.plotting.drawings import SENTENCE, clock_hands, figure_1
+from aiayn_np.plotting.figures import new_figure, plot_signed
 from aiayn_np.variants.relative_position import RelativePositionBias, relative_attention
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# In Figure 1 this lesson is about the embeddings, and about the two circles where positions are added.
+
+# %%
+figure_1("positions", "embedding")
+
+# %% [markdown]
 # ## 8.1 Attention sees a set
 #
-# Two sentences of the same three words, and an encoder that is given the words and nothing else.
+# Here are two sentences of the same four words, and an encoder that is given the words and nothing else.
 
 # %%
 rng = np.random.default_rng(0)
-words = ["<pad>", "dog", "bites", "man"]
-ids = np.array([[1, 2, 3],                                             # (B, T)  dog bites man
-                [3, 2, 1]])                                            #         man bites dog
+words = ["<pad>", *SENTENCE]
+ids = np.array([[1, 2, 3, 4],                                          # (B, T)  the cat sat down
+                [4, 3, 1, 2]])                                         #         down sat the cat
 embedding = Embedding(len(words), 16, rng=rng)                         # d_model = 16
 encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N = 2, h = 2
 y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
 print(y_plain.shape)
 
 # %% [markdown]
-# > **Predict.** Both outputs at `dog`: in the first sentence it bites, in the second it is bitten. By how much do the two vectors differ?
+# > **Predict.** Take the two outputs at `cat`. It is the second word of the first sentence, and the last word of the other. By how much do the two vectors differ?
 
 # %%
-print("dog  ", np.abs(y_plain[0, 0] - y_plain[1, 2]).max())
-print("bites", np.abs(y_plain[0, 1] - y_plain[1, 1]).max())
+print("cat", np.abs(y_plain[0, 1] - y_plain[1, 3]).max())
+print("sat", np.abs(y_plain[0, 2] - y_plain[1, 1]).max())
 
 # %% [markdown]
-# Not at all, but for rounding. Let $P$ be a permutation of the rows of $x$. The scores become
-# $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, rows and columns moved. Softmax works in each row, so the weights move in the same way, and
-# $(P\,W P^\top)(P V) = P\,(W V)$, since $P^\top P = I$. The layer norm and the feed-forward network never look at other tokens. So
-# every layer $f$ has
+# The two vectors are equal, but for rounding. This encoder could not tell "dog bites man" from "man bites dog" either.
+#
+# The reason is short. Take two tokens, $a$ and $b$, and exchange them. The rows of $Q$, $K$ and $V$ are exchanged, since
+# each comes from one token. So the score of $a$ for $b$ is the same number in another cell. The same holds for any
+# permutation $P$ of the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
+# $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights
+# (call their matrix $A$) move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$: the output has its rows moved, and
+# nothing else. The layer norm and the feed-forward network never look at other tokens. So every layer $f$ has
 #
 # $$f(Px) = P f(x),$$
 #
-# and so has a stack of them. This is called **permutation-equivariant**: other order in, the same order out, and
-# nothing else. The experiment `permutation` draws 50 random orders of 16 tokens and measures how far four stacks are from that,
-# as $\lVert f(Px) - P f(x) \rVert \,/\, \lVert f(x) \rVert$.
+# and so has a stack of them. This is called **permutation-equivariant**: if the tokens come in another order, the outputs
+# come in that order too, and nothing else changes. The experiment `permutation` draws 50 random orders of 16 tokens. It measures how far four
+# stacks are from this law, as $\lVert f(Px) - P f(x) \rVert \,/\, \lVert f(x) \rVert$.
 
 # %%
 permutation = PERMUTATION.run(N=2, permutations=50)
@@ -87,8 +103,8 @@ for name, difference in permutation.random.items():
 
 # %% [markdown]
 # The third line is a surprise: the decoder's causal mask breaks the symmetry by itself. A token that may look at three
-# others is not in the place of one that may look at ten. But an encoder has no mask, and needs positions. (The paper: no
-# recurrence, no convolution, so the order must be put in.)
+# others differs from one that may look at ten. Language models without positions can learn from this alone (Tsai et
+# al., 2019; Haviv et al., 2022). But an encoder has no causal mask, so it needs positions.
 #
 # ## 8.2 What must a code of positions satisfy?
 #
@@ -114,8 +130,10 @@ codes = {
 print(codes["binary"](5)[:, :4])
 
 # %% [markdown]
-# Binary is written with the lowest digit first, so row 3 is 1 1 0 0. Now the measurements; `far` is the distance between codes
-# that are $k$ positions apart.
+# Binary is written with the lowest digit first, so row 3 is 1 1 0 0. Now measure; `far` is the distance between the codes of two
+# positions that are $k$ apart.
+#
+# > **Predict.** One-hot: how far is the code of position 0 from that of position 1, and how far from that of position 256?
 
 # %%
 def far(table, k):
@@ -128,27 +146,27 @@ for name, code in codes.items():
     moved = np.abs(code(16) - table[:16]).max()
     rows[name] = unique, np.abs(table).max(), moved, far(table, 1).min(), far(table, 1).max()
 
-# %% [markdown]
-# > **Predict.** Three of the candidates break one wish each, one breaks two, one breaks none. Which, and which wishes?
-
 # %%
-print("           unique  largest  moves with T   distance of neighbours")
+print("           (1) different  (2) largest  (3) change     (4) least and largest step")
+print("           codes of 512   number       with T")
 for name, (unique, largest, moved, least, most) in rows.items():
-    print(f"{name:10} {unique:6} {largest:8.1f} {moved:13.3f} {least:12.3f} to {most:.3f}")
+    print(f"{name:10} {unique:13} {largest:12.1f} {moved:11.3f} {least:12.3f} to {most:.3f}")
 
 # %%
-print("mean distance   ", *(f"k = {k:<5}" for k in (1, 4, 16, 64, 256)))
+print("(5) mean distance", *(f"k = {k:<5}" for k in (1, 4, 16, 64, 256)))
 distances = {name: [far(code(512), k).mean() for k in (1, 4, 16, 64, 256)] for name, code in codes.items()}
 for name, mean in distances.items():
-    print(f"{name:16}", *(f"{d:<9.2f}" for d in mean))
+    print(f"{name:17}", *(f"{d:<9.2f}" for d in mean))
 
 # %% [markdown]
-# - **The integer** grows without bound (2). What that does to a word is in the next cell.
-# - **pos / T** has another code for position 3 in every length (3). Its step is $1/T$, so "the next one" depends on the length too.
-# - **One-hot** has no order (5): every two positions are equally far apart, 1 or 256. (And it needs a column for every position.)
-# - **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. These two
-#   neighbours are as far apart as codes can be, and on average distance even *falls* with $k$: that breaks the order (5) as well.
-# - **The sinusoids** break none of them, and we see below why.
+# Which wish does each candidate break? Look for it in the two tables before you read on.
+#
+# - **The integer** grows without bound (2). The next cell shows what that does to a word.
+# - **pos / T** has another code for position 3 in every length (3). So "the next one" depends on the length too.
+# - **One-hot** has no order (5): every two positions are $\sqrt2$ apart, whether 1 or 256 places lie between them.
+# - **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And on average the distance even
+#   *falls* with $k$, against the order (5).
+# - **The sinusoids** break none of 1 to 4, and they keep 5 on average. Lesson 8.4 looks at 5 more closely.
 #
 # For wish 2, add the integer to one entry of two different words:
 
@@ -165,8 +183,8 @@ for pos in (0, 10, 500):
           f"   with sinusoids {cosine(one + wave, other + wave):.3f}")
 
 # %% [markdown]
-# At position 500 the two words have all but become one. With sinusoids they share something too, the code of their position, but at
-# 500 hardly more than at 0.
+# With the integer, the two words are almost equal at position 500. With sinusoids they also share something, the code of their position,
+# but at 500 hardly more than at 0.
 #
 # ## 8.3 Sinusoids by hand
 #
@@ -185,10 +203,21 @@ from_class = SinusoidalPositionalEncoding(4, max_len=100).table(4)
 print("the same as the class:", np.abs(by_hand - from_class).max() < 1e-12)
 
 # %% [markdown]
-# Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0. The other one is row 2.
-#
-# A pair is the hand of a clock: sine and cosine are where its tip is, and it turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every
-# position. The first hand is the fastest. One turn takes $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**:
+# Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0. The other one is row 2. This is how the class makes its table; each
+# line is a part of the formula:
+
+# %%
+print(inspect.getsource(SinusoidalPositionalEncoding.table))
+
+# %% [markdown]
+# A pair is like the hand of a clock: its sine and cosine say where the tip is. In the drawing, three hands turn while our sentence goes on.
+
+# %%
+clock_hands()
+
+# %% [markdown]
+# Hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. The first hand is the fastest. One turn takes
+# $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**:
 
 # %%
 two_i = np.arange(0, 512, 2)                                           # (d_model / 2,)
@@ -198,15 +227,16 @@ print("each is longer than the one before by a factor", wavelength[1] / waveleng
 
 # %% [markdown]
 # The paper says "from $2\pi$ to $10000 \cdot 2\pi$", which is $62\,832$; the last pair is $2i = 510$, one step before it.
-# The picture shows the table for 64 positions and $d_\mathrm{model} = 32$. Read it from left to right: fast waves, then slower and slower ones.
+# The picture shows the table for 64 positions and $d_\mathrm{model} = 32$. Each column is one wave: follow it downwards.
+# The columns on the left are fast waves. Towards the right they get slower and slower.
 
 # %%
 plot_positional_encoding(SinusoidalPositionalEncoding(32, max_len=64).table(64))
 
 # %% [markdown]
-# That is how a **binary counter** works, too: its lowest digit flips with every number, the next one half as often, and so on.
-# All of its digits together name the number. The sinusoids are a counter without jumps: where a digit
-# flips at once, a hand moves on smoothly. So neighbours stay neighbours. Why then not only the first, fast hand?
+# A **binary counter** works in the same way: its lowest digit flips with every number, the next one half as often, and so on.
+# All of its digits together name the number. The sinusoids are a counter without jumps: a digit flips at once, a hand moves
+# smoothly. So neighbours stay neighbours. Why is the first, fast hand not enough?
 
 # %%
 clock = SinusoidalPositionalEncoding(2, max_len=1000).table(1000)      # (1000, 2)  one hand
@@ -214,13 +244,13 @@ for k in (1, 22, 44, 710):
     print(f"positions 0 and {k:3}: {k / (2 * np.pi):8.4f} turns, distance {np.linalg.norm(clock[k] - clock[0]):.5f}")
 
 # %% [markdown]
-# After 44 positions it has turned almost exactly 7 times, after 710 as good as exactly 113 times. No two positions are equal, yet
+# After 44 positions the hand has turned almost exactly 7 times, and after 710 almost exactly 113 times. No two positions are equal, but
 # many are too alike to be told apart. The slow hands tell them apart, as the hour hand does for the minute hand.
 #
 # ## 8.4 A step of k is a rotation
 #
 # Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, wherever it stands.
-# In formulas, the addition theorem:
+# In the drawing it turns clockwise. In formulas, the addition theorem:
 #
 # $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$
 # $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
@@ -246,24 +276,34 @@ print("every one:", np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12)
 print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 
 # %% [markdown]
-# One matrix for each step, and steps add up. With all pairs, $M_k$ has such a block for each, and $PE_{pos+k} = M_k\, PE_{pos}$.
-# This is what the authors hoped for when they chose sinusoids: "look $k$ back" is a linear map, the kind that $W^Q$ and $W^K$ can learn.
+# $M_3$ takes 100 to 103, and applied twice it is $M_6$. There is one matrix for each step, and steps add up. For all pairs together, $M_k$
+# has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
+#
+# The authors chose sinusoids because they *hypothesized* that this helps (Section 3.5). Why might it? A score can hold the
+# term $PE_p^\top M_k\, PE_j$, since $W^Q$ and $W^K$ can learn a matrix such as $M_k$. Now $M_k\, PE_j = PE_{j+k}$, so this
+# term is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions. (Rotary positions, RoPE, by
+# Su et al., 2021, which most language models use today, turn queries and keys by these matrices instead of adding anything.)
 #
 # A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since
 # $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
 #
 # $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$
 #
-# The experiment `rotation` checks this for $d_\mathrm{model} = 512$. Beside it stands a table of random positions: for them even the best matrix,
-# fitted by least squares, is far off. (Matrices are fitted at $d_\mathrm{model} = 8$.) On the right, the cosine of two codes against their distance: wish 5.
-# All codes have the same length (Lesson 8.5), so the cosine is the dot product, divided by 256.
+# The experiment `rotation` checks this for $d_\mathrm{model} = 512$, and compares with a table of random codes. The picture
+# shows the cosine of two codes against their distance: wish 5. All codes have the same length (Lesson 8.5), so the cosine
+# is the dot product divided by 256. Rings of three sizes belong to three positions.
 
 # %%
 rotation = ROTATION.run()
-rotation.figure()
+print(f"PE(pos + k) = M_k PE(pos) holds within {rotation.error.max():.0e};"
+      f" random codes, best matrix of all: off by {rotation.random_error.min():.1f} or more")
+fig = new_figure(7, 3.8)
+rotation.draw_similarity(fig.subplots())
+fig
 
 # %% [markdown]
-# Three positions, one curve, the highest point at distance 0. It declines, but does it decline with *every* step?
+# The three positions have one curve: each ring lies in the others. Its highest point is at distance 0. It falls with the
+# distance, but does it fall with *every* step?
 
 # %%
 product = sinusoids.table(200) @ sinusoids.table(200)[0] / 256         # (200,)  PE_0 · PE_k
@@ -271,14 +311,14 @@ falls = np.diff(product) < 0                                           # (199,)
 print(f"k = 0, 10, 50, 199: {product[[0, 10, 50, 199]]}   it falls at {falls.sum()} of {falls.size} steps")
 
 # %% [markdown]
-# Not at each: it ripples on its way down. So wish 5 is met with a grain of salt: near is more alike than far, but of two distances
-# close to each other the larger one may have the more similar code.
+# The product does not fall at every step: it goes down in ripples. So wish 5 holds on average only. Near positions have more similar codes
+# than far ones, but of two distances that are nearly the same, the larger one may have the more similar code.
 #
 # ## 8.5 Added, and why √d_model
 #
-# Why is the code added to the word and not put beside it? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$; a projection of
-# the sum is $(x + PE)\, W = x W + PE\, W$. So the sum is the same thing with $W_x = W_p$, and it keeps the width. Do word and
-# place then get mixed up? In 512 dimensions there is room. Count how many directions the codes use:
+# Why is the code added to the word and not put beside it? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$. A projection of
+# the sum is $(x + PE)\, W = x W + PE\, W$. So the sum is the special case $W_x = W_p$: that is its price, and its gain is
+# that it keeps the width. Do word and place then get mixed up? There is room in 512 dimensions. Count how many directions the codes use:
 
 # %%
 table = sinusoids.table(100)                                           # (100, 512)
@@ -288,9 +328,11 @@ directions = np.searchsorted(share, 0.99) + 1
 print(f"{directions} directions of 512 hold 99 % of the codes of 100 positions")
 
 # %% [markdown]
-# The rest is free for words, and a learned $W$ can pick out the one or the other. But the two must be of similar
-# size. Here is a conflict. The library draws the entries of $E$ with variance $1/d_\mathrm{model}$, because $E$ has another use: as
-# $E^\top$ it makes the logits (Section 3.4), and a logit is a dot product of width $d_\mathrm{model}$ (Lesson 3):
+# The other directions are free for words, and a learned $W$ can pick out the word or the position. But the two must be of similar
+# size, and here is a conflict. The embedding of a word is a row of a matrix $E$. The library draws the entries of $E$ with
+# variance $1/d_\mathrm{model}$, because $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of
+# a word is its row of $E$ times the output $x$. Such a score is called a **logit**. It is a dot product of width
+# $d_\mathrm{model}$ (Lesson 3):
 
 # %%
 E = Embedding(1000, 512, rng=rng).E.value                              # (vocab_size, d_model)
@@ -310,18 +352,19 @@ print("position:", position_length.min(), "to", position_length.max())
 print(f"word: {word_length:.2f}   position / word: {position_length[0] / word_length:.0f}")
 
 # %% [markdown]
-# 16 times: $\sin^2 + \cos^2 = 1$ for each of 256 pairs, so every row has length $\sqrt{256}$. The word would be a whisper under its own position.
-# Multiplied by $\sqrt{d_\mathrm{model}}$, about 22.6, it is the longer one of the two:
+# The position is 16 times as long as the word: $\sin^2 + \cos^2 = 1$ for each of 256 pairs, so every row has length $\sqrt{256}$. The position would drown the word.
+# So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. Then the word is the longer one of the two:
 
 # %%
+print(inspect.getsource(Embedding.forward))
 word = Embedding(1000, 512, rng=rng)(np.arange(1000))                  # (1000, 512)  as the layer returns it
 scaled_length = np.linalg.norm(word, axis=1).mean()
 print(f"√512 = {512**0.5:.1f}   word: {scaled_length:.1f}   word / position: {scaled_length / position_length[0]:.2f}")
 
 # %% [markdown]
-# The ratio is $\sqrt2$, since a sine or cosine has mean square ½; and it is that at every width. The paper gives no reason for the factor; with
-# this way to draw $E$, this is one. The experiment `embedding_scale` adds positions to many words, with the factor and without, and asks what
-# is alike in the sums: one word at two positions, or two words at one position? (The last two columns of its table are mean cosines.)
+# The ratio is $\sqrt2$ at every width, since a sine or cosine has mean square ½. The paper gives no reason for the factor.
+# One reason may be this: with this way to draw $E$, it gives word and position a similar size. The experiment `embedding_scale` adds positions to many words, with the factor and without. It asks which
+# sums are alike: one word at two positions, or two words at one position? (The last two columns of its table are mean cosines.)
 #
 # > **Predict.** $d_\mathrm{model} = 512$, no factor: which of the two pairs is more alike?
 
@@ -335,8 +378,8 @@ for row, factor in enumerate(("with   ", "without")):
               f" {scale.same_position[row, i]:25.3f}")
 
 # %% [markdown]
-# Two *different words* at one position: without the factor they are all but equal at width 512, and the wider the model the
-# worse. With it, a word is first of all a word, and that at every width.
+# Without the factor, two *different words* at one position are more alike than one word at two positions. At width 512 they are almost equal,
+# and a wider model makes it worse. With the factor a word stays recognisable at every position, at every width.
 #
 # ## 8.6 Learned positions
 #
@@ -356,8 +399,8 @@ print("y = x + E[pos]:", np.abs(y - (x + learned.E.value[:5])).max() < 1e-12)
 print("largest gradient of each row:", np.abs(learned.E.grad).max(axis=1))
 
 # %% [markdown]
-# The first five. (Each gets 4: a 1 from each sequence.) Rows 5 to 7 never learn, if no sequence is longer: they stay the noise that they
-# were drawn as. And where the table ends, there is nothing at all. Both encodings in this library say so; for the sinusoids `max_len` is just a limit that you set, for
+# The first five rows get a gradient. (Each gets 4: a 1 from each sequence.) Rows 5 to 7 never learn if no sequence is longer: they stay as
+# they were drawn. And beyond the last row there is nothing at all. Both encodings in this library raise an error there. For the sinusoids `max_len` is just a limit that you set, for
 # the learned ones it is the number of rows.
 
 # %%
@@ -367,11 +410,10 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown]
-# Learned or sinusoidal? Table 3 (E) of the paper: no difference. (Both end at perplexity $4.92$.) The authors took the sinusoids, since these *may* work
-# for sequences that are longer than those in training; they did not test it. The experiment `learned_positions` did: small models learn to copy up to 8 symbols,
-# and then have to copy more.
-#
-# > **Predict.** With 10 symbols, two beyond training: which share is copied exactly with learned positions, and with sinusoids?
+# Learned or sinusoidal? Table 3 (E) of the paper says: no difference. (Both end at perplexity $4.92$, a measure of error,
+# Lesson 10.2.) The authors took the sinusoids, since these *may* work
+# for sequences that are longer than those in training; they did not test it. The experiment `learned_positions` tests it: small models learn to copy up to 8 symbols,
+# and then have to copy more. Do sinusoids help with 10 symbols, two more than in training?
 
 # %%
 if Path("../figures/learned_positions.json").exists():                 # what the whole experiment found
@@ -380,38 +422,40 @@ else:                                                                  # a small
     trained = LEARNED_POSITIONS.run(seeds=(0,), steps=250, tests=300, longest=12)
 for name, one, two, steps in zip(trained.encodings, trained.beyond(1), trained.beyond(2), trained.reached):
     print(f"{name:27}  9 symbols: {one:4.0%}   10 symbols: {two:4.0%}"
-          f"   95 % of the training tokens after {np.median(steps):.0f} steps")
+          f"   95 % of the training tokens right after {np.median(steps):.0f} steps")
 
 # %% [markdown]
-# Next to none, with either. With *one* symbol more the sinusoids still get a few. The picture shows the training on the left, and
-# on the right the share copied exactly against the length. There is a third line in it, a number added to each *score* for the distance of key and query (Lesson 8.7); it lasts much longer.
+# Sequences of 10 symbols are almost never copied exactly, with either encoding. With *one* symbol more the sinusoids still get a few right. The picture shows the training on the left, and
+# on the right the share copied exactly against the length. The third line adds a learned number to each *score*, one for each distance of key and query (Lesson 8.7). It holds for much longer sequences.
 
 # %%
 trained.figure()
 
 # %% [markdown]
-# So as far as this goes: within the trained lengths it does not matter, the learned ones even get there in fewer steps here. Beyond them,
-# learned rows are noise, and sinusoids, which do exist there, are still combinations that the model has never met. "Can be
-# computed" is not "is understood".
+# So within the trained lengths both encodings work; the learned one even needs fewer steps here. Beyond them, learned rows are noise. Sinusoids
+# can be computed there, but the model has never met these combinations, and probably it has not learned what to do with
+# them. Press et al. (2022) found the same with language models, and add a number for each distance to the scores instead
+# (ALiBi). (Models that learn their positions include BERT and GPT-2.)
 #
 # ## 8.7 For the keen: relative positions, only the distance
 #
-# The third line of that picture gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
+# The model of the third line gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{j - i}$$
 #
 # (Not in the paper: a number for each distance as in T5, clipped beyond a largest distance as in Shaw et al., 2018.) The picture shows what it adds
-# to scores that are all 0: one head, largest distance 3, numbers as they are drawn, not learned.
+# to scores that are all 0: one head, largest distance 3. To make the diagonals readable we write $j - i$ itself into it.
 
 # %%
 bias = RelativePositionBias(1, 3, rng=rng)                             # b (2 · 3 + 1, h)
-added = bias(np.zeros((1, 8, 8)))[0]                                   # (T_q, T_k)
-plot_signed(added, range(8), range(8), value="added to the score", title="One number for each distance")
+bias.b.value[:, 0] = np.arange(-3, 4)                                  # made up, not learned
+added = bias(np.zeros((1, 5, 5)))[0]                                   # (T_q, T_k)
+plot_signed(added, range(5), range(5), value="added to the score", title="One number for each distance")
 
 # %% [markdown]
-# Every diagonal has one colour (such a matrix is called Toeplitz), and from distance 3 on there is one colour on each side. Seven numbers
-# make 64 cells, and would make a million. Now move a sentence: the same five tokens, once alone and once behind four
-# masked `<pad>`, so that they stand at 4 to 8.
+# Every diagonal has one number (such a matrix is called Toeplitz), and from distance 3 on there is one number on each side. Seven numbers
+# fill 25 cells, and would fill a million. Now move a sentence: the same five tokens stand once alone, and once behind four
+# masked `<pad>`, at positions 4 to 8.
 
 # %%
 near = np.array([[1, 2, 3, 1, 2]])                                     # (1, 5)
@@ -435,12 +479,12 @@ for name, layer, encode in (("sinusoids", absolute, sines), ("relative ", relati
     print(f"{name}  largest change of a weight {changes[name]:.1e}")
 
 # %% [markdown]
-# With the bias it does not change: the distances have not. It is invariant to shifts *by construction*, whatever is learned. Sinusoids only make this possible: the
+# With the bias the map does not change, because the distances have not changed. It is invariant to shifts *by construction*, whatever is learned. Sinusoids only make this possible: the
 # scores of a sum $x + PE$ also have terms in which a word meets a position, and $W^Q$, $W^K$ can be anything.
 #
 # ## 8.8 For the keen: one token at a time
 #
-# When a model writes, its tokens may come one by one. A single token is row 0 of what it is in, so it has to be told its place: `start`.
+# When a model writes, its tokens come one by one. With a KV cache (Lesson 13.8) the model is given only the newest token. That token is row 0 of its array, so the layer has to be told its place: `start`.
 
 # %%
 x = embedding(near)                                                    # (1, 5, d_model)
@@ -451,13 +495,30 @@ print("with start   :", np.abs(np.concatenate(pieces, axis=1) - whole).max())
 print("without start:", np.abs(np.concatenate(forgot, axis=1) - whole).max().round(2))
 
 # %% [markdown]
-# Without it every token would be the first. And see what wish 3 is good for: the code of a token does not depend on how many
-# will follow. With $pos / T$ every new token would change the code of all the others.
+# Without `start` every token would be the first. Here wish 3 pays off: the code of a token does not depend on how many tokens
+# will follow. With $pos / T$ every new token would change the codes of all the others.
+
+# %% [markdown]
+# ## 8.9 For the keen: try it in a trained model
 #
-# ## 8.9 Check what this lesson claimed
+# A trained model loses the order in the same way, if its positions are taken away.
+#
+# > **Predict.** A model that has learned to copy gets no positions. It reads `1 1 2`, `1 2 1` and `2 1 1`, one after the other. Which of its three answers are equal?
+#
+# Open [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions),
+# type the other two sequences, and look at the columns of the two `1` in the map "changed".
+
+# %% [markdown]
+# All three answers are equal, so at most one of the three copies can be right. (Our model wrote a single `1`.) Both `1` leave the encoder as the same vector, so their
+# columns are equal in every row. The decoder takes a weighted sum of the values, and a sum does not depend on the order
+# of its terms.
+
+# %% [markdown]
+# ## 8.10 Check what this lesson claimed
 
 # %%
-assert np.abs(y_plain[0, 0] - y_plain[1, 2]).max() < 1e-12             # dog = dog: a set
+assert np.abs(y_plain[0, 1] - y_plain[1, 3]).max() < 1e-12             # cat = cat: a set
+assert np.allclose(far(codes["one-hot"](512), 256), 2**0.5)            # as far as from 0 to 1
 assert permutation.verdict == rotation.verdict == scale.verdict == "agrees"
 unique, largest, moved, least, most = rows["sinusoids"]                # wishes 1 to 4
 assert unique == 512
@@ -481,7 +542,7 @@ print("all true")
 #
 # - Attention, layer norm and feed-forward are permutation-equivariant: without positions an encoder reads a bag of words.
 # - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Integers, fractions, one-hot and binary
-#   digits each break a wish; sinusoids do not.
+#   digits each break a wish. Sinusoids keep the first four, and the last one on average.
 # - A step of $k$ rotates every pair of the sinusoids: $PE_{pos+k} = M_k\, PE_{pos}$, and $PE_p \cdot PE_{p+k}$ depends on $k$ alone.
 # - Added, not set beside: the width stays, and there is room. $\sqrt{d_\mathrm{model}}$ brings an embedding, which is small because it is also the output matrix, to the size of the position.
 # - Learned or sinusoidal? Alike within the trained lengths. Beyond them both fail here; a bias on the scores for each distance lasts longer.
@@ -492,7 +553,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# By the residual path (Lesson 7): each sub-layer adds to what came in, so the position goes up with the word, unless the model
+# The residual path carries it (Lesson 7): each sub-layer adds to what came in, so the position goes up with the word, unless the model
 # learns to remove it. And attention that moves what a token knows moves its position with it.
 #
 # </details>
@@ -502,7 +563,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# All that have the same words the same number of times, in any order: $f(Px) = P f(x)$, and the mean over rows does not see $P$. A bag of words, though with words that know which others are in the bag.
+# It cannot tell apart two sentences that have the same words the same number of times, in any order: $f(Px) = P f(x)$, and the mean over rows does not see $P$. It reads a bag of words, though each word knows which others are in the bag.
 #
 # </details>
 #
@@ -510,6 +571,6 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Nearly nothing: in 20 positions a hand of wavelength 60 000 turns by about a tenth of a degree. Its sine stays near 0 and its cosine near 1, a constant. These columns are in effect free for the word.
+# They tell it nearly nothing: in 20 positions a hand of wavelength 60 000 turns by about a tenth of a degree. Its sine stays near 0 and its cosine near 1, a constant. These columns are in effect free for the word.
 #
 # </details>

@@ -17,13 +17,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
 import copy
+import inspect
 
 import numpy as np
 
@@ -36,20 +40,25 @@ from aiayn_np import (
     causal,
     check_gradients,
     not_padding,
-    plot_attention,
     trace,
 )
-from aiayn_np.experiments.parameter_counts import PARAMETER_COUNTS
-from aiayn_np.loss import ModelLoss
 from aiayn_np.module import leaves
-from aiayn_np.plotting import COLORS, MARKERS, new_figure
+from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
+from aiayn_np.training.loss import ModelLoss
 
 np.set_printoptions(precision=4, suppress=True, linewidth=100)
 
 # %% [markdown]
+# This lesson is about all of Figure 1.
+
+# %%
+figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
+
+# %% [markdown]
 # ## 9.1 A small one
 #
-# Two layers in each stack, and everything else narrow. Otherwise it is the model of the paper.
+# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper. (The paper has an encoder and a decoder. BERT is the encoder alone, GPT the decoder alone, without the attention to a source.)
 
 # %%
 rng = np.random.default_rng(0)
@@ -73,7 +82,7 @@ print([name for name in names if name.endswith(".E")])
 print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.E)
 
 # %% [markdown]
-# One. The three layers hold the same `Parameter`, not three equal ones (Section 3.4). Lesson 9.6 shows what that means on the way back.
+# The list holds one $E$. The three layers share the same `Parameter`; they do not have three equal ones (Section 3.4). Lesson 9.6 shows what that means on the way back.
 #
 # ## 9.2 What goes in: the shift
 #
@@ -89,8 +98,8 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:>5}" for token in task.tokens(row)))
 
 # %% [markdown]
-# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front: at each position the decoder is given the token *before* the one that it has to
-# say. (The paper: "output embeddings are offset by one position".) Short sequences are filled up with `<pad>`.
+# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front. At each position the decoder is given the token *before* the one that it has to
+# say. (The paper says: "output embeddings are offset by one position".) To train on the right prefixes in this way is teacher forcing (Lesson 5.6). Short sequences are filled up with `<pad>`.
 #
 # > **Predict.** How many predictions will be scored in this batch? (Where the target is `<pad>`, none is.)
 
@@ -102,8 +111,8 @@ print(count, "of", real.size)
 # %% [markdown]
 # ## 9.3 Forwards, part by part
 #
-# `model.forward(src, tgt_in)` is one call. We do it in nine, each on a part of the model. First the left half of Figure 1: ids to vectors, positions, and two
-# layers that read each other's tokens.
+# `model.forward(src, tgt_in)` is one call. We do it in nine, each on a part of the model. First comes the left half of Figure 1: the ids become vectors, positions are added, and two
+# layers follow. In each of them, the tokens of the source read each other.
 
 # %%
 x = model.src_embedding(src)                                           # (B, T_src, d_model)
@@ -115,8 +124,8 @@ for layer in model.encoder.layers:
 memory = x                                                             # (B, T_src, d_model)
 
 # %% [markdown]
-# The shape does not change in any layer. What comes out on top is the **memory**. Now the right half; its layers get two things, the target so far and the
-# memory, and two masks.
+# The shape does not change in any layer. What comes out on top is the **memory**. Now comes the right half. Its layers get two things, the target so far and the
+# memory, and a mask for each.
 
 # %%
 y = model.positions(model.tgt_embedding(tgt_in))                       # (B, T_tgt, d_model)
@@ -126,8 +135,8 @@ for layer in model.decoder.layers:
     print("after a decoder layer ", y.shape)
 
 # %% [markdown]
-# Both decoder layers read the *same* memory, the top of the encoder, not the encoder layer at their side. Last, a score for every word of the vocabulary: the
-# dot product of $y$ with each row of $E$.
+# Both decoder layers read the *same* memory, the top of the encoder, not the encoder layer at their side. Figure 1 draws a stack as one box, so it does not show this. Last comes a score for every word of the vocabulary, the
+# dot product of $y$ with each row of $E$. These scores are the **logits**.
 
 # %%
 by_hand = model.output_projection(y)                                   # (B, T_tgt, vocab_size)
@@ -135,17 +144,25 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. (Dropout is silent, as nobody has given it an `rng`.) The softmax of Figure 1 follows in the loss.
+# That is the whole model. The class does the same in two methods. Compare `encode` with our first cell, line by line; `decode` is built in the same way:
+
+# %%
+print(inspect.getsource(Transformer.encode))
+
+# %% [markdown]
+# Each line has the same shape: a layer's `forward` gives the next `x` and its piece of the cache, which is kept under the name of the layer. (Dropout does nothing here, as nobody has given it an `rng`.) The softmax of Figure 1 follows in the loss.
 #
 # ## 9.4 Everything it remembers, by name
 #
-# The cache has every array that backward will need. All of it is long; here is one decoder layer.
+# The cache has every array that backward will need. All of it is long; here is one attention of one decoder layer.
+#
+# > **Predict.** Source and target have 5 positions here. Which of these arrays would be longer if the source alone were longer?
 
 # %%
-print(lines(cache, "decoder.layers.1"))
+print(lines(cache, "decoder.layers.1.cross_attention"))
 
 # %% [markdown]
-# The second axis of `Q`, `K`, `V` is the head (Lesson 6). One dotted path names a module, its parameters and what it remembers:
+# `linear_K.x` and `linear_V.x` are the memory. So they would be longer, and with them `K`, `V`, the mask, and the last axis of the maps. The second axis of `Q`, `K`, `V` is the head (Lesson 6). One dotted path names a module, its parameters and what it remembers:
 
 # %%
 place = "decoder.layers.1.cross_attention.linear_Q"
@@ -162,43 +179,36 @@ for name, weights in maps.items():
     print(f"{name:58} {weights.shape}  {masks[name][1, 0].sum():2} of {masks[name][1, 0].size} cells open")
 
 # %% [markdown]
-# Six: one for each encoder layer, two for each decoder layer, and each holds the maps of its 2 heads. The last column counts, for the second sequence, what its masks leave open. The pictures show one
-# map of each kind for that sequence. First, the encoder's self-attention: only `<pad>` is closed.
+# There are six: one for each encoder layer, two for each decoder layer, and each holds the maps of its 2 heads. The last column counts, for the second sequence, the cells that its masks leave open. The model is not trained yet,
+# so *where* it looks is noise, and we draw only where it may look. In the encoder `<pad>` is closed, and in the decoder what comes later is closed, too. A row of the decoder has read one token and writes the next; both stand before it.
 
 # %%
-src_tokens, tgt_tokens = task.tokens(src[1]), task.tokens(tgt_in[1])
+def show(name, rows):
+    for row, open_keys in zip(rows, np.broadcast_to(masks[name][1, 0], (len(rows), 5))):
+        print(f"{row:>14}  ", *("■" if is_open else "·" for is_open in open_keys))
 
-def plot(kind, queries, keys, title):
-    name = f"{kind}.attention.weights"
-    return plot_attention(maps[name][1], queries, keys, allowed=masks[name][1], title=title)
-
-plot("encoder.layers.0.self_attention", src_tokens, src_tokens, "the source looks at the source")
-
-# %% [markdown]
-# The decoder's self-attention: what comes later is closed, too.
-
-# %%
-plot("decoder.layers.0.self_attention", tgt_tokens, tgt_tokens, "the target looks at the target so far")
+src_rows = task.tokens(src[1])
+tgt_rows = [f"{read} → {write}" for read, write in zip(task.tokens(tgt_in[1]), task.tokens(tgt_out[1]))]
+for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.layers.0.self_attention", tgt_rows),
+                   ("decoder.layers.0.cross_attention", tgt_rows)):
+    print(name)
+    show(f"{name}.attention.weights", rows)
 
 # %% [markdown]
-# And encoder-decoder attention: rows are the target, columns the source. All of the source is there from the start, so nothing is closed but its `<pad>`.
-
-# %%
-plot("decoder.layers.0.cross_attention", tgt_tokens, src_tokens, "the target looks at the source")
-
-# %% [markdown]
+# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed. Lesson 11 shows maps of trained models.
+#
 # ## 9.5 The loss, for one token
 #
-# At one position the model has 11 logits $z$. Softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: with
-# **label smoothing** (Section 5.4) it has $1 - \varepsilon$ for the right token, and $\varepsilon$ spread evenly over all $V$ of them. The loss is the cross-entropy
+# At one position the model has 11 logits $z$. Softmax makes probabilities $p$ of them. What the model should say is a distribution as well, $q$. (This $q$ is no query.) With
+# **label smoothing** (Section 5.4; Szegedy et al., 2016) $q$ has $1 - \epsilon_{ls}$ for the right token, and $\epsilon_{ls}$ spread evenly over all $|V|$ tokens. The loss is the cross-entropy
 #
 # $$-\sum_v q_v \log p_v .$$
 
 # %%
-z, target = logits[0, 0], tgt_out[0, 0]                                # (V,), one id
-p = np.exp(z) / np.exp(z).sum()                                        # (V,)
+z, target = logits[0, 0], tgt_out[0, 0]                                # (|V|,), one id
+p = np.exp(z) / np.exp(z).sum()                                        # (|V|,)
 eps_ls, V = 0.1, len(z)
-q = np.full(V, eps_ls / V)                                             # (V,)
+q = np.full(V, eps_ls / V)                                             # (|V|,)
 q[target] += 1 - eps_ls
 print("p", p)
 print("q", q)
@@ -216,14 +226,14 @@ loss, loss_cache = criterion.forward(logits, targets=tgt_out)
 print(f"even {even:.4f}   perfect {least:.4f}   our token, by the class {one:.4f}   all {count} tokens {loss:.4f}")
 
 # %% [markdown]
-# Even: $\ln 11$, with any $q$. Perfect: $p = q$, and the loss is the entropy of $q$, not 0. So a training curve with label smoothing ends above zero, and
-# should. Our untrained model is worse than even: it does not know the answer, but it is not undecided. The loss of the batch is the mean over the real targets.
+# The even model has the loss $\ln 11$, with any $q$. A perfect model has $p = q$, and its loss is the entropy of $q$, not 0. So a training curve with label smoothing ends above zero, and
+# should. Our untrained model is worse than even: it does not know the answer, but its random logits prefer some tokens, and the wrong ones. The loss of the batch is the mean over the real targets.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
 # $$\frac{\partial\, \mathrm{loss}}{\partial z_v} = \frac{e^{z_v}}{\sum_u e^{z_u}} - q_v = p_v - q_v .$$
 #
-# What it says minus what it should say. The mean over the tokens divides by their number.
+# In words: what the model says, minus what it should say. The mean over the tokens divides by their number.
 
 # %%
 grad_logits = criterion.backward(1.0, loss_cache)                      # (B, T_tgt, vocab_size)
@@ -234,7 +244,7 @@ print("at <pad>:", np.abs(grad_logits[~real]).max())
 # %% [markdown]
 # ## 9.6 Backwards, part by part
 #
-# The same way back. Each layer is given the gradient of what it put out, and its own piece of the cache.
+# The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache.
 
 # %%
 model.zero_grad()
@@ -255,7 +265,7 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
 
 # %% [markdown]
 # From here the gradient goes two ways: down to the target's embedding, and through the memory into the encoder.
-# This is all the encoder ever hears of the task: nobody tells it what a good encoding is, only the decoder's questions do.
+# This gradient is all that the encoder ever learns of the task: nobody tells it what a good encoding is, only the decoder does.
 #
 # > **Predict.** The second source ends with padding. What is the gradient of the memory there?
 
@@ -299,44 +309,45 @@ for name, part in uses.items():
     print(name, *(f"{length:6.3f}" for length in np.linalg.norm(part, axis=1)))
 
 # %% [markdown]
-# The output: each token is a possible answer at every position, even `<pad>` and `<bos>`, which are never right; their logits are pushed down wherever $p$ is above $q$. An embedding only teaches
-# the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`.
+# The use as output gives a gradient to every row: each token is a possible answer at every position, even `<pad>` and `<bos>`, which are never right. Their logits are pushed down wherever $p$ is above $q$. An embedding only teaches
+# the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`. So `<bos>` gets one as target and as output.
 #
 # ## 9.7 The whole journey in one table
 #
-# `trace` does a forward and a backward on a copy of the model and notes of every layer what it computes, its shapes and parameters, the norm of its output and the
-# norm of the gradient that came back to it. Here are the outer layers.
+# `trace` does a forward and a backward on a copy of the model. It notes of every layer what it computes, its shapes, the norm of its output and the
+# norm of the gradient that came back to it. `print(whole)` shows all of it, on wide lines. Here are the outer layers with four columns:
 
 # %%
 whole = trace(model, src, tgt_in, tgt_out)
-print(whole.table(1))
+
+def short(components):
+    print(f"{'layer':34}{'output':14}{'|output|':>9}{'|gradient|':>12}")
+    for c in components:
+        print(f"{c.path or 'the model':34}{c.output!s:14}{c.activation:9.3f}{c.gradient:12.4f}")
+
+short(c for c in whole.components if c.depth <= 1)
 
 # %% [markdown]
-# The order is that of the forward pass; `2 × (3, 5, 16)` stands for two inputs of one shape, such as the target and the memory. `positions` and `dropout` come
-# twice, once for the source and once for the target. You can look into one layer, as deep as you like:
+# The order is that of the forward pass. `positions` and `dropout` come
+# twice, once for the source and once for the target. Read the last column from the bottom up: it is the way of the gradient. You can look into one layer, as deep as you like:
 #
 # > **Predict.** What leaves a layer norm here has $3 \cdot 5 \cdot 16 = 240$ entries, with mean square 1. Which number stands beside each `add_norm` in the
 # > column |output|?
 
 # %%
-print(whole["decoder.layers.1"].table(1))
+short(c for c in whole["decoder.layers.1"].components if c.depth <= 1)
 
 # %%
 norms = [c.activation for c in whole.components if c.layer == "LayerNorm"]
 print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   √240 = {240**0.5:.3f}")
 
 # %% [markdown]
-# $\sqrt{240}$, every time: a sub-layer may put out what it likes, the next one gets it at the same size. The column |gradient| is read from the bottom up. At the end of a cell, a trace
-# shows itself as a table; a deep one, like `whole`, shows its outer layers, and the rest to unfold. Here is one attention with the boxes of Figure 2 (its matrix
-# products and its scale are not layers of their own):
-
-# %%
-whole["decoder.layers.1.cross_attention"]
-
-# %% [markdown]
+# The number is $\sqrt{240}$ every time: whatever a sub-layer puts out, the next one gets it at the same size. At the end of a cell, a trace
+# shows itself as a table with all columns: try `whole["decoder.layers.1.cross_attention"]`, which has the boxes of Figure 2.
+#
 # ## 9.8 The proof, for all of it
 #
-# All parts are proven one by one (Lesson 4). Are they put together right? `ModelLoss` is model and loss as one layer, and
+# Most parts were proven one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
 # `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on, since there is an `rng`; it is the same
 # in every forward of the check.
 
@@ -347,7 +358,7 @@ text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
 # %% [markdown]
-# 61 tensors, each compared with the forward alone, and all of them together. And if one line is missing? Here is a model that forgets the
+# The check compares 61 tensors, each by itself, and then all of them together, with what the forward alone says. What if one line is missing? Here is a model that forgets the
 # last line of `backward`, the source's share of $E$.
 #
 # > **Predict.** How many of the 62 rows are then wrong?
@@ -362,15 +373,15 @@ for row in wrong.rows:
 print(str(wrong).splitlines()[-1])
 
 # %% [markdown]
-# Two: $E$, and the row of all together. The other 60 are right, so such a model trains, and its loss falls. That is why a falling
-# loss proves nothing (Lesson 4.7).
+# Two rows are wrong: $E$, and the row of all together. The other 60 are right, so such a model trains, and its loss falls. That is why a falling
+# loss proves nothing (Lesson 4.7). Mind the other side, too: the check compares backward with *this* forward. A wrong forward with a fitting backward passes.
 #
 # ## 9.9 How many parameters?
 #
 # Count the boxes. An attention has four matrices of $d_\mathrm{model}^2$, a feed-forward network $2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, a norm
 # $2\, d_\mathrm{model}$, an encoder layer one attention and two norms, a decoder layer two and three. And $E$, once:
 #
-# $$V d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big], \qquad F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$$
+# $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big], \qquad F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$$
 
 # %%
 def count_parameters(V, d_model, d_ff, N):
@@ -385,7 +396,7 @@ print("this model: by the formula", count_parameters(11, 16, 32, 2), "  counted"
 # %% [markdown]
 # The number of heads is not in it (Lesson 6), nor the length: a Transformer does not get bigger by reading more.
 #
-# > **Predict.** The base model of the paper: $V = 37\,000$, $d_\mathrm{model} = 512$, $d_{ff} = 2048$, $N = 6$. About how many millions? And which share is $E$?
+# > **Predict.** The base model of the paper: $|V| = 37\,000$, $d_\mathrm{model} = 512$, $d_{ff} = 2048$, $N = 6$. About how many millions? And which share is $E$?
 
 # %%
 base = count_parameters(37_000, 512, 2048, 6)
@@ -394,27 +405,31 @@ print(f"base model: {base:,}   E: {E_size:,}, that is {E_size / base:.0%};"
       f" with three of them {base + 2 * E_size:,}")
 
 # %% [markdown]
-# 63 million, of them 30 % in one matrix. The paper prints 65 million, for a vocabulary of "about 37000". The experiment `parameter_counts` does this for every row of
-# Table 3, and compares differences to the base model:
+# The base model has 63 million parameters, 30 % of them in one matrix. The paper prints 65 million, for a vocabulary of "about 37000". So compare *differences* to the base model, which depend less on the
+# vocabulary. Here are four rows of Table 3, with the millions that it prints:
 
 # %%
-print(PARAMETER_COUNTS.run().finding)
+rows = {"N = 8": (80, 512, 2048, 8), "N = 4": (50, 512, 2048, 4),
+        "d_model = 1024": (168, 1024, 2048, 6), "big": (213, 1024, 4096, 6)}
+for name, (printed, *size) in rows.items():
+    ours = (count_parameters(37_000, *size) - base) / 1e6
+    print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
 # %% [markdown]
-# Eight of ten differences fit the structure of Figure 1, within roundings; two rows with $d_\mathrm{model} = 1024$ do not, and no vocabulary makes both fit: one
-# prints too much, the other too little. This is reported as it was found.
+# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one
+# prints too much, the other too little. The experiment `parameter_counts` counts every row of the table.
 #
 # ## 9.10 For the keen: what training has to remember
 #
 # A model in use needs its parameters. A model in training also needs the cache, until backward has used it.
 
 # %%
-def kept(cache, name=""):                                              # bytes of the arrays of that name
+def size_of(cache, name=""):                                              # bytes of the arrays of that name
     arrays = {id(a): a.nbytes for path, a in leaves(cache, np.ndarray) if path.endswith(name)}
     return sum(arrays.values())
 
 parameters = sum(p.value.nbytes for p in model.parameters())
-print(f"parameters {parameters:,} bytes   cache {kept(cache):,} bytes   of it maps {kept(cache, 'weights'):,}")
+print(f"parameters {parameters:,} bytes   cache {size_of(cache):,} bytes   of it maps {size_of(cache, 'weights'):,}")
 
 # %% [markdown]
 # > **Predict.** The sequences get twice as long. By which factor does the cache grow, when they are short? When they are long?
@@ -425,14 +440,14 @@ total, of_maps = [], []
 for T in lengths:
     ids = rng.integers(3, V, (1, T))                                   # (B, T)  one sequence
     _, long_cache = model.forward(ids, ids)
-    total.append(kept(long_cache))
-    of_maps.append(kept(long_cache, "weights"))
+    total.append(size_of(long_cache))
+    of_maps.append(size_of(long_cache, "weights"))
 for i, T in enumerate(lengths):
     factor = f"{total[i] / total[i - 1]:.1f} times the one before" if i else ""
     print(f"T = {T:3}   maps are {of_maps[i] / total[i]:4.0%} of the cache   {factor}")
 
 # %% [markdown]
-# By about 2 at first, then towards 4: all else has a row for each token, but a map has a row *and a column*, $T^2$ cells for each head, in six attentions. The picture shows
+# The cache grows by about 2 at first, then towards 4. Every other array has a row for each token, but a map has a row *and a column*, $T^2$ cells for each head, in six attentions. The picture shows
 # bytes against the length, both axes logarithmic; the dotted line is the parameters, which do not grow.
 
 # %%

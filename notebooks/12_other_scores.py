@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | score one query and one key by hand; find out that four scores are only two; measure what the second costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
+# | **You will do** | score one query and one key by hand; find out how many of four scores are really different; measure what each costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
 # | **You will learn** | what "dot", "general", "concat" and "additive" are; which of them are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
 # | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -17,12 +17,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    if "ipykernel" not in sys.modules or not Path("../pyproject.toml").exists():
-        raise ImportError("aiayn_np is missing: pip install it from a copy of the whole project")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", ".."], check=True)
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import math
 from pathlib import Path
 
@@ -38,11 +42,12 @@ from aiayn_np import (
     check_gradients,
     plot_attention,
 )
-from aiayn_np.experiments.additive import ADDITIVE, start_variances
-from aiayn_np.experiments.additive_cost import ADDITIVE_COST
+from aiayn_np.experiments.claims.additive import ADDITIVE, start_variances
+from aiayn_np.experiments.claims.additive_cost import ADDITIVE_COST
 from aiayn_np.experiments.learning import losses, small_model, smooth
 from aiayn_np.multi_head import merge_heads, split_heads
-from aiayn_np.plotting import COLORS, MARKERS, new_figure
+from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.variants.scoring import (
     AdditiveScore,
     ConcatScore,
@@ -58,10 +63,16 @@ from aiayn_np.variants.scoring import (
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# In Figure 1 this lesson changes one line inside each attention: how a query and a key are compared.
+
+# %%
+figure_1("attention")
+
+# %% [markdown]
 # ## 12.1 Four scores, three by hand
 #
-# Attention needs one number for each pair of a query and a key: how well does this key answer? Everything after that,
-# the mask, the softmax, the mean of the values, does not care where the number comes from. Four common answers:
+# Attention needs one number for each pair of a query and a key, the **score**: how well does this key answer? Everything after that,
+# the mask, the softmax, the mean of the values, works with any score. Four scores are common:
 #
 # | name | score$(q, k)$ | learned |
 # |---|---|---|
@@ -70,7 +81,7 @@ np.set_printoptions(precision=4, suppress=True)
 # | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
 # | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
 #
-# The first two multiply $q$ with $k$, the other two are small networks that *add* what they see of both. Take
+# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (In this table $v$ is a vector of the score, as in the sources; it is not a value.) Take
 # $q = (1, 2)$ and $k = (3, 1)$. For "general" let $W$ exchange the two entries, and for "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
 #
 # > **Predict.** What are the first two scores? And is the additive one above or below zero?
@@ -86,11 +97,18 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
-# 5, as $1 \cdot 3 + 2 \cdot 1$. Then 7, as $1 \cdot 1 + 2 \cdot 3$: the first entry of the query meets the second of the key. The
-# third is $\tanh(-2) + \tanh(1)$, just below zero. With $U = -I$ each hidden unit *compares*: is my entry of $q$ above that
-# of $k$? And $v$ counts the votes.
+# The dot product is 5, as $1 \cdot 3 + 2 \cdot 1$. "General" is 7, as $1 \cdot 1 + 2 \cdot 3$: the first entry of the query meets the second of the key. The
+# additive score is $\tanh(-2) + \tanh(1)$, just below zero. With $U = -I$ each hidden unit *compares* an entry of $q$ with that
+# of $k$, and $v$ adds up the results.
 #
-# The library has a class for each. Their parameters have an axis for the heads; here $h = 1$ head, one query, one key.
+# The library has a class for each score. Their parameters have an axis for the heads; here we have $h = 1$ head, one query, one key.
+# This is the forward of the additive one:
+
+# %%
+print(inspect.getsource(AdditiveScore.forward))
+
+# %% [markdown]
+# Queries and keys are projected once for each token. `pair_tanh` adds them for every pair and takes the tanh: an array with an axis for queries, one for keys and one for the $d_a$ hidden units. The last product, with $v$, leaves one number for each pair.
 
 # %%
 rng = np.random.default_rng(0)
@@ -103,14 +121,13 @@ for name, scores in from_class.items():
     print(f"{name:9} {scores.shape}  same to 1e-12: {abs(scores.item() - by_hand[name]) < 1e-12}")
 
 # %% [markdown]
-# ## 12.2 General: multi-head attention has it already
+# ## 12.2 Does general do more than dot?
 #
-# With $W = I$ "general" is the dot product. With another $W$ it looks richer. Is it? Write $W = W_1^\top W_2$:
+# With $W = I$ "general" is the dot product. Can another $W$ do more? In the library tokens are rows, so write the score of two tokens $x$ and $y$ with rows: $x W y^\top$. Now let $W = W_1 W_2^\top$:
 #
-# $$q^\top W k = q^\top W_1^\top W_2\, k = (W_1 q) \cdot (W_2 k)$$
+# $$x\, W\, y^\top = x\, W_1 W_2^\top y^\top = (x W_1) \cdot (y W_2)$$
 #
-# A dot product again, of two projections. This is what multi-head attention does with every token. There a token is a row and its query is
-# $x W_i^Q$, so the $W_1$ of head $i$ is $(W_i^Q)^\top$, where $W_i^Q$ is its block of `linear_Q`; and $W_2$ is $(W_i^K)^\top$. So hand a
+# This is a dot product again, of two projections. Multi-head attention does just that: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$. To see it, give a
 # `GeneralScore` the *raw* tokens and $W_i = W_i^Q (W_i^K)^\top$:
 
 # %%
@@ -137,44 +154,31 @@ print(f"a free W           {512 * 512:,}")
 print(f"the two blocks     {2 * 512 * 64:,}")
 
 # %% [markdown]
-# The rank is $d_k = 4$, and two blocks have a quarter of the numbers. That is the bargain of a head: a general score of low rank.
+# The rank is $d_k = 4$, and two blocks have a quarter of the numbers. So a head *is* a general score, of low rank. A further $W$ *inside* a head, between its queries and its keys, adds nothing: since $(x W_i^Q)\, W = x\, (W_i^Q W)$, it can be put into $W_i^Q$ (Lesson 12.8 checks it).
 #
-# **For the keen.** And a $W$ *inside* each head, between its queries and its keys? It can be put into $W_i^Q$, since $(x W_i^Q)\, W = x\, (W_i^Q W)$:
-
-# %%
-inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head
-plain = MultiHeadAttention(16, 4, attention=dot_attention, rng=rng)
-for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
-    getattr(plain, name).W.value[...] = getattr(inside, name).W.value
-W = inside.attention.score.W.value                                     # (h, d_k, d_k)
-plain.linear_Q.W.value[...] = merge_heads(split_heads(plain.linear_Q.W.value, 4) @ W)
-absorbed = np.abs(plain(x, x, x) - inside(x, x, x)).max()
-print("dot with another W^Q is general, to 1e-12:", absorbed < 1e-12)
+# So under multi-head attention "general" has more parameters, and no function more. Luong et al. needed it because their
+# queries and keys were the states of two networks, without projections. Three scores are left.
 
 # %% [markdown]
-# So under multi-head attention "general" has more parameters and not one function more. Luong et al. needed it because their
-# queries and keys were the states of two networks, without projections. One score less.
-
-# %% [markdown]
-# ## 12.3 Concat is additive
+# ## 12.3 Is concat another score?
 #
 # "Concat" sets $q$ and $k$ one above the other and multiplies with a $W$ of $2 d_k$ rows. The upper rows meet only $q$, the
 # lower ones only $k$:
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# > **Predict.** Set additive's $W$ and $U$ one above the other, and give the result to "concat". How large is the difference of the scores?
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat":
 
 # %%
 additive, concat = AdditiveScore(2, 8, rng=rng), ConcatScore(2, 8, rng=rng)
 concat.W.value[...] = np.concatenate([additive.W.value, additive.U.value], axis=1)    # (h, 2 d_k, d_a)
 concat.v.value[...] = additive.v.value                                 # (h, d_a)
-Q, K = rng.standard_normal((2, 2, 6, 8))                               # (h, T, d_k) each
+Q, K = rng.standard_normal((2, 2, 4, 8))                               # (h, T, d_k) each
 print("W of concat", concat.W.value.shape, " W and U of additive", additive.W.value.shape)
 print("largest difference:", np.abs(concat(Q, K) - additive(Q, K)).max())
 
 # %% [markdown]
-# None. It is one score under two names, and two are left of four: **dot** and **additive**, the two that Section 3.2.1
+# The scores are equal. Concat is additive under another name, and two scores are left of four: **dot** and **additive**, the two that Section 3.2.1
 # speaks of.
 #
 # What is the tanh for? Leave it out, and the score is $v^\top W^\top [q; k] = a \cdot q + b \cdot k$ with two fixed
@@ -200,28 +204,28 @@ for name, weights in maps.items():
     print(f"{name:10} largest difference between two rows: {np.ptp(weights, axis=0).max():.4f}")
 
 # %% [markdown]
-# They cannot. The part $a \cdot q$ is the same for every key, and the softmax over the keys does not see it (Lesson 2).
-# What is left, $b \cdot k$, does not know the query. The picture shows both maps: without tanh all rows are equal. Everybody
-# looks at the same keys, whatever they ask. (For clearer maps $q$, $k$ and $v$ are longer than usual.)
+# Two queries cannot look at different keys. The part $a \cdot q$ is the same for every key, and the softmax over the keys does not see it (Lesson 2).
+# The other part, $b \cdot k$, does not contain the query. The picture shows both maps: without tanh all rows are equal. Every token
+# looks at the same keys, whatever it asks. (For clearer maps $q$, $k$ and $v$ are longer than usual. They are random numbers, not words.)
 
 # %%
-tokens = ["the", "cat", "sat", "on", "a", "mat"]
-plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
+queries, keys = ([f"{kind} {i}" for i in range(1, 5)] for kind in ("query", "key"))
+plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 
 # %% [markdown]
-# A sum lets $q$ and $k$ meet only in what bends it. The dot product needs no tanh, because a product is not a sum: it lets
-# every entry of $q$ turn an entry of $k$ up or down.
+# In a sum, $q$ and $k$ interact only through the nonlinearity. The dot product needs no tanh, because in a product
+# every entry of $q$ scales an entry of $k$.
 
 # %% [markdown]
 # ## 12.4 Why does additive attention need no scale?
 #
-# Lesson 3.8 has the argument: tanh is bounded, and $v$ starts small enough. Now as numbers. For $q$ and $k$ with entries of
+# Lesson 3.8 has the argument: tanh is bounded, and $v$ starts small enough. Here is the derivation. For $q$ and $k$ with entries of
 # variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
 # $1/d_a$ (here $d_a = d_k$) and mean 0, so
 #
-# $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, E[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot E[\tanh^2 z] = E[\tanh^2 z], \qquad z \sim N(0, 1)$$
+# $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$
 #
-# The width has gone. The function `start_variances` of the experiment `additive` measures it.
+# The width cancels. The function `start_variances` of the experiment `additive` measures it.
 #
 # > **Predict.** Is this variance above or below 1? And what is the variance of $q \cdot k$ for $d_k = 256$?
 
@@ -234,34 +238,14 @@ for name, values in variance.items():
     print(f"{name:16}", *(f"{value:8.2f}" for value in values))
 
 # %% [markdown]
-# About 0.4 at every width, against $d_k$ for the dot product. That is the start. Whatever training does to $W$ and $U$
-# later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays.
+# The variance is about 0.4 at every width, and $d_k$ for the dot product. So much for the start. Whatever training does to $W$ and $U$
+# later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. (Lesson 12.8 shows that it has a price.)
 #
-# **For the keen.** Is a bound free? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
-
-# %%
-score = AdditiveScore(1, 64, rng=rng)
-Q, K = rng.standard_normal((2, 1, 32, 64))                             # (h, T, d_k) each
-grad = rng.standard_normal((1, 32, 32))                                # (h, T, T)  of the scores
-bound, flat, reach = np.abs(score.v.value).sum(), {}, {}
-for factor in (1, 10, 100):
-    scores, cache = score.forward(factor * Q, factor * K)
-    flat[factor] = (np.abs(cache.pair_tanh.hidden) > 0.99).mean()      # of (h, T, T, d_a) units
-    reach[factor] = np.linalg.norm(score.backward(grad, cache)[0])
-    print(f"q, k × {factor:3}   largest |score| {np.abs(scores).max():.2f} of {bound:.2f}"
-          f"   units beyond 0.99: {flat[factor]:4.0%}   length of grad_Q {reach[factor]:5.2f}")
-
-# %% [markdown]
-# It is not. The scores stay small, but with vectors 100 times as long nearly all units are saturated: there the derivative
-# $1 - \tanh^2$ is next to nothing, and the gradient falls to about a tenth. The trouble with large sums is not gone, it has
-# moved from the softmax into the tanh. And the sum inside would grow with $d_k$ too, if $W$ and $U$ were not drawn with
-# variance $1/(2 d_k)$. That is a scale as well; it only stands in another place.
-
 # %% [markdown]
 # ## 12.5 What it costs
 #
 # Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
-# is a matrix product. Here are 64 tokens of width 64. Look for the largest array that is kept.
+# is a matrix product. Take 64 tokens of width 64, and look for the largest array that is kept.
 
 # %%
 Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
@@ -278,7 +262,7 @@ print("numbers for each pair:", hidden.size // weights.size)
 print(dot_cache)
 
 # %% [markdown]
-# 64, that is $d_a$, where the dot product keeps one: the weight. Its products $q_a k_a$ are summed up inside the matrix
+# `hidden` holds 64 numbers for each pair, that is $d_a$. The dot product keeps one, the weight. Its products $q_a k_a$ are summed up inside the matrix
 # product and never stored. An additive score must keep the hidden layer of every pair, because the backward of tanh asks for
 # it. (The products $W^\top q$ and $U^\top k$ are cheap: once for each token, not for each pair.)
 #
@@ -290,7 +274,8 @@ cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# On the dotted line both would cost the same. Time depends on the machine; the bytes hardly do, and their ratio grows with the width.
+# On the dotted line both would cost the same. The left panel has the length on its axis, the right one the width; each point is a measurement of its own. Time depends on the machine. The bytes hardly do:
+# at 64 tokens of width 256 additive attention takes more than 50 times as many, since it keeps $d_a$ numbers for each pair.
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -313,13 +298,10 @@ curves = {name: train_with(factory) for name, factory in factories.items()}
 
 # %%
 last = {name: curve[-25:].mean() for name, curve in curves.items()}
-for name, curve in curves.items():
-    below = smooth(curve, 10) < 0.5                                    # (steps / 10,)
-    when = f"after about {10 * below.argmax() + 10} steps" if below.any() else "not yet"
-    print(f"{name:11} loss below 0.5: {when}, at the end: {last[name]:.1f}")
+print("loss at the end:", "   ".join(f"{name} {loss:.2f}" for name, loss in last.items()))
 
 # %% [markdown]
-# The dot product without its scale. The picture shows the five losses, each point the mean of ten steps.
+# The dot product without its scale is behind. The picture shows the five losses; each point is the mean of ten steps.
 
 # %%
 fig = new_figure(7, 4)
@@ -336,8 +318,8 @@ fig
 # %% [markdown]
 # This is one seed. Do not read an order of the other four from it; try `train_with(factory, seed=1)` and 2, and see what
 # stays. Is it the width that hurts the unscaled one, as the paper suspects? The experiment `additive` trains three scores
-# with five seeds at each width (a copy of this lesson alone runs a smaller one). In its figure, left, the variance of the scores: full symbols for numbers drawn
-# as in Lesson 12.4, open ones for $q \cdot k$ in the models, before and after training. Right, the loss.
+# with five seeds at each width. It takes minutes, so the next cell reads its numbers from a file; `aiayn-np figures additive` makes them again. The left panel shows the variance of the scores: full symbols for numbers drawn
+# as in Lesson 12.4, open ones for $q \cdot k$ in the models, before and after training. The right panel shows the loss.
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
@@ -348,9 +330,9 @@ result.figure()
 
 # %% [markdown]
 # For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind.
-# Additive attention does not. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices
-# are drawn with smaller entries. It is training that makes them so large (Lesson 3.7). With the scale the dot product keeps up. So the paper's choice is: as good as
-# additive attention, as far as this small task tells, at the price of a matrix product. One division buys that.
+# Additive attention does not fall behind. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices
+# are drawn with smaller entries. Training makes them so large (Lesson 3.7). With the scale the dot product keeps up. So on this small task the paper's choice is as good as
+# additive attention, and it costs one matrix product and one division.
 
 # %% [markdown]
 # ## 12.7 A score of your own
@@ -367,7 +349,7 @@ result.figure()
 # the middle one: a long key pays for its length.
 #
 # **Step 2, forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
-# gradient check will send complex numbers through (Lesson 4.5).
+# gradient check sends complex numbers through the forward (Lesson 2.7), and $|z|^2$ has no complex derivative, while $z \cdot z$ has one.
 
 # %%
 class DistanceForward(Module):
@@ -380,9 +362,9 @@ class DistanceForward(Module):
         return scores, Cache(Q=Q, K=K)
 
 # %%
-Q, K = rng.standard_normal((2, 1, 5, 4))                               # (h, T, d_k) each
+Q, K = rng.standard_normal((2, 1, 4, 6))                               # (h, T, d_k) each
 scores = DistanceForward()(Q, K)                                       # (h, T_q, T_k)
-one = -((Q[0, 1] - K[0, 3]) ** 2).sum() / (2 * math.sqrt(4))           # query 1, key 3, from the formula
+one = -((Q[0, 1] - K[0, 3]) ** 2).sum() / (2 * math.sqrt(6))           # query 1, key 3, from the formula
 print(f"{scores[0, 1, 3]:.6f}  {one:.6f}  same to 1e-12: {abs(scores[0, 1, 3] - one) < 1e-12}")
 
 # %% [markdown]
@@ -394,21 +376,20 @@ print(f"{scores[0, 1, 3]:.6f}  {one:.6f}  same to 1e-12: {abs(scores[0, 1, 3] - 
 #
 # $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
 #
-# **Step 4, backward.** Somebody was in a hurry and forgot the second term of `grad_Q`:
+# **Step 4, backward.** Somebody else was in a hurry, and forgot the second term of `grad_Q`:
 
 # %%
-class Hurried(DistanceForward):
+class DistanceScore(DistanceForward):
     def backward(self, grad_scores, cache):
         g = grad_scores / math.sqrt(cache.Q.shape[-1])                 # (..., T_q, T_k)
-        grad_Q = g @ cache.K                                           # (..., T_q, d_k)
+        grad_Q = g @ cache.K - g.sum(axis=-1)[..., None] * cache.Q     # (..., T_q, d_k)
         grad_K = g.mT @ cache.Q - g.sum(axis=-2)[..., None] * cache.K  # (..., T_k, d_k)
         return grad_Q, grad_K
 
-class DistanceScore(Hurried):
+class Hurried(DistanceScore):
     def backward(self, grad_scores, cache):
-        grad_Q, grad_K = super().backward(grad_scores, cache)
-        g = grad_scores / math.sqrt(cache.Q.shape[-1])
-        return grad_Q - g.sum(axis=-1)[..., None] * cache.Q, grad_K
+        _, grad_K = super().backward(grad_scores, cache)
+        return grad_scores @ cache.K / math.sqrt(cache.Q.shape[-1]), grad_K
 
 # %% [markdown]
 # **Step 5, prove.** First the score alone.
@@ -421,12 +402,12 @@ for score in (Hurried(), DistanceScore()):
 # > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. Does the check find the mistake?
 
 # %%
-V = rng.standard_normal((1, 5, 3))                                     # (h, T_k, d_v)
+V = rng.standard_normal((1, 4, 3))                                     # (h, T_k, d_v)
 hidden_mistake = check_gradients(ScoredAttention(Hurried()), Q, K, V)
 print(hidden_mistake)
 
 # %% [markdown]
-# It does not, and it is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
+# The check finds nothing, and it is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
 # $\sum_j g_{ij} = 0$ and the forgotten term vanishes. It is the backward side of "the softmax does not see $\lVert q \rVert^2$". Still, prove a layer
 # by itself: in another place, without a softmax above, the hurried one is wrong.
 #
@@ -436,32 +417,31 @@ print(hidden_mistake)
 # %%
 _, cache = ScoredAttention(DistanceScore()).forward(Q, K, V)
 pays = (K * K).sum(axis=-1)[:, None, :] / 2                            # (h, 1, T_k)
-by_dot = Softmax()((Q @ K.mT - pays) / math.sqrt(4))                   # (h, T_q, T_k)
+by_dot = Softmax()((Q @ K.mT - pays) / math.sqrt(6))                   # (h, T_q, T_k)
 print("dot minus the keys' norm, same map:", np.abs(cache.weights - by_dot).max() < 1e-12)
 K_1 = K / np.linalg.norm(K, axis=-1, keepdims=True)                    # all keys of length 1
 equal = ScoredAttention(DistanceScore())(Q, K_1, V) - ScaledDotProductAttention()(Q, K_1, V)
 print("keys of one length, the paper's:   ", np.abs(equal).max() < 1e-12)
 
 # %% [markdown]
-# What does the difference do? Make one key loud: three times as long as it was.
+# What does the difference do? Make one key three times as long as it was.
 #
-# > **Predict.** Which score gives the loud key more weight, over all queries?
+# > **Predict.** Which score gives the long key more weight, over all queries?
 
 # %%
-tokens = ["the", "cat", "sat", "on", "mat"]
 loud = K.copy()
-loud[0, 1] *= 3                                                        # "cat" shouts
+loud[0, 1] *= 3                                                        # key 2
 attentions = {"scaled dot": ScaledDotProductAttention(), "distance": ScoredAttention(DistanceScore())}
 maps = {name: a.forward(Q, loud, V)[1].weights[0] for name, a in attentions.items()}
 for name, weights in maps.items():
-    print(f"{name:11} weights of 'cat' {weights[:, 1]}   mean {weights[:, 1].mean():.2f}")
+    print(f"{name:11} weights of key 2 {weights[:, 1]}   mean {weights[:, 1].mean():.2f}")
 
 # %% [markdown]
-# The picture shows both maps; look at the column of `cat`. For the dot product, a shout is heard by everyone who points
-# its way. For the distance, whoever goes far away is alone.
+# The picture shows both maps; look at the column of key 2. With the dot product its mean weight is no more than an equal share, but query 3, which points in its direction, gives it nearly all. With the
+# distance no query gives it anything: it is far from all of them. (A score by distance was studied by Kim et al., 2021.)
 
 # %%
-plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
+plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 
 # %% [markdown]
 # **Step 7, plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`; a score without parameters needs none of them.
@@ -474,10 +454,46 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['scaled dot']:.1f}")
 
 # %% [markdown]
-# It learns to copy. An idea, twenty lines, a proof and a comparison: that is a way to spend an afternoon with a paper.
+# The model with the new score learns to copy. You have seen the whole way: an idea, twenty lines of code, a proof and a comparison.
 
 # %% [markdown]
-# ## 12.8 Check what this lesson claimed
+# ## 12.8 For the keen: a W inside a head, and the price of a bound
+#
+# Two claims of this lesson are still unchecked. The first: a $W$ *inside* each head can be put into $W_i^Q$ (Lesson 12.2).
+
+# %%
+inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head
+plain = MultiHeadAttention(16, 4, attention=dot_attention, rng=rng)
+for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
+    getattr(plain, name).W.value[...] = getattr(inside, name).W.value
+W = inside.attention.score.W.value                                     # (h, d_k, d_k)
+plain.linear_Q.W.value[...] = merge_heads(split_heads(plain.linear_Q.W.value, 4) @ W)
+absorbed = np.abs(plain(x, x, x) - inside(x, x, x)).max()
+print("dot with another W^Q is general, to 1e-12:", absorbed < 1e-12)
+
+# %% [markdown]
+# The second: the additive score is bounded. Does the bound have a price? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
+
+# %%
+score = AdditiveScore(1, 64, rng=rng)
+many_q, many_k = rng.standard_normal((2, 1, 32, 64))                   # (h, T, d_k) each
+grad = rng.standard_normal((1, 32, 32))                                # (h, T, T)  of the scores
+bound, flat, reach = np.abs(score.v.value).sum(), {}, {}
+for factor in (1, 10, 100):
+    scores, cache = score.forward(factor * many_q, factor * many_k)
+    flat[factor] = (np.abs(cache.pair_tanh.hidden) > 0.99).mean()      # of (h, T, T, d_a) units
+    reach[factor] = np.linalg.norm(score.backward(grad, cache)[0])
+    print(f"q, k × {factor:3}   largest |score| {np.abs(scores).max():.2f} of {bound:.2f}"
+          f"   units beyond 0.99: {flat[factor]:4.0%}   length of grad_Q {reach[factor]:5.2f}")
+
+# %% [markdown]
+# The bound has a price. The scores stay small, but with vectors 100 times as long nearly all units are saturated: there the derivative
+# $1 - \tanh^2$ is close to 0, and the gradient falls to about a tenth. The trouble with large sums is not gone: it has
+# moved from the softmax into the tanh. And the sum inside would grow with $d_k$ too, if $W$ and $U$ were not drawn with
+# variance $1/(2 d_k)$. That is a scale as well; it only stands in another place.
+
+# %% [markdown]
+# ## 12.9 Check what this lesson claimed
 
 # %%
 assert by_hand["dot"] == 5
@@ -536,7 +552,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$: it is 0. And $s_{ji} = -s_{ij}$: what one likes
+# Each token gives itself the score 0: $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$. And $s_{ji} = -s_{ij}$: what one likes
 # is disliked back. The dot product with $q = k = x$ is the opposite, $s_{ij} = s_{ji}$, with every token liking itself. With $W^Q \ne W^K$
 # attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.5).
 #

@@ -4,28 +4,33 @@
     python notebooks/build.py              all of them
     python notebooks/build.py 01 03        some
     python notebooks/build.py find         exercises/find_the_bug, made in the same way
+    python notebooks/build.py --text 01    only its text has changed: its outputs are kept
 
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
 from nothing each time, by a fresh kernel, and written only if every cell ran, without a word on
 stderr. Cell numbers and metadata are the same on every machine. The kernel computes with one
-thread, so that what it prints does not depend on the number of cores.
+thread, so that what it prints does not depend on the number of cores. The first cell of a lesson
+installs the package where it is missing: from the address `Repository` under `[project.urls]` in
+pyproject.toml, if there is one.
 """
 
 import argparse
+import ast
 import os
 import sys
 import time
 from pathlib import Path
 
-import jupytext
-import nbformat
-from nbclient import NotebookClient
+from needs import needed
+from repository import with_address
 
-from aiayn_np.cli_figures import ONE_THREAD
+from aiayn_np.cli.figures import ONE_THREAD
 
+jupytext, nbformat = needed("jupytext"), needed("nbformat")
+NotebookClient = needed("nbclient").NotebookClient
 FOLDER = Path(__file__).parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
-OTHERS = [FOLDER.parent / "exercises" / "find_the_bug.py"]
+OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -35,6 +40,8 @@ METADATA = {
 def notebook_of(source):
     """The notebook of a source, not executed, with cells named by their number."""
     notebook = jupytext.read(source, fmt="py:percent")
+    for cell in notebook.cells[:2]:
+        cell["source"] = with_address(cell.source)
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for i, cell in enumerate(notebook.cells):
@@ -46,8 +53,8 @@ def execute(notebook):
     """Run every cell in a fresh kernel; RuntimeError for a cell that writes on stderr."""
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"} | ONE_THREAD
     NotebookClient(
-        notebook, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True,
-        extra_arguments=["--log-level=ERROR"],
+        notebook, timeout=600, startup_timeout=600, kernel_name="python3", record_timing=False,
+        coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute(env=environment)
     notebook.metadata = nbformat.from_dict(METADATA)                   # not the kernel's version
@@ -58,12 +65,29 @@ def execute(notebook):
     return notebook
 
 
-def main(chosen):
+def with_outputs_of(before, notebook):
+    """The notebook with the outputs of `before`, whose code is the same; ValueError where not.
+
+    Code is the same where it is parsed to the same tree: comments and empty lines do not count.
+    """
+    old, new = ([c for c in n.cells if c.cell_type == "code"] for n in (before, notebook))
+    before_tree, tree = ([ast.dump(ast.parse(c.source)) for c in cells] for cells in (old, new))
+    if before_tree != tree:
+        raise ValueError("its code has changed too: build it without --text")
+    for was, cell in zip(old, new):
+        cell["outputs"], cell["execution_count"] = was.outputs, was.execution_count
+    return notebook
+
+
+def main(chosen, text=False):
     sources = [s for s in SOURCES + OTHERS if not chosen or s.stem.split("_")[0] in chosen]
     for source in sources:
         started = time.perf_counter()
-        notebook = execute(notebook_of(source))
-        target = source.with_suffix(".ipynb")
+        notebook, target = notebook_of(source), source.with_suffix(".ipynb")
+        if text:
+            notebook = with_outputs_of(nbformat.read(target, as_version=4), notebook)
+        else:
+            notebook = execute(notebook)
         nbformat.write(notebook, target)
         print(f"{target.name}  {time.perf_counter() - started:.1f} s"
               f"  {target.stat().st_size / 1000:.0f} kB", flush=True)
@@ -73,4 +97,6 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", nargs="*", help="such as 01, or find; none: all")
-    sys.exit(main(parser.parse_args().number))
+    parser.add_argument("--text", action="store_true", help="only text has changed: run nothing")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.number, arguments.text))

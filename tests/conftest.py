@@ -13,21 +13,31 @@ for library in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM"):  # befo
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+collect_ignore_glob = ["helpers/mpi_*.py"]  # programs that mpiexec runs
+
 
 def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=0, help="base seed of all random tests")
+    parser.addoption("--built", help="folder with a wheel that tests/install try; none: they build")
 
 
 @pytest.fixture
 def seed(request):
-    """An integer that depends on --seed and on the test's name only."""
+    """An integer that depends on --seed and on the test's name only, not on its folder."""
     base = request.config.getoption("--seed")
-    return zlib.crc32(f"{base} {request.node.nodeid}".encode())
+    return zlib.crc32(f"{base} {request.node.nodeid.rsplit('/')[-1]}".encode())
 
 
 @pytest.fixture
 def rng(seed):
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    from same_run import without_pictures
+
+    without_pictures(monkeypatch)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -7,28 +7,30 @@
 A student writes the class or function of an exercise under the same name and calls
 ``print(check(LayerNorm))``. The report is true when everything is right; if it is not, it names the
 worst entry, yours and the right one, and the most likely mistake. ``train_with(LayerNorm)`` then
-trains the Transformer with it. The files to fill in are in the folder exercises/ of the repository.
+trains the Transformer with it. The files to fill in are in notebooks/exercises.
 
-    exercise, topics/                  what the exercises are: cases, known mistakes, hints
+    exercise, topics/                  what the exercises are: cases, right formulas, known mistakes
     checker, report                    check, and what it returns
     layer_check, function_check        what is tried, in which order
     trial, calling                     one case; calling the student's code
-    comparing, shapes, diagnosis       what a difference looks like, and which mistake gives it
+    comparing, shapes, errors          what a difference looks like, and what an error means
+    changes, operators, diagnosis      changes of the right formula, and which one explains it
     plug_in, scripted                  the student's parts in the real model; a model for decoding
     grading, submissions               a table for a folder of answers (`aiayn-np grade`)
-    sandbox, answer, own_work          one of them in a process of its own; whether it is theirs
+    sandbox, answer                    one of them in a process of its own
+    editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery, disguise                  broken models to be diagnosed, exercises/find_the_bug.ipynb
 
-A known mistake is a wrong formula. It is the diagnosis if it gives the student's numbers in every
-case. ``check`` compares results and cannot see how they came about: it refuses the library's own
-classes, but not an answer that calls them. Grading does.
+An explanation is a change of the right formula that gives the student's numbers in every case.
+``check`` compares results and cannot see how they came about: it refuses the library's own classes,
+but not an answer that calls them.
 """
 
 from . import topics  # noqa: F401, its files fill EXERCISES and SUBJECTS
-from .checker import check
+from .checking.checker import check
+from .checking.report import Report, Row
 from .exercise import EXERCISES, Exercise
 from .plug_in import TrainingReport, train_with
-from .report import Report, Row
 
 __all__ = [
     "EXERCISES", "Exercise", "Report", "Row", "TrainingReport", "check", "train_with",

@@ -1,12 +1,12 @@
-"""What an exercise is made of: its text, the cases it is tried on, and the mistakes it knows."""
+"""What an exercise is made of: its text, the cases it is tried on, and its right formulas."""
 
-import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from .checking.changes import Formula
 
 
 @dataclass(frozen=True)
@@ -27,26 +27,6 @@ class Case:
     options: dict = field(default_factory=dict)
     sizes: dict = field(default_factory=dict)
     special: bool = False
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A known wrong formula: whoever gets its numbers has most likely written it.
-
-    key       a short name, which is the diagnosis
-    why       what is wrong about it, in one or two sentences
-    stage     "forward", "backward" or "function"
-    wrong     computes what comes out: forward(layer, *inputs, **options) -> y;
-              backward(layer, grad_y, *inputs, **options) -> {tensor: its wrong gradient};
-              or, for a function or an optimizer, the wrong one itself
-    count     how many things are wrong at once
-    """
-
-    key: str
-    why: str
-    stage: str
-    wrong: Callable
-    count: int = 1
 
 
 @dataclass
@@ -74,15 +54,20 @@ class Subject:
     reference   the right one;   kind   "layer" or "function"
     cases       a function of an rng that gives the Cases
     run         for a function: run(it, case) -> {name: array}, what is compared
-    oracle      computes what is right, if not the reference
+    formulas    {stage: Formula}, the right ones, which are changed piece by piece to explain an
+                answer: "forward", f(layer, *inputs, **options) -> y; "backward", f(layer, grad_y,
+                *inputs, **options) -> {tensor: gradient}, which adds those of parameters, or
+                f(layer, grad_y, *inputs, cache) with the cache of the reference;
+                "function", what computes the same as the reference
+    methods     {name: (arguments, options)} of what is called by itself, besides
     made_like   for a layer: made_like(cls, ours) makes one with the sizes of ours
     """
 
-    def __init__(self, exercise, reference, kind, hints, run=None, oracle=None):
+    def __init__(self, exercise, reference, kind, hints, run=None):
         self.exercise, self.reference, self.kind, self.run = exercise, reference, kind, run
-        self.oracle = oracle or reference
         self.name = reference.__name__
-        self.mistakes: list[Mistake] = []
+        self.formulas: dict[str, Formula] = {}
+        self.methods: dict[str, tuple] = {}
         self.cases: Callable[[np.random.Generator], list[Case]] = lambda rng: []
         self.made_like: Callable[[Any, Any], Any] = lambda cls, ours: cls()
         exercise.objects.append(self.name)
@@ -94,35 +79,10 @@ class Subject:
         self.cases = cases
         return cases
 
-    def known(self, stage):
-        """The mistakes of a stage, the single ones first."""
-        found = [mistake for mistake in self.mistakes if mistake.stage == stage]
-        return sorted(found, key=lambda mistake: mistake.count)
-
-    def mistake(self, stage, key):
-        """Decorator: this function computes what a known mistake gives, its docstring is why."""
-        def register(wrong):
-            why = " ".join(wrong.__doc__.split())
-            self.mistakes.append(Mistake(key, why, stage, wrong))
-            return wrong
-        return register
-
-    def family(self, stage, **parts):
-        """Decorator: a formula with parts that can be wrong, one of them or two at once.
-
-        parts: {keyword of the formula: [its right value, (key, why, wrong value), ...]}; every
-        wrong choice becomes a Mistake, and so does every pair of them.
-        """
-        right = {name: choices[0] for name, choices in parts.items()}
-
+    def right(self, stage, *known):
+        """Decorator: this plain function is the right formula; `known` are mistakes of many."""
         def register(formula):
-            for count in (1, 2):
-                for names in itertools.combinations(parts, count):
-                    for chosen in itertools.product(*(parts[name][1:] for name in names)):
-                        values = right | {n: value for n, (_, _, value) in zip(names, chosen)}
-                        wrong = functools.partial(formula, **values)
-                        why = " And then: ".join(why for _, why, _ in chosen)
-                        self.mistakes.append(Mistake(chosen[0][0], why, stage, wrong, count))
+            self.formulas[stage] = Formula(formula, known)
             return formula
         return register
 
@@ -142,9 +102,9 @@ def layer(exercise, reference, *hints):
     return Subject(exercise, reference, "layer", hints)
 
 
-def function(exercise, reference, *hints, run, oracle=None):
+def function(exercise, reference, *hints, run):
     """A function, or a class that is no layer, that the student writes."""
-    return Subject(exercise, reference, "function", hints, run, oracle)
+    return Subject(exercise, reference, "function", hints, run)
 
 
 def plain(cls):

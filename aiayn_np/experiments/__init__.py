@@ -1,4 +1,4 @@
-"""The claims of the paper, measured: each a function that returns numbers, and their figure.
+"""The claims of the paper, measured. A function measures each claim, and a figure shows it.
 
     >>> from aiayn_np.experiments import EXPERIMENTS
     >>> result = EXPERIMENTS["causality"].run()
@@ -6,29 +6,39 @@
     agrees
     >>> picture = result.figure()
 
-`result.finding` says in a sentence what was measured. `aiayn-np figures` runs them all.
+`result.finding` says in one sentence what was measured. `aiayn-np figures` measures all claims.
+
+Public names, by the file that defines them:
+
+    claims.additive   start_variances
+    claims.head_jobs  cross_attention_heads, job_scores, job_table, solve
+    claims.warm_up    blind_loss
+    counting          count
+    gallery           note_machine, page, processor
+    learning          learn, losses, scores, small_model, smooth
+    measuring         exponent, peak_bytes, seconds
 """
 
-from .additive import ADDITIVE
-from .additive_cost import ADDITIVE_COST
-from .causality import CAUSALITY
-from .complexity import COMPLEXITY
-from .embedding_scale import EMBEDDING_SCALE
+from .claims.additive import ADDITIVE
+from .claims.additive_cost import ADDITIVE_COST
+from .claims.causality import CAUSALITY
+from .claims.complexity import COMPLEXITY
+from .claims.embedding_scale import EMBEDDING_SCALE
+from .claims.head_count import HEAD_COUNT, KEY_WIDTH
+from .claims.head_jobs import HEAD_JOBS
+from .claims.heads_cost import HEADS_COST
+from .claims.normalisation import NORMALISATION
+from .claims.overfitting import DROPOUT
+from .claims.parameter_counts import PARAMETER_COUNTS
+from .claims.permutation import PERMUTATION
+from .claims.position_training import LEARNED_POSITIONS
+from .claims.positions import ROTATION
+from .claims.saturation import SATURATION
+from .claims.scale_training import SCALE_TRAINING
+from .claims.smoothing import LABEL_SMOOTHING
+from .claims.variance import VARIANCE
+from .claims.warm_up import WARM_UP
 from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from .head_count import HEAD_COUNT, KEY_WIDTH
-from .head_jobs import HEAD_JOBS
-from .heads_cost import HEADS_COST
-from .normalisation import NORMALISATION
-from .overfitting import DROPOUT
-from .parameter_counts import PARAMETER_COUNTS
-from .permutation import PERMUTATION
-from .position_training import LEARNED_POSITIONS
-from .positions import ROTATION
-from .saturation import SATURATION
-from .scale_training import SCALE_TRAINING
-from .smoothing import LABEL_SMOOTHING
-from .variance import VARIANCE
-from .warm_up import WARM_UP
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

@@ -1,22 +1,24 @@
-"""What every experiment has: a claim of the paper, a function that measures, and a Result.
+"""The parts of every experiment: a claim of the paper, a function that measures, and a Result.
 
 A Result is a dataclass of arrays and numbers. It says in one sentence what was found, judges the
-claim by it, draws itself, and is written to JSON and read back: the gallery, the figures and the
-tests all speak of the same numbers.
+claim, and draws itself. It is written to JSON and read back, so that the gallery, the figures and
+the tests use the same numbers.
 """
 
 import dataclasses
 import json
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 
 import numpy as np
 
-from ..checkpoint import replacing
-from ..plotting import STYLE, new_figure
+from ..files import replacing
+from ..plotting.figures import DPI, STYLE, load_matplotlib, new_figure, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 AGREES, DISAGREES, NOT_HERE = "agrees", "disagrees", "does not show at this size"
 DIGITS = 6  # significant ones, in JSON
@@ -41,38 +43,33 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """AGREES, DISAGREES or NOT_HERE, decided by the numbers."""
+        """AGREES, DISAGREES or NOT_HERE; the numbers decide."""
         raise NotImplementedError
 
-    def draw(self, *axes):
+    def draw(self, *axes: Any) -> None:
         """Draw on the axes of the panels, row by row."""
         raise NotImplementedError
 
-    def figure(self):
-        """The matplotlib Figure: title above, panels, and the finding as a sentence below."""
-        from matplotlib import rc_context
-
-        with rc_context(STYLE):
+    def figure(self) -> "Figure":
+        """The matplotlib Figure, with the title above the panels."""
+        with load_matplotlib().rc_context(STYLE):
             fig = new_figure(*self.size)
             axes = fig.subplots(*self.panels, squeeze=False, **self.layout)
             self.draw(*axes.flat)
             fig.suptitle(self.title, fontweight="bold")
-            wide = int(self.size[0] * 10.8)
-            fig.supxlabel(textwrap.fill(self.finding, wide), fontsize=STYLE["font.size"], x=0.01,
-                          ha="left")
             for ax in fig.axes:
                 ax.tick_params(labelsize=STYLE["font.size"] - 1)
         return fig
 
-    def to_json(self):
+    def to_json(self) -> dict:
         """Fields as JSON: arrays as lists, numbers with six significant digits."""
         return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @classmethod
-    def from_json(cls, fields):
-        """The result with these fields; lists become arrays, but for fields declared as lists.
+    def from_json(cls, fields: dict) -> "Result":
+        """The result with these fields. Lists become arrays, except in fields declared as lists.
 
-        TypeError if they do not fit.
+        Raises TypeError for missing or unknown fields.
         """
         lists = {f.name for f in dataclasses.fields(cls) if (get_origin(f.type) or f.type) is list}
         return cls(**{name: value if name in lists else restored(value)
@@ -84,7 +81,7 @@ class Experiment:
     """A claim of the paper and how it is measured.
 
     name : on the command line, and of the figure's file        claim : its number in the gallery
-    section : where the paper says it       says : what, in our words       alt : the figure, told
+    section : of the paper       says : the claim in our words       alt : the figure in words
     run : function with defaults for every argument, returns a `result`
     trains : whether it trains models       timed : whether it measures time, so that numbers vary
     """
@@ -99,27 +96,25 @@ class Experiment:
     trains: bool = False
     timed: bool = False
 
-    def save(self, result, folder):
+    def save(self, result: Result, folder: str | Path) -> Path:
         """Write NAME.png and NAME.json; return the path of the picture."""
-        from matplotlib import rc_context
-
         result = self.result.from_json(result.to_json())  # draw the digits that are written
         picture = Path(folder) / f"{self.name}.png"
-        with rc_context(STYLE):
-            result.figure().savefig(picture, dpi=130)
+        with load_matplotlib().rc_context(STYLE):
+            save_figure(result.figure(), picture, dpi=DPI)
         text = json.dumps(result.to_json(), allow_nan=False)
         with replacing(Path(folder) / f"{self.name}.json") as file:
             file.write((text + "\n").encode())
         return picture
 
-    def load(self, folder):
-        """The result that `save` wrote. OSError, ValueError or TypeError where it cannot."""
+    def load(self, folder: str | Path) -> Result:
+        """The result that `save` wrote; OSError, ValueError or TypeError for another file."""
         text = (Path(folder) / f"{self.name}.json").read_text(encoding="utf-8")
         return self.result.from_json(json.loads(text))
 
 
 def plain(value):
-    """A value as JSON has it; what is not finite becomes None."""
+    """A value as JSON can hold it; a number that is not finite becomes None."""
     if isinstance(value, dict):
         return {key: plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
@@ -130,7 +125,7 @@ def plain(value):
 
 
 def restored(value):
-    """The reverse: lists of numbers become arrays, None in them becomes nan."""
+    """The inverse of `plain`: lists of numbers become arrays, and None becomes nan."""
     if isinstance(value, dict):
         return {key: restored(v) for key, v in value.items()}
     if not isinstance(value, list):

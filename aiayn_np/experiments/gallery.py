@@ -2,17 +2,19 @@
 
 import json
 import platform
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from ..checkpoint import replacing
+from ..files import replacing
+from .experiment import Experiment
 
 HEAD = """# The paper's claims, measured
 
-Each claim of *Attention Is All You Need* that can be tested on a laptop, with what was measured.
-This page, its figures and the numbers behind them (the `.json` beside each figure): all are written
-by `aiayn-np figures`, each alone by the command under it, with one thread. {made}
+This page has the claims of *Attention Is All You Need* that can be tested on a laptop, and what was
+measured. `aiayn-np figures` writes the page, its figures, and the numbers behind them (the `.json`
+beside each figure), with one thread. The command under a figure makes that figure alone. {made}
 
 {contents}
 """
@@ -31,13 +33,14 @@ ENTRY = """
 """
 
 TAIL = """
-`reverse.gif` and `reverse_3_1_4_1_5_9_2_6_attention_cross.png` are pictures of the main README,
-made by the commands that stand under them there; so is `translation_attention_cross.png`, on the
-[page on text](../aiayn_np/text/README.md).
+Three more pictures lie here. `reverse_3_1_4_1_5_9_2_6_attention_cross.png` belongs to the main
+README, `reverse.gif` to [the page on commands](../docs/commands.md), and
+`translation_attention_cross.png` to [the page on text](../aiayn_np/text/README.md). The commands
+that made them stand there.
 """
 
 
-def page(experiments, folder):
+def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
     """The text of the gallery for the experiments whose results are in a folder."""
     contents, entries = ["| claim | verdict |", "|---|---|"], []
     for e in experiments:
@@ -54,13 +57,13 @@ def page(experiments, folder):
 
 
 def made(folder):
-    """Where and in what time the numbers were made, from the file that `note_machine` wrote."""
+    """On what machine and in what time the numbers were made, as `note_machine` noted it."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
-    return (f"All last made together with Python {about['python']} and NumPy {about['numpy']} on"
-            f" {about['machine']}, in {about['seconds'] / 60:.0f} minutes.")
+    return (f"All were last made together in {about['seconds'] / 60:.0f} minutes, with Python"
+            f" {about['python']} and NumPy {about['numpy']} on {about['machine']}.")
 
 
-def note_machine(folder, seconds):
+def note_machine(folder: str | Path, seconds: float) -> None:
     """Write about.json: versions, machine, and the seconds that all experiments took."""
     about = dict(python=platform.python_version(), numpy=np.__version__, machine=processor(),
                  seconds=round(seconds))
@@ -68,8 +71,8 @@ def note_machine(folder, seconds):
         file.write((json.dumps(about) + "\n").encode())
 
 
-def processor():
-    """The name of the processor where the system tells it, else its kind."""
+def processor() -> str:
+    """The name of the processor if the system tells it, else its kind."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(": ")[1] for line in lines if line.startswith("model name"))
@@ -78,7 +81,7 @@ def processor():
 
 
 def plain_text(title):
-    """A figure's title without the marks of mathematics."""
+    """A figure's title without TeX."""
     return title.translate(str.maketrans("", "", "$\\{}")).replace("sqrt", "√")
 
 

@@ -1,28 +1,32 @@
-"""Small models trained for a while, for the claims that only training can show."""
+"""Small models that are trained for a while, for the claims that only training can show."""
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from ..loss import LabelSmoothedCrossEntropy
-from ..training import token_scores, train
+from ..training.loop import Progress, token_scores, train
+from ..training.loss import LabelSmoothedCrossEntropy
+from ..training.tasks import Task
 from ..transformer import Transformer
 
 STEPS_PER_POINT = 10  # steps whose mean is one point of a curve
 SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
-def small_model(task, seed, **options):
-    """A float32 Transformer of size SMALL, but for the options, for a task."""
+def small_model(task: Task, seed: int, **options: Any) -> Transformer:
+    """A float32 Transformer for a task; `options` replace those of SMALL."""
     rng = np.random.default_rng(seed)
     return Transformer(task.vocab_size, **(SMALL | options), rng=rng).astype(np.float32)
 
 
-def learn(model, task, seed, *, steps, **options):
-    """`train` without its end: the Progress of every step. Options are those of `train`.
+def learn(model: Transformer, task: Task, seed: int, *, steps: int,
+          **options: Any) -> Iterator[Progress]:
+    """Yield the Progress of every step of `train`, without its end. Options are those of `train`.
 
-    The model keeps its last state: `train` would validate, and perhaps load, the average of its
-    last states at the last step, so that one step more is asked for and not taken.
+    At its last step `train` validates the average of the last states, and may load it. So one step
+    more is asked for and never taken, and the model keeps its last state.
     """
     rng = np.random.default_rng([seed, 1])
     more = steps + 1
@@ -30,27 +34,26 @@ def learn(model, task, seed, *, steps, **options):
     return islice(train(model, task, rng=rng, **options), steps)
 
 
-def losses(model, task, seed, *, steps, **options):
-    """The training loss of every step, without smoothing, in nats a token: (steps,)."""
+def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
+    """The training loss of every step, without smoothing, in nats per token: (steps,)."""
     return np.array([p.loss for p in learn(model, task, seed, steps=steps, **options)])
 
 
-def scores(model, examples):
-    """(nats a token, share of tokens right) of a model on (src, tgt_in, tgt_out), without dropout.
-    """
+def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, float]:
+    """(nats per token, share of right tokens) of a model on (src, tgt_in, tgt_out), no dropout."""
     src, tgt_in, tgt_out = examples
     criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
     _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
     return token_scores(cache)
 
 
-def check_points(steps):
-    """Curves are means over STEPS_PER_POINT steps: a ValueError where some would be left over."""
+def check_points(steps: int) -> None:
+    """Raise ValueError unless `steps` is a multiple of STEPS_PER_POINT, which a curve averages."""
     if steps < STEPS_PER_POINT or steps % STEPS_PER_POINT:
         raise ValueError(f"steps must be a multiple of {STEPS_PER_POINT}, got {steps}")
 
 
-def smooth(values, width):
+def smooth(values: np.ndarray, width: int) -> np.ndarray:
     """Means over `width` neighbours along the last axis: (..., n) -> (..., n // width)."""
     n = values.shape[-1] // width * width
     return values[..., :n].reshape(*values.shape[:-1], -1, width).mean(axis=-1)

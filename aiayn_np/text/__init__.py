@@ -1,19 +1,34 @@
 """Real text: from files of sentence pairs to a model that translates (Sec. 5 and 6.1).
 
-    pairs.py        reads sentence pairs, and says in which file and line something is wrong
+    pairs.py        reads sentence pairs; an error names the file and the line
+    corpus.py       the pairs for training and for validation
     vocabulary.py   byte-pair encoding, one vocabulary for both languages
-    batches.py      pairs of similar length, so many that a batch holds a number of tokens
-    training.py     the loop: forward, loss, backward, rate, step
-    translation.py  from lines to lines, in batches, greedy or by a beam search
-    bleu.py         how close translations come to those of a human
-    presets.py      sizes that fit a laptop, and the paper's
-    estimates.py    what a training will need of memory and time, told before it begins
-    speed.py        what is told of it on its way
-    corpus.py, task.py, start.py, run.py    a run: from files to a folder, and out of it again
-    pictures.py     loss and BLEU against steps; what a translation looked at
-    number_words.py a small corpus that comes along; make_number_words.py draws and spells it
-    extra.py        the two packages that only text needs
+    cutting.py      the rules by which a vocabulary cuts a line, as plain data
+    batches.py      batches of pairs of similar length, with about equal numbers of tokens
+    task.py         translation as a task: lines to ids, ids to lines
+    measures.py     the record of a step, and the validation loss
+    translation.py  from lines to lines, in batches, greedy or by beam search
+    bleu.py         BLEU and chrF: how close translations come to those of a human
+    presets.py      sizes that fit a laptop, and the paper's sizes
+    pictures.py     loss and BLEU against steps; the attention of a translation
+    number_words.py a small corpus that comes with the library; make_number_words.py makes it
+    extra.py        imports the packages that only an extra needs
 
-Byte-pair encoding is learned by SentencePiece, BLEU is counted by sacreBLEU; both are installed by
-`pip install 'aiayn-np[text]'`, and loaded when they are needed.
+The run of a training on text is runs/text_run.py. SentencePiece learns the byte-pair encoding, and
+sacreBLEU counts BLEU. `pip install 'aiayn-np[text]'` installs both; they are loaded when needed.
+
+Public names, by the file that defines them:
+
+    batches       Batches, arrays
+    bleu          Score, bleu, check_tokenizer, chrf, tokenizer_for
+    corpus        Corpus
+    cutting       rules_of
+    extra         extra
+    measures      TextProgress, loss_on
+    number_words  number_words, write_number_words
+    pairs         decoded, read_lines
+    pictures      plot_text_training, plot_translation
+    task          TextTask, encoded, longest
+    translation   cut, similar, translate
+    vocabulary    Vocabulary, check_vocabulary, whole_text
 """

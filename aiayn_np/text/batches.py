@@ -1,11 +1,15 @@
 """Batches of pairs of similar length, each of about as many tokens (Sec. 5.1)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..checks import check_seed, check_sizes
+from ..checks import check_sizes
+from ..training.checks import check_seed
+from ..training.tasks import padded
 from .vocabulary import BOS, EOS, PAD
 
-SHUFFLED = 3  # lengths of the shorter side that differ by less than this come in any order
+SHUFFLED = 3  # shorter sides whose lengths differ by less than this come in random order
 
 
 class Batches:
@@ -14,15 +18,15 @@ class Batches:
     pairs : list of (source, target), arrays of ids that end with EOS
     budget : a batch has at most this many positions in its sources, padding included, and in its
         targets too; the paper's is about 25 000
-    seed : with the number of a step it is all that the batch of that step depends on, so a run can
-        be taken up at any step
+    seed : the batch of a step depends only on this and on the number of the step, so that a run can
+        go on from any step
 
-    Pairs are sorted by the length of their longer side, and cut where the budget is full: since
-    that depends on lengths alone, all epochs have the same number of batches. Which pairs of equal
-    length come together, and the order of the batches, are drawn anew for each epoch.
+    Pairs are sorted by the length of their longer side, and cut where the budget is full. The cuts
+    depend on the lengths alone, so all epochs have the same number of batches. Each epoch draws
+    anew which pairs of equal length come together, and the order of the batches.
     """
 
-    def __init__(self, pairs, budget, seed):
+    def __init__(self, pairs: list, budget: int, seed: int) -> None:
         check_sizes(budget=budget)
         check_seed(seed)
         if not pairs:
@@ -35,10 +39,11 @@ class Batches:
                              f" tokens, got budget={budget}")
         self.ends = self.cuts(np.sort(self.longer))
         self.per_epoch = len(self.ends) + 1
-        self.epoch, self.order = 0, []
+        self.epoch = 0
+        self.order: list[np.ndarray] = []
 
-    def cuts(self, longer):
-        """Where sorted lengths are cut: rows times longest stays within the budget."""
+    def cuts(self, longer: np.ndarray) -> list[int]:
+        """Where to cut sorted lengths: rows times the longest stays within the budget."""
         ends, start = [], 0
         for i, length in enumerate(longer.tolist()):
             if (i + 1 - start) * length > self.budget:
@@ -46,22 +51,22 @@ class Batches:
                 start = i
         return ends
 
-    def rows(self, epoch):
+    def rows(self, epoch: int) -> list[np.ndarray]:
         """For each batch of an epoch (1, 2, ...) the indices of its pairs."""
         rng = np.random.default_rng([self.seed, epoch])
         shorter = self.shorter + SHUFFLED * rng.random(len(self.pairs))
         batches = np.split(np.lexsort((shorter, self.longer)), self.ends)
         return [batches[i] for i in rng.permutation(len(batches))]
 
-    def batch(self, step):
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """The batch of step 1, 2, ...: src (B, T_src), tgt_in and tgt_out (B, T_tgt) ids."""
         epoch, index = divmod(step - 1, self.per_epoch)
         if self.epoch != epoch + 1:
             self.epoch, self.order = epoch + 1, self.rows(epoch + 1)
         return arrays([self.pairs[i] for i in self.order[index]])
 
-    def tokens(self):
-        """(real tokens, positions with padding) of the first epoch, of both sides together."""
+    def tokens(self) -> tuple[int, int]:
+        """(real tokens, positions with padding) of the first epoch, both sides together."""
         real = sum(len(source) + len(target) for source, target in self.pairs)
         padded = sum(
             len(rows) * max(len(self.pairs[i][side]) for i in rows)
@@ -70,16 +75,8 @@ class Batches:
         return real, padded
 
 
-def arrays(pairs):
-    """Pairs as a batch: src, tgt_in (shifted right, so that it begins with BOS), tgt_out."""
+def arrays(pairs: Sequence) -> tuple[np.ndarray, ...]:
+    """Pairs of ids as a batch: src, tgt_in (shifted right: it begins with BOS), tgt_out."""
     src, tgt_out = (padded([pair[side] for pair in pairs]) for side in (0, 1))
     tgt_in = np.where(tgt_out[:, :-1] == EOS, PAD, tgt_out[:, :-1])
     return src, np.pad(tgt_in, ((0, 0), (1, 0)), constant_values=BOS), tgt_out
-
-
-def padded(rows):
-    """Rows of ids as one array (B, T), short ones filled with PAD."""
-    out = np.full((len(rows), max(map(len, rows))), PAD)
-    for row, ids in zip(out, rows):
-        row[: len(ids)] = ids
-    return out

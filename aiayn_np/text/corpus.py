@@ -1,4 +1,4 @@
-"""What a model is trained and validated on: pairs from files, and a word on what was left out."""
+"""The sentence pairs that a model is trained and validated on, read from files."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from .pairs import hold_out, read_table, read_two_files
 class Corpus:
     """Pairs of lines for training and for validation.
 
-    notes : sentences on what was left out or held out
-    digest : of all the text, by which a resumed run knows it again
+    notes : sentences that say which pairs were left out or held out
+    digest : of all the text, so that a resumed run recognises it
     """
 
     training: list
@@ -20,9 +20,12 @@ class Corpus:
     digest: str
 
     @classmethod
-    def read(cls, files, seed):
-        """From a dict of paths: "pairs", or "source" and "target"; for validation the same with
-        "validation_" before it, or none of them, and then pairs are held out by the seed.
+    def read(cls, files: dict, seed: int) -> "Corpus":
+        """Read the pairs of files.
+
+        files : dict of paths, "pairs" or "source" and "target"; for validation the same names with
+            "validation_" before them. Without these, pairs are held out at random.
+        seed : of the pairs that are held out
 
         Raises OSError, and ValueError that names file and line.
         """
@@ -34,7 +37,7 @@ class Corpus:
             training, validation, known = hold_out(training, seed)
             notes.append(f"{len(validation)} pairs, drawn at random, are held out for validation")
             if known:
-                notes.append(f"{known} pairs with a source sentence of theirs are left out")
+                notes.append(f"{known} more pairs with the same source sentences are left out")
         digest = hashlib.sha256(f"{len(training)} + {len(validation)}\n".encode())
         for pair in training + validation:
             digest.update("\t".join((*pair, "\n")).encode())
@@ -42,7 +45,8 @@ class Corpus:
 
 
 def read(files, prefix, notes):
-    """The pairs of the files whose names begin with the prefix; a note for those left out."""
+    """Read the pairs of the files whose names begin with the prefix; add a note on those left out.
+    """
     table, source, target = (files.get(prefix + name) for name in ("pairs", "source", "target"))
     if bool(table) == bool(source or target) or bool(source) != bool(target):
         flag = "--" + prefix.replace("_", "-")
@@ -50,5 +54,5 @@ def read(files, prefix, notes):
                          f" {flag}target together")
     pairs, empty = read_table(table) if table else read_two_files(source, target)
     if empty:
-        notes.append(f"{empty} lines of {table or source} are left out: a side of them is empty")
+        notes.append(f"{empty} lines of {table or source} are left out: one side is empty")
     return pairs

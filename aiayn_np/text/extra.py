@@ -1,14 +1,16 @@
-"""What only text needs is imported here, when it is needed, with a word on how to install it."""
+"""Imports of packages that only an extra installs, made when they are needed."""
 
 import importlib
+from typing import Any
 
 
-def extra(name):
-    """The module of a package of the extra `text`. ImportError says how to install it."""
+def extra(name: str, of: str = 'text') -> Any:
+    """Import the module `name` of the extra `of`. An ImportError says how to install it."""
+    package = name.split(".")[0]
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name:                       # it is there, and lacks something itself
+        if error.name not in (name, package):        # the package itself misses another one
             raise
-        message = f"{name} is not installed; text needs it: pip install 'aiayn-np[text]'"
+        message = f"{package} is not installed; {of} needs it: pip install 'aiayn-np[{of}]'"
         raise ImportError(message, name=name) from None

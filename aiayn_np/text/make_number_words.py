@@ -1,9 +1,9 @@
 """Make number_words.tsv.gz: numbers in German and in English words, spelled by num2words.
 
-    pip install num2words                           only to make the file again
+    pip install num2words                           needed only to make the file again
     python -m aiayn_np.text.make_number_words FILE
 
-num2words (LGPL) is not part of this project; the words that it spells are nobody's property.
+num2words (LGPL) is not part of this project. The words that it spells are nobody's property.
 """
 
 import gzip
@@ -28,7 +28,7 @@ PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
 def spelled(number):
     """A number as (German with its parts written apart, English).
 
-    num2words 0.5 spells 101 000 with "einstausend"; German has "eintausend" there too.
+    num2words 0.5 spells 101 000 with "einstausend". Right German is "eintausend".
     """
     try:
         spell = importlib.import_module("num2words").num2words
@@ -52,11 +52,12 @@ def apart(word):
 
 
 def chosen():
-    """The numbers of the file, in its order: drawn by a digest, so the same on every machine.
+    """The numbers of the file, in its order. A digest draws them, the same on every machine.
 
-    All below 1000, and of the others, for each set of places with a zero, PER_SHAPE or all that
-    there are. Drawn evenly, one of six digits in a hundred would be like 200 428, too few to learn
-    from. Those below 100 come last, where the training pairs are: each word must be seen there.
+    All numbers below 1000 are there. Of the others there are, for each set of places with a zero,
+    PER_SHAPE numbers, or all if there are fewer. If they were drawn evenly, only one in a hundred
+    numbers of six digits would be like 200 428, too few to learn from. Numbers below 100 come last,
+    among the training pairs, because training must see each word.
     """
     taken, numbers = Counter[str](), list(range(1000))
     for number in sorted(range(1000, 10**6), key=digest):
@@ -68,7 +69,7 @@ def chosen():
 
 
 def digest(text):
-    """Bytes that look random and follow from the text, or from the number."""
+    """Bytes that look random but depend only on the text, or on the number."""
     return hashlib.sha256(str(text).encode()).digest()
 
 

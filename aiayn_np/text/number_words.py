@@ -2,9 +2,10 @@
 
     vier hundert sieben und zwanzig      four hundred and twenty-seven
 
-German says the unit before the tens, English after: word order differs, and a model has to cross
-over. German writes such a number as one word; here its parts stand apart, so that a token can be a
-word, and a map can be read. Without the spaces it is the German spelling again.
+German says the unit before the tens, English after them. So the word order differs, and the
+attention of a model has to cross over. German writes such a number as one word. Here its parts
+stand apart, so that a token can be a word and a map can be read. Without the spaces it is the
+German spelling again.
 
     python -m aiayn_np.text.number_words FOLDER     writes the pairs as files to train on
 """
@@ -27,12 +28,13 @@ class NumberWords(NamedTuple):
     test: list
 
 
-def number_words():
+def number_words() -> NumberWords:
     """Numbers below a million in German and English words.
 
-    All below 1000, and of 4, 5 and 6 digits those that `make_number_words.py` draws: for each set
-    of places with a zero as many, so that round numbers are no exceptions. Those below 100 are all
-    in training, so that each word is seen there. The lists are always the same.
+    They are all numbers below 1000, and numbers of 4, 5 and 6 digits that `make_number_words.py`
+    draws, equally many for each set of places with a zero, so that round numbers are not rare. All
+    numbers below 100 are in training, so that training sees each word. The lists are always the
+    same.
 
     >>> [len(pairs) for pairs in number_words()]
     [7149, 500, 500]
@@ -44,11 +46,11 @@ def number_words():
     return NumberWords(pairs[2 * HELD_OUT :], validation, test)
 
 
-def write_number_words(folder):
+def write_number_words(folder: str | Path) -> list[Path]:
     """Write the pairs as files of lines, as `aiayn-np train text` and `translate` read them.
 
-    folder : made if missing. In it training.tsv and validation.tsv with German, tab, English on
-        each line; test.de and test.en with a number on each line.
+    folder : made if missing. It gets training.tsv and validation.tsv with German, tab, English on
+        each line, and test.de and test.en with a number on each line.
 
     Returns the paths. Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""Sentence pairs out of files: two with a sentence on each line, or one with a tab in each line."""
+"""Reading sentence pairs: two files with a sentence on each line, or one file with tabs."""
 
 import gzip
 import zlib
@@ -6,24 +6,25 @@ from pathlib import Path
 
 import numpy as np
 
-HELD_OUT, SHARE = 1000, 0.02  # at most so many pairs, and at most this share of all
+MARK = b"\xef\xbb\xbf"  # with which some editors begin a file of UTF-8
+HELD_OUT, SHARE = 1000, 0.02  # the most pairs to hold out, and the largest share of all pairs
 
 
-def read_lines(path):
+def read_lines(path: str | Path) -> list[str]:
     """Lines of a file of UTF-8 text, plain or .gz, without their ends.
 
-    A line ends where there is a line feed, and nowhere else: text may hold other characters that
-    Unicode calls line separators, and two files must not come out of step.
+    Only a line feed ends a line. Text may hold other characters that Unicode calls line separators,
+    and with these two files could get out of step.
 
-    Raises OSError, and ValueError with file and line for what is not UTF-8.
+    Raises OSError, and ValueError with file and line for text that is not UTF-8.
     """
-    data = read_bytes(Path(path)).removeprefix(b"\xef\xbb\xbf")        # some editors mark UTF-8 so
+    data = read_bytes(Path(path)).removeprefix(MARK)
     lines = data.split(b"\n")
     lines = lines if lines[-1] else lines[:-1]                         # after the last line feed
     return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
 
 
-def decoded(line, path, number):
+def decoded(line: bytes, path: str | Path, number: int) -> str:
     """The bytes of a line as text, without its end. ValueError names file and line."""
     try:
         return line.decode().rstrip("\r\n")
@@ -44,7 +45,7 @@ def read_bytes(path):
 
 
 def read_two_files(source, target):
-    """Pairs of lines (source, target) from two files with as many lines."""
+    """Pairs of lines (source, target) from two files with equally many lines."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise ValueError("source and target must have as many lines, got"
@@ -53,7 +54,7 @@ def read_two_files(source, target):
 
 
 def read_table(path):
-    """Pairs from a file of lines "source, tab, target"; what follows a second tab is ignored."""
+    """Pairs from a file of lines "source, tab, target"; text after a second tab is ignored."""
     rows = [line.split("\t") for line in read_lines(path)]
     for number, row in enumerate(rows, 1):
         if len(row) == 1 and row[0].strip():
@@ -63,7 +64,7 @@ def read_table(path):
 
 
 def with_both_sides(pairs, where):
-    """(the pairs with text on both sides, the number of others). ValueError if none is left."""
+    """(pairs with text on both sides, how many others there are); ValueError if none is left."""
     pairs = [(source.strip(), target.strip()) for source, target in pairs]
     whole = [pair for pair in pairs if all(pair)]
     if not whole:
@@ -73,10 +74,10 @@ def with_both_sides(pairs, where):
 
 
 def hold_out(pairs, seed):
-    """Split pairs at random in (for training, for validation, number of pairs left out).
+    """Split pairs at random into (for training, for validation, number of pairs left out).
 
-    For validation are HELD_OUT pairs or SHARE of all, whichever is less. A source sentence among
-    them that stands in other pairs too is left out of training: it would be known by heart.
+    HELD_OUT pairs or SHARE of all are for validation, whichever is less. Other pairs with one of
+    their source sentences are left out of training, because the model would know them by heart.
     """
     n = max(1, min(HELD_OUT, int(SHARE * len(pairs))))
     order = np.random.default_rng(seed).permutation(len(pairs))

@@ -1,11 +1,17 @@
-"""Pictures of a training on text, and of what a translation looked at."""
+"""Pictures of a training on text, and of the attention of a translation."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plotting import COLORS, draw_grid, new_figure
+from ..plotting.figures import COLORS, draw_grid, new_figure
+
+if TYPE_CHECKING:
+    from ..plotting.figures import Figure
 
 
-def plot_text_training(history, *, title=None):
+def plot_text_training(history: Iterable, *, title: str | None = None) -> "Figure":
     """Draw loss, validation loss and BLEU against the steps.
 
     history : TextProgress records, at least one
@@ -31,13 +37,14 @@ def plot_text_training(history, *, title=None):
 
 
 def draw_measured(ax, history, name, style, label):
-    """A line through the steps at which something was measured."""
+    """Draw a line through the steps at which the quantity `name` was measured."""
     points = [(p.step, getattr(p, name)) for p in history if getattr(p, name) is not None]
     if points:
         ax.plot(*zip(*points), "o-", markersize=4, color=COLORS[style], label=label)
 
 
-def plot_translation(weights, written, source, *, allowed=None, title=None):
+def plot_translation(weights: np.ndarray, written: Sequence[str], source: Sequence[str], *,
+                     allowed: np.ndarray | None = None, title: str | None = None) -> "Figure":
     """Draw the heads of one attention from a translation to its source, and their mean.
 
     weights : (h, T_tgt, T_src)   written : T_tgt labels   source : T_src labels

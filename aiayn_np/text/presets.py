@@ -1,7 +1,7 @@
 """Sizes of model and batch that go together, by name."""
 
 PRESETS: dict[str, dict] = {
-    # V pieces; tokens: positions of a batch on each side; the rest as in the paper's Table 3
+    # vocabulary: pieces; tokens: positions of a batch on each side; others as in Table 3
     "tiny": dict(vocabulary=2000, N=2, d_model=128, d_ff=512, h=4, P_drop=0.1, tokens=1500,
                  warmup_steps=400, rate_scale=0.5, epochs=10),
     "small": dict(vocabulary=4000, N=3, d_model=256, d_ff=512, h=4, P_drop=0.1, tokens=1500,
@@ -10,7 +10,7 @@ PRESETS: dict[str, dict] = {
                    warmup_steps=2000, rate_scale=0.7, epochs=15),
     "base": dict(vocabulary=37000, N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1, tokens=25000,
                  warmup_steps=4000, rate_scale=1.0, epochs=20),
-    # for the corpus that comes with the library: number_words.py
+    # for the corpus that comes with the library, number_words.py
     "numbers": dict(vocabulary=200, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
                     warmup_steps=150, rate_scale=0.3, epochs=10),
 }

@@ -1,48 +1,50 @@
-"""Translation as a task: what the run's folder and the command line ask of one."""
+"""Translation as a task, with the methods that runs and commands call."""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .vocabulary import BOS, EOS, PAD
+from .vocabulary import BOS, EOS, PAD, Vocabulary
 
 
 class TextTask:
-    """Lines of text in, lines of text out.
+    """A task from lines of text to lines of text.
 
-    vocabulary : Vocabulary          max_length : tokens of the longest sentence trained on
+    vocabulary : Vocabulary          max_length : the most tokens of a sentence in training
     """
 
     name = "text"
     pad, bos, eos = PAD, BOS, EOS
 
-    def __init__(self, vocabulary, max_length):
+    def __init__(self, vocabulary: Vocabulary, max_length: int) -> None:
         self.vocabulary, self.max_length = vocabulary, max_length
         self.vocab_size = len(vocabulary)
 
-    def source(self, text):
+    def source(self, text: str) -> np.ndarray:
         """Source ids (1, T) of a line; ValueError for an empty one."""
         (ids,) = self.vocabulary.encode([text])
         if len(ids) == 1:
             raise ValueError(f"a sentence must hold at least one word, got {text!r}")
         return ids[None].astype(int)
 
-    def text(self, ids):
-        """The line that ids up to their end stand for."""
+    def text(self, ids: Iterable[int]) -> str:
+        """The text of ids up to their end mark."""
         return self.vocabulary.decode(ids)
 
-    def tokens(self, ids):
-        """Ids as labels; EOS as <eos>, and a word begins with an underscore."""
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """Labels of ids; EOS is <eos>, and a word begins with an underscore."""
         special = {PAD: "<pad>", BOS: "<bos>", EOS: "<eos>"}
         return [special.get(i) or self.vocabulary.pieces([i])[0] for i in map(int, ids)]
 
-    def examples_of(self, rows):
-        """There is no known answer to a line, so there is no batch of examples either."""
-        raise ValueError("a run on text has no known answer to a sentence")
+    def examples_of(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Raise ValueError: the right translation of a line is not known."""
+        raise ValueError("a run on text does not know the right answer to a sentence")
 
 
-def encoded(vocabulary, pairs, max_length):
-    """(pairs of lines as pairs of ids, which of them are kept): at most `max_length` tokens a side.
+def encoded(vocabulary: Vocabulary, pairs: list, max_length: int) -> tuple[list, list]:
+    """Encode pairs of lines, and keep those with at most `max_length` tokens on each side.
 
-    Returns a list of pairs of arrays, and the list of the lines that they are of.
+    Returns the kept pairs as a list of pairs of id arrays, and as a list of pairs of lines.
     """
     sides = [vocabulary.encode([pair[side] for pair in pairs]) for side in (0, 1)]
     kept = [
@@ -52,6 +54,6 @@ def encoded(vocabulary, pairs, max_length):
     return [tuple(ids) for ids, _ in kept], [pair for _, pair in kept]
 
 
-def longest(pairs):
+def longest(pairs: list) -> int:
     """Tokens of the longest side of pairs of ids."""
     return int(np.max([len(ids) for pair in pairs for ids in pair]))

@@ -1,60 +1,68 @@
-"""Translating lines: in batches of similar length, back in the order in which they came."""
+"""Translating lines, in batches of similar length; the results come in the order of the lines."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..beam import beam_search
-from ..decoding import greedy_decode
-from .batches import padded
-from .vocabulary import BOS, EOS
+from ..decoding.beam import beam_search
+from ..decoding.greedy import greedy_decode
+from ..training.ranks import ALONE, Alone
+from ..training.tasks import padded
+from ..transformer import Transformer
 
-POSITIONS, ROWS = 4000, 100  # of a batch, at most
-MORE = 50  # tokens that a translation may have more than its source (Sec. 6.1)
+POSITIONS, ROWS = 4000, 100  # the most positions and rows of a batch
+MORE = 50  # a translation may have this many tokens more than its source (Sec. 6.1)
 
 
-def translate(model, vocabulary, lines, *, beam=1, alpha=0.6):
+def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam: int = 1,
+              alpha: float = 0.6, rows: int | None = None, ranks: Alone = ALONE) -> list[str]:
     """The translations of lines, in their order; an empty line gives an empty one.
 
     Parameters
     ----------
     model : Transformer whose ids are those of the vocabulary
     vocabulary : Vocabulary
-    lines : list of text; one that the model has not enough positions for must be cut before
-    beam, alpha : greedy decoding for a beam of 1, else `beam_search` with both
+    lines : list of text; a line that is too long for the model's positions must be cut before
+    beam, alpha : a beam of 1 decodes greedily, another one uses `beam_search` with this alpha
+    rows : the most lines to translate at once; None is ROWS
+    ranks : each translates some of the lines, and every rank gets all translations
 
     Raises ValueError, TypeError and IndexError as `beam_search`.
     """
     sources = vocabulary.encode(lines)
     out = [""] * len(lines)
-    for rows in similar(sources):
-        for row, ids in zip(rows, decode(model, [sources[i] for i in rows], beam, alpha)):
+    for group in ranks.part(list(similar(sources, rows))):
+        some = padded([sources[i] for i in group], vocabulary.pad)
+        for row, ids in zip(group, decode(model, some, vocabulary, beam, alpha)):
             out[row] = vocabulary.decode(ids[: len(sources[row]) + MORE])
-    return out
+    return ["".join(line) for line in zip(*ranks.all(out))]            # one rank has each line
 
 
-def decode(model, sources, beam, alpha):
-    """Output ids (B, L) of sources, arrays of ids."""
-    ends = dict(bos=BOS, eos=EOS)
+def decode(model, src, vocabulary, beam, alpha):
+    """Output ids (B, L) of sources (B, T)."""
+    ends = dict(bos=vocabulary.bos, eos=vocabulary.eos)
     if beam == 1:
-        return greedy_decode(model, padded(sources), **ends)
-    return beam_search(model, padded(sources), **ends, beam=beam, alpha=alpha)
+        return greedy_decode(model, src, **ends)
+    return beam_search(model, src, **ends, beam=beam, alpha=alpha)
 
 
-def similar(sources):
-    """Yield lists of the numbers of sources of similar length; an empty one is in none.
+def similar(sources: Sequence, most: int | None = None) -> Iterator[list[int]]:
+    """Yield lists with the numbers of sources of similar length, without empty sources.
 
-    The longest come first: should memory not do, it is known at once.
+    The longest come first, so that decoding fails at once if memory is too small.
     """
     lengths = np.array([len(source) for source in sources])
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 1].tolist()                         # 1: nothing but EOS
     while order:
-        n = max(1, min(ROWS, POSITIONS // lengths[order[0]]))
+        n = max(1, min(most or ROWS, POSITIONS // lengths[order[0]]))
         yield order[:n]
         order = order[n:]
 
 
-def cut(model, vocabulary, line):
-    """(line, whether it was cut): of a line that is too long, what the model has positions for."""
+def cut(model: Transformer, vocabulary: Any, line: str) -> tuple[str, bool]:
+    """(line, whether it was cut). A line is cut to the number of the model's positions."""
     short = line
     while (length := len(vocabulary.encode([short])[0])) > model.max_len:
         short = short[: min(len(short) * model.max_len // length, len(short) - 1)]

@@ -1,72 +1,87 @@
 """Byte-pair encoding: one vocabulary of word parts for both languages (Sec. 5.1)."""
 
 import io
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
-from ..checkpoint import CheckpointError, replacing
-from ..checks import check_sizes
+from ..checks import check_sizes, one_line
+from ..files import CheckpointError, replacing
 from .extra import extra
 
 PAD, BOS, EOS, UNK = range(4)
-SPACE = "▁"  # how SentencePiece writes the space before a word
+SPACE = "▁"  # SentencePiece writes the space before a word so
+NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc")  # of SentencePiece
+COVERAGE = 0.98  # the least that SentencePiece accepts
 
 
 class Vocabulary:
-    """A trained SentencePiece model, `model` being the bytes of its file.
+    """A trained SentencePiece model; `model` holds the bytes of its file.
 
-    Id 0 is padding, 1 and 2 begin and end a sentence, 3 stands for a character that is not known.
+    Id 0 is padding, 1 and 2 begin and end a sentence, 3 stands for an unknown character.
     """
 
-    def __init__(self, model):
+    pad, bos, eos = PAD, BOS, EOS
+
+    def __init__(self, model: bytes) -> None:
         self.model = model
         self.processor = extra("sentencepiece").SentencePieceProcessor(model_proto=model)
 
     @classmethod
-    def train(cls, lines, size):
-        """Learn at most `size` pieces from lines of text, of both languages; fewer if there is no
-        pair left to join.
+    def train(cls, lines: Iterable[str], size: int, *, normalization: str = 'identity',
+              character_coverage: float = 1.0) -> "Vocabulary":
+        """Learn at most `size` pieces from lines of both languages; fewer if no pair is left.
 
-        It begins with the characters, and joins the pair that is most frequent again and again. The
-        same lines give the same vocabulary. Raises ValueError where the characters alone are more
-        than `size`.
+        Learning begins with the characters, and joins the most frequent pair of pieces again and
+        again. The same lines give the same vocabulary. Raises ValueError if there are more
+        characters than `size`.
+
+        normalization : "identity" keeps every character. The others write ， as , and ½ as 1⁄2, so
+            that a translation can never equal a reference that has such characters.
+        character_coverage : share of the text that known characters make up. Below 1 the rarest
+            characters are unknown. This leaves room for pieces where there are thousands of them.
         """
         check_sizes(size=size)
+        check_vocabulary(normalization, character_coverage)
         model = io.BytesIO()
         lines = list(lines)
         try:
             extra("sentencepiece").SentencePieceTrainer.train(
                 sentence_iterator=iter(lines), model_writer=model, model_type="bpe",
                 vocab_size=size, pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK,
-                character_coverage=1.0, num_threads=1, minloglevel=2, hard_vocab_limit=False,
+                character_coverage=character_coverage, normalization_rule_name=normalization,
+                max_sentence_length=max([10, *(len(line.encode()) + 1 for line in lines)]),
+                num_threads=1, minloglevel=2, hard_vocab_limit=False,
             )
         except RuntimeError as error:
-            reason = " ".join(str(error).split())
+            reason = one_line(error)
             raise ValueError(f"no vocabulary of {size} pieces could be learned from {len(lines)}"
                              f" lines: {reason}") from error
         return cls(model.getvalue())
 
     @classmethod
-    def load(cls, path):
-        """Read a vocabulary. FileNotFoundError, or CheckpointError if it is damaged."""
+    def load(cls, path: Path) -> "Vocabulary":
+        """Read a vocabulary; FileNotFoundError, or CheckpointError if it is damaged."""
         try:
             return cls(path.read_bytes())
         except RuntimeError as error:
             raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
 
-    def save(self, path):
-        """Write the vocabulary, as SentencePiece reads it too."""
+    def save(self, path: Path) -> None:
+        """Write the vocabulary; SentencePiece can read the file too."""
         with replacing(path) as file:
             file.write(self.model)
 
     def __len__(self):
         return self.processor.get_piece_size()
 
-    def encode(self, lines):
-        """For every line of text its ids, with EOS at the end: a list of arrays (T,)."""
-        return [np.array([*ids, EOS], dtype=np.int32) for ids in self.processor.encode(list(lines))]
+    def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
+        """The ids of every line, with EOS at the end: a list of arrays (T,)."""
+        lines = [whole_text(line) for line in lines]
+        return [np.array([*ids, EOS], dtype=np.int32) for ids in self.processor.encode(lines)]
 
-    def decode(self, ids):
+    def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, up to the first EOS."""
         kept = []
         for token in map(int, ids):
@@ -75,6 +90,29 @@ class Vocabulary:
             kept.append(token)
         return self.processor.decode(kept)
 
-    def pieces(self, ids):
-        """The pieces of ids, one by one, to be read as labels; a word begins with an underscore."""
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The pieces of ids, for labels; a word begins with an underscore."""
         return [self.processor.id_to_piece(int(i)).replace(SPACE, "_") for i in ids]
+
+
+def whole_text(text: str) -> str:
+    """The text; ValueError if UTF-8 cannot encode it.
+
+    On a command line with other bytes than UTF-8, each of them is half a character.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"text must be UTF-8, got {text[error.start]!r} at {error.start + 1}"
+                         ) from None
+    return text
+
+
+def check_vocabulary(normalization: str, character_coverage: float) -> None:
+    """Raise ValueError or TypeError for options that `Vocabulary.train` does not take."""
+    if normalization not in NORMALIZATIONS:
+        raise ValueError(f"normalization must be one of {', '.join(NORMALIZATIONS)},"
+                         f" got {normalization!r}")
+    if not COVERAGE <= character_coverage <= 1:
+        raise ValueError(f"character_coverage must lie in [{COVERAGE}, 1], got"
+                         f" character_coverage={character_coverage}")

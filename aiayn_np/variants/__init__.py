@@ -1,2 +1,22 @@
-"""What the paper argues against, mentions, or what came after: the same protocol, never imported
-by the core."""
+"""Layers that the paper argues against or mentions, and layers of later papers.
+
+They follow the same protocol. The core never imports them.
+
+Public names, by the file that defines them:
+
+    activations        FeedForward, GELU, SiLU, TanhGELU
+    choices            keywords
+    convolution        Convolution1D
+    embeddings         BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
+    layer_options      layer_factory, set_eps
+    local              LocalAttention
+    masked             MaskedLanguageModel
+    memory_efficient   MemoryEfficientAttention
+    models             LanguageModel, TokenStack
+    norms              BatchNorm
+    pre_norm           PreNormDecoderLayer, PreNormEncoderLayer
+    recurrent          GRU, RNN
+    relative_position  RelativePositionBias, relative_attention
+    scoring            AdditiveScore, ConcatScore, DotScore, GeneralScore, ScoredAttention,
+                       additive_attention, concat_attention, dot_attention, general_attention
+"""

@@ -1,4 +1,4 @@
-"""Names for the variants that a Transformer can be built with, as the command line has them."""
+"""The names by which the command line chooses variants of a Transformer."""
 
 from ..decoder import DecoderLayer
 from ..encoder import EncoderLayer
@@ -28,7 +28,7 @@ CHOICES: dict[str, dict[str, dict]] = {
 }
 
 
-def keywords(chosen):
+def keywords(chosen: dict[str, str]) -> dict:
     """Keywords of Transformer for {option: name}."""
     result: dict = {}
     for option, name in chosen.items():

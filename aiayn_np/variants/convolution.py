@@ -1,4 +1,4 @@
-"""Convolutions over the sequence, which the Transformer does without (Sec. 4 and Table 1)."""
+"""Convolutions over the sequence, which the Transformer replaces (Sec. 4 and Table 1)."""
 
 import math
 
@@ -18,8 +18,9 @@ class Convolution1D(Module):
     grad_x_sm = sum_jn grad_y_tn W_jmn,  and, summed over all positions,
     grad_W_jmn = sum x_sm grad_y_tn,     grad_b_n = sum grad_y_tn
     """
+    formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
-    def __init__(self, d_in, d_out, k, *, rng):
+    def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)
         check_rng(rng)
         self.d_in, self.d_out, self.k = d_in, d_out, k
@@ -28,12 +29,12 @@ class Convolution1D(Module):
         self.W = Parameter(rng.uniform(-limit, limit, (k, d_in, d_out)))
         self.b = Parameter(np.zeros(d_out))
 
-    def padding(self, k):
-        """How many zeros stand before and behind the sequence."""
+    def padding(self, k: int) -> tuple[int, int]:
+        """How many zeros are put before and behind the sequence."""
         check_odd(k)
         return k // 2, k // 2
 
-    def forward(self, x):
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, last=("d_in", self.d_in), parameter=self.W, min_ndim=2)
         T, padded = x.shape[-2], self.pad(x)                           # (..., T + k - 1, d_in)
         y = self.b.value
@@ -41,7 +42,7 @@ class Convolution1D(Module):
             y = y + padded[..., j : j + T, :] @ self.W.value[j]        # (..., T, d_out)
         return y, Cache(x=x)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, (*cache.x.shape[:-1], self.d_out), cache.x.dtype)
         T, padded = cache.x.shape[-2], self.pad(cache.x)
         grad_padded = np.zeros_like(padded)                            # (..., T + k - 1, d_in)
@@ -54,8 +55,8 @@ class Convolution1D(Module):
             grad_padded[..., j : j + T, :] += grad_y @ self.W.value[j].T
         return grad_padded[..., self.left : self.left + T, :]          # (..., T, d_in)
 
-    def pad(self, x):
-        """Zeros before and behind the sequence."""
+    def pad(self, x: np.ndarray) -> np.ndarray:
+        """Put zeros before and behind the sequence."""
         return np.pad(x, [(0, 0)] * (x.ndim - 2) + [(self.left, self.right), (0, 0)])
 
 
@@ -64,12 +65,13 @@ class CausalConvolution1D(Convolution1D):
 
     Any k. Such convolutions are the decoders of ByteNet and ConvS2S, [18] and [9] of the paper.
     """
+    formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
-    def padding(self, k):
+    def padding(self, k: int) -> tuple[int, int]:
         return k - 1, 0
 
 
 def check_odd(k):
-    """A window that has a middle."""
+    """The window must have a middle."""
     if k % 2 == 0:
         raise ValueError(f"k must be odd, got k={k}")

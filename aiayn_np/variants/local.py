@@ -1,6 +1,7 @@
 """Restricted self-attention (Sec. 4): every query sees only its neighbourhood."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -25,13 +26,16 @@ class LocalAttention(ScaledDotProductAttention):
     queries i = j + n - radius, with m = r - 1 - n: in the transposed band, kept'_jn = kept_im, so
     grad_V_jv = sum_n kept'_jn grad_out_iv. The same for scores_im = sum_k Q_ik K_jk / sqrt(d_k).
     """
+    formula = "softmax over |i - j| <= radius of Q_i K_j / sqrt(d_k), times V_j"
 
-    def __init__(self, radius, P_drop=0.0):
+    def __init__(self, radius: int, P_drop: float = 0.0) -> None:
         check_radius(radius)
         super().__init__(P_drop)
         self.radius = radius
 
-    def forward(self, Q, K, V, *, allowed=None, rng=None):
+    def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
+                allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         check_local_inputs(Q, K, V, allowed, self.radius)
         cache = Cache(Q=Q, K=K, V=V)
         scores = dot_neighbours(Q, K, self.radius)                         # (..., T, r)
@@ -44,7 +48,8 @@ class LocalAttention(ScaledDotProductAttention):
         cache.kept = kept
         return sum_neighbours(kept, V), cache                              # (..., T, d_v)
 
-    def backward(self, grad_out, cache):
+    def backward(self, grad_out: np.ndarray,
+                 cache: Cache) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         check_gradient(grad_out, (*cache.Q.shape[:-1], cache.V.shape[-1]), cache.Q.dtype)
         # out = sum_neighbours(kept, V)
         grad_kept = dot_neighbours(grad_out, cache.V, self.radius)         # (..., T, r)
@@ -59,7 +64,7 @@ class LocalAttention(ScaledDotProductAttention):
         return grad_Q, grad_K, grad_V
 
 
-def local_attention(radius):
+def local_attention(radius: int) -> Callable[..., LocalAttention]:
     """A factory for the self-attention places of a model: attention(h, d_k, d_v, rng)."""
     check_radius(radius)
 

@@ -19,20 +19,22 @@ class MemoryEfficientAttention(Module):
     out_iv = sum_j exp(s_ij - m_i) V_jv; a new block with a higher m'_i multiplies both by
     exp(m_i - m'_i). Kept for backward: Q, K, V, out and log_total_i = log sum_j exp(s_ij).
 
-    backward computes each block again: weights_ij = exp(s_ij - log_total_i). The sum over all keys
-    that the softmax needs is there before the first block, because out_iv = sum_j weights_ij V_jv:
+    backward computes each block again: weights_ij = exp(s_ij - log_total_i). The softmax needs a
+    sum over all keys. It is known before the first block, because out_iv = sum_j weights_ij V_jv:
     mean_grad_i = sum_j grad_weights_ij weights_ij = sum_v grad_out_iv out_iv,   and then
     grad_scores_ij = weights_ij (grad_weights_ij - mean_grad_i), the rest as in plain attention.
     """
+    formula = "softmax(Q K^T / sqrt(d_k)) V, over `block` keys at a time"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, block=512):
+    def __init__(self, block: int = 512) -> None:
         check_sizes(block=block)
         self.block = block
         self.mask = Mask()
 
-    def forward(self, Q, K, V, *, allowed=None, rng=None):
+    def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
+                allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         check_attention_shapes(Q, K, V, allowed)
         cache = Cache(Q=Q, K=K, V=V, allowed=allowed)
         highest = np.full((*Q.shape[:-1], 1), np.finfo(Q.dtype).min)       # (..., T_q, 1)
@@ -50,7 +52,8 @@ class MemoryEfficientAttention(Module):
         cache.log_total = highest + np.log(total)                          # (..., T_q, 1)
         return cache.out, cache
 
-    def backward(self, grad_out, cache):
+    def backward(self, grad_out: np.ndarray,
+                 cache: Cache) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         check_gradient(grad_out, cache.out.shape, cache.out.dtype)
         Q, K, V = cache.Q, cache.K, cache.V
         grad_Q, grad_K, grad_V = np.zeros_like(Q), np.empty_like(K), np.empty_like(V)
@@ -68,11 +71,11 @@ class MemoryEfficientAttention(Module):
             grad_Q += grad_scores @ K[..., keys, :]                        # (..., T_q, d_k)
         return grad_Q, grad_K, grad_V
 
-    def blocks(self, K):
-        """Slices of the keys, `block` at a time, the last one perhaps shorter."""
+    def blocks(self, K: np.ndarray) -> list[slice]:
+        """Slices of the keys, `block` at a time; the last one may be shorter."""
         return [slice(j, j + self.block) for j in range(0, K.shape[-2], self.block)]
 
-    def scores(self, cache, keys):
+    def scores(self, cache: Cache, keys: slice) -> np.ndarray:
         """The masked scores of every query with the keys of one block (..., T_q, block)."""
         scores = cache.Q @ cache.K[..., keys, :].mT / math.sqrt(cache.Q.shape[-1])
         if cache.allowed is None:

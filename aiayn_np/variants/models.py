@@ -1,5 +1,8 @@
 """Half a Transformer: decoder-only (a language model) and encoder-only (a classifier)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..checks import (
@@ -12,7 +15,7 @@ from ..checks import (
 )
 from ..dropout import Dropout
 from ..embedding import Embedding, OutputProjection
-from ..encoder import Encoder, EncoderLayer, stack_norm
+from ..encoder import Encoder, EncoderLayer, final_norm
 from ..linear import Linear
 from ..masking import causal, not_padding
 from ..module import Cache, Module
@@ -23,21 +26,28 @@ class TokenStack(Module):
     """Embedding, positions, dropout and N layers: what both models have below their heads
 
     ids (B, T)   allowed: the mask of the layers   ->   (B, T, d_model)
-    layer: a class with EncoderLayer's signature.
+    layer: a class with EncoderLayer's signature.   embedding: a class called as Embedding.
+    positions: a class or factory called as positions(d_model, max_len, rng=rng), or a layer.
     """
+    formula = "Embedding, positions, dropout and N layers: what both models have below their heads"
 
-    def __init__(self, vocab_size, *, N, d_model, d_ff, h, P_drop=0.1, max_len=512,
-                 layer=EncoderLayer, rng):
+    def __init__(self, vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int,
+                 P_drop: float = 0.1, max_len: int = 512,
+                 layer: Callable[..., Module] = EncoderLayer,
+                 embedding: Callable[..., Any] = Embedding,
+                 positions: Any = SinusoidalPositionalEncoding, rng: np.random.Generator) -> None:
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
-        self.embedding = Embedding(vocab_size, d_model, rng=rng)
-        self.positions = SinusoidalPositionalEncoding(d_model, max_len)
+        self.embedding = embedding(vocab_size, d_model, rng=rng)
+        is_layer = isinstance(positions, Module)
+        self.positions = positions if is_layer else positions(d_model, max_len, rng=rng)
         self.dropout = Dropout(P_drop)
         layers = [layer(d_model, d_ff, h, P_drop=P_drop, rng=rng) for _ in range(N)]
-        self.encoder = Encoder(layers, norm=stack_norm(layer, d_model))
+        self.encoder = Encoder(layers, norm=final_norm(layers, d_model))
 
-    def forward(self, ids, *, allowed=None, rng=None):
+    def forward(self, ids: np.ndarray, *, allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         c = Cache()
         x, c.embedding = self.embedding.forward(ids)                   # (B, T, d_model)
         x, c.positions = self.positions.forward(x)
@@ -45,7 +55,7 @@ class TokenStack(Module):
         x, c.encoder = self.encoder.forward(x, allowed=allowed, rng=rng)
         return x, c
 
-    def backward(self, grad_x, cache):
+    def backward(self, grad_x: np.ndarray, cache: Cache) -> None:
         grad_x = self.encoder.backward(grad_x, cache.encoder)
         grad_x = self.dropout.backward(grad_x, cache.dropout)
         grad_x = self.positions.backward(grad_x, cache.positions)
@@ -56,24 +66,31 @@ class LanguageModel(Module):
     """logits = TokenStack(ids) E^T: decoder-only, as GPT              cf. Radford et al., 2018
 
     ids (B, T)   ->   logits (B, T, vocab_size); logits[:, t] predict the token after ids[:, t].
-    A decoder with nothing to translate has no memory and so no cross-attention: what is left of
-    its layers is an encoder layer with a causal mask. `options` are those of TokenStack.
+    A decoder with nothing to translate has no memory, and so no cross-attention. The rest of its
+    layer is an encoder layer with a causal mask. `options` are those of TokenStack.
+    pad: the id of padding, or None where there is none.
     """
+    formula = "logits = TokenStack(ids) E^T: decoder-only, as GPT"
 
-    def __init__(self, vocab_size, *, pad=0, rng, **options):
+    def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator,
+                 **options: Any) -> None:
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
+        self.max_len = self.stack.max_len
         self.output_projection = OutputProjection(self.stack.embedding.E)
 
-    def forward(self, ids, *, rng=None):
+    def forward(self, ids: np.ndarray, *,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
         c = Cache()
-        allowed = causal(ids.shape[1]) & not_padding(ids, self.pad)    # (B, 1, T, T)
+        allowed = causal(ids.shape[1])                                 # (T, T)
+        if self.pad is not None:
+            allowed = allowed & not_padding(ids, self.pad)             # (B, 1, T, T)
         x, c.stack = self.stack.forward(ids, allowed=allowed, rng=rng)
         logits, c.output_projection = self.output_projection.forward(x)
         return logits, c
 
-    def backward(self, grad_logits, cache):
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
         grad_x = self.output_projection.backward(grad_logits, cache.output_projection)
         self.stack.backward(grad_x, cache.stack)
 
@@ -84,8 +101,9 @@ class MeanOverTokens(Module):
     x (B, T, d_model)   allowed: bool (B, 1, 1, T), True for real tokens   ->   (B, d_model)
     backward: every real token gets its share of the gradient; a row without one gives zeros.
     """
+    formula = "y = sum_t real_t x_t / sum_t real_t"
 
-    def forward(self, x, *, allowed):
+    def forward(self, x: np.ndarray, *, allowed: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, min_ndim=3)
         check_mask(allowed, (len(x), 1, 1, x.shape[1]))
         real = np.broadcast_to(allowed[:, 0, 0], x.shape[:2])          # (B, T)
@@ -93,7 +111,7 @@ class MeanOverTokens(Module):
         share = share.astype(x.real.dtype)[..., None]                  # (B, T, 1)
         return (x * share).sum(axis=1), Cache(share=share, shape=x.shape)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, (cache.shape[0], cache.shape[2]), cache.share.dtype)
         # y = sum_t share_t x_t
         return grad_y[:, None, :] * cache.share                        # (B, T, d_model)
@@ -105,15 +123,18 @@ class Classifier(Module):
     ids (B, T)   ->   logits (B, classes)                              cf. Devlin et al., 2018
     `options` are those of TokenStack.
     """
+    formula = "logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only"
 
-    def __init__(self, vocab_size, classes, *, pad=0, rng, **options):
+    def __init__(self, vocab_size: int, classes: int, *, pad: int | None = 0,
+                 rng: np.random.Generator, **options: Any) -> None:
         check_sizes(classes=classes)
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
         self.pool = MeanOverTokens()
         self.head = Linear(self.stack.d_model, classes, rng=rng)
 
-    def forward(self, ids, *, rng=None):
+    def forward(self, ids: np.ndarray, *,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
         c = Cache()
         allowed = not_padding(ids, self.pad)                           # (B, 1, 1, T)
@@ -122,7 +143,7 @@ class Classifier(Module):
         logits, c.head = self.head.forward(x)                          # (B, classes)
         return logits, c
 
-    def backward(self, grad_logits, cache):
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
         grad_x = self.head.backward(grad_logits, cache.head)
         grad_x = self.pool.backward(grad_x, cache.pool)
         self.stack.backward(grad_x, cache.stack)

@@ -1,4 +1,6 @@
-"""Other normalisations: over the root mean square only, and over the batch."""
+"""Other normalisations: by the root mean square alone, and over the batch."""
+
+from typing import Any
 
 import numpy as np
 
@@ -10,29 +12,29 @@ class RMSNorm(Module):
     """y = gamma * n,   n = x / sqrt(mean(x^2) + eps)                  Zhang and Sennrich, 2019
 
     x (..., d_model)   gamma (d_model,)   ->   (..., d_model)
-    LayerNorm without the mean and without beta: the scale of a position is normalised, its offset
-    is not.
+    It is LayerNorm without the mean and without beta: it normalises the scale of a position, and
+    not its offset.
 
     backward, with g = grad_y * gamma and s = sqrt(mean(x^2) + eps): dn_j/dx_k = (1[j = k] -
     n_j n_k / d) / s, so   grad_x_k = (g_k - n_k mean(g n)) / s
     """
+    formula = "y = gamma * n"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, d_model, eps=1e-6):
+    def __init__(self, d_model: int, eps: float = 1e-06) -> None:
         check_sizes(d_model=d_model)
         check_number("eps", eps, 0, 1)
         self.d_model, self.eps = d_model, float(eps)
         self.gamma = Parameter(np.ones(d_model))
 
-    def forward(self, x):
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma)
         mean_square = (x * x).mean(axis=-1, keepdims=True)             # (..., 1)
         inv_rms = 1 / np.sqrt(mean_square + self.eps)                  # (..., 1)
         normalised = x * inv_rms                                       # (..., d_model)
         return self.gamma.value * normalised, Cache(normalised=normalised, inv_rms=inv_rms)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         n = cache.normalised
         check_gradient(grad_y, n.shape, n.dtype)
         # y = gamma * n
@@ -47,23 +49,25 @@ class BatchNorm(Module):
     """y = gamma * n + beta,   n = (x - mean) / sqrt(variance + eps)   Ioffe and Szegedy, 2015
 
     x (..., d_model)   gamma, beta (d_model,)   ->   (..., d_model)
-    Mean and variance of each feature are taken over all positions of all sequences, padding too:
-    the output for one sequence depends on the others in its batch. With `statistics=(mean,
-    variance)`, both (d_model,), these are used instead and are constants, as at inference, in the
-    dtype of x; a ValueError if they have another shape. A layer keeps no running average, since it
-    holds nothing but parameters.
+    Mean and variance of each feature are taken over all positions of all sequences, padding too.
+    So the output for one sequence depends on the others in its batch. `statistics=(mean,
+    variance)`, both (d_model,), are used instead, as constants, in the dtype of x; this is what
+    inference does. ValueError if they have another shape. The layer keeps no running average,
+    because a layer holds nothing but parameters.
 
     backward: as LayerNorm, with the means over the rows instead of over the features.
     """
+    formula = "y = gamma * n + beta"
 
-    def __init__(self, d_model, eps=1e-5):
+    def __init__(self, d_model: int, eps: float = 1e-05) -> None:
         check_sizes(d_model=d_model)
         check_number("eps", eps, 0, 1, open_low=True)
         self.d_model, self.eps = d_model, float(eps)
         self.gamma = Parameter(np.ones(d_model))
         self.beta = Parameter(np.zeros(d_model))
 
-    def forward(self, x, *, statistics=None):
+    def forward(self, x: np.ndarray, *,
+                statistics: Any = None) -> tuple[np.ndarray, Cache]:
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma, min_ndim=2)
         rows = x.reshape(-1, self.d_model)                             # (rows, d_model)
         count = max(len(rows), 1)                                      # a batch of 0 has no mean
@@ -81,7 +85,7 @@ class BatchNorm(Module):
             normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed
         )
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.normalised.dtype)
         n, count = cache.normalised, max(len(cache.normalised), 1)
         grad_rows = grad_y.reshape(n.shape)                            # (rows, d_model)
@@ -97,7 +101,7 @@ class BatchNorm(Module):
 
 
 def check_statistics(statistics, d_model):
-    """Mean and variance, one number of each for every feature."""
+    """`statistics` is a mean and a variance, each with one number for every feature."""
     shapes = [np.shape(s) for s in statistics]
     if shapes != [(d_model,), (d_model,)]:
         raise ValueError(

@@ -1,9 +1,13 @@
 """Pre-norm layers: x + Dropout(Sublayer(Norm(x))), for `encoder_layer=` and `decoder_layer=`.
 
 The paper normalises after the residual sum (post-norm). Here the sum runs through the whole stack
-unnormalised, and gradients reach the first layer without passing a norm; in exchange the stack
+without a norm, and gradients reach the first layer without passing a norm. In exchange the stack
 needs one norm at its end (`stack_norm`, which Transformer adds).
 """
+
+from typing import Any
+
+import numpy as np
 
 from ..checks import check_cross_attention, check_layer_options
 from ..dropout import Dropout
@@ -19,12 +23,13 @@ class PreNormEncoderLayer(Module):
     The signature and the inputs of EncoderLayer. A subclass may set another `stack_norm`, such as
     RMSNorm, which is then used in the layers too.
     """
+    formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
 
     stack_norm = LayerNorm
 
-    def __init__(
-        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
-    ):
+    def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
+                 d_k: int | None = None, d_v: int | None = None, attention: Any = None,
+                 rng: np.random.Generator) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
@@ -33,7 +38,8 @@ class PreNormEncoderLayer(Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
         self.dropout = Dropout(P_drop)
 
-    def forward(self, x, *, allowed=None, rng=None):
+    def forward(self, x: np.ndarray, *, allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
         attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)
@@ -44,7 +50,7 @@ class PreNormEncoderLayer(Module):
         dropped, c.dropout_2 = self.dropout.forward(fed, rng=rng)
         return x + dropped, c
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         # y = x + dropout(feed_forward(norm_2(x)))
         grad_fed = self.dropout.backward(grad_y, cache.dropout_2)
         grad_n = self.feed_forward.backward(grad_fed, cache.feed_forward)
@@ -56,18 +62,18 @@ class PreNormEncoderLayer(Module):
 
 
 class PreNormDecoderLayer(Module):
-    """The same with attention over the memory between the two; the memory comes normalised.
+    """The same three times: self-attention, attention over the memory, feed-forward
 
-    The signature and the inputs of DecoderLayer.
+    The signature and the inputs of DecoderLayer. The memory is already normalised.
     """
-
-    one_by_one = True  # see incremental.can_keep
+    formula = "The same three times: self-attention, attention over the memory, feed-forward"
+    position_wise = True
 
     stack_norm = LayerNorm
 
-    def __init__(
-        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
-    ):
+    def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
+                 d_k: int | None = None, d_v: int | None = None, attention: Any = None,
+                 rng: np.random.Generator) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
@@ -78,7 +84,9 @@ class PreNormDecoderLayer(Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
         self.dropout = Dropout(P_drop)
 
-    def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
+    def forward(self, x: np.ndarray, memory: np.ndarray, *, allowed: np.ndarray | None = None,
+                memory_allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         check_cross_attention(self.cross_attention, x, memory, memory_allowed)
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
@@ -96,7 +104,7 @@ class PreNormDecoderLayer(Module):
         dropped, c.dropout_3 = self.dropout.forward(fed, rng=rng)
         return x + dropped, c
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         # y = x + dropout(feed_forward(norm_3(x)))
         grad_fed = self.dropout.backward(grad_y, cache.dropout_3)
         grad_n = self.feed_forward.backward(grad_fed, cache.feed_forward)

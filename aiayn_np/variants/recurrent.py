@@ -1,6 +1,7 @@
-"""Recurrent layers, which the Transformer does without (Sec. 1, Sec. 4 and Table 1)."""
+"""Recurrent layers, which the Transformer replaces (Sec. 1, Sec. 4 and Table 1)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,14 @@ class RNN(Module):
     grad_h_t = grad_y_t + grad_sum_(t+1) U^T;  and tanh' = 1 - tanh^2, so
     grad_sum_t = grad_h_t (1 - h_t^2);  summed over all positions, grad_U = h_(t-1)^T grad_sum_t
     """
+    formula = "h_t = tanh(x_t W + h_(t-1) U + b)"
 
-    def __init__(self, d_in, d_hidden, *, rng):
+    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, d_hidden, rng=rng)
         self.U = Parameter(uniform(rng, d_hidden, d_hidden))
 
-    def forward(self, x):
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_sequence(x)
         sums, cache_x = self.linear_x.forward(x)                       # (..., T, d_hidden)
         h, states = np.zeros_like(sums[..., 0, :]), []                 # (..., d_hidden)
@@ -35,10 +37,11 @@ class RNN(Module):
         y = np.stack(states, axis=-2)                                  # (..., T, d_hidden)
         return y, Cache(linear_x=cache_x, y=y)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         y = cache.y
         check_gradient(grad_y, y.shape, y.dtype)
-        grad_sums, grad_h = np.empty_like(y), 0.0
+        grad_sums = np.empty_like(y)
+        grad_h: Any = 0.0
         for t in reversed(range(y.shape[-2])):
             grad_h = grad_h + grad_y[..., t, :]
             # h = tanh(sum)
@@ -50,7 +53,7 @@ class RNN(Module):
 
 
 class GRU(Module):
-    """Gated recurrent unit of Cho et al. (2014), [5] and [7] of the paper, in PyTorch's form:
+    """Gated recurrent unit in PyTorch's form      Cho et al., 2014; [5] and [7] of the paper
 
     r_t, z_t = sigmoid of the first two thirds of  x_t W + b_x + h_(t-1) U + b     reset, update
     n_t = tanh((x_t W + b_x)_n + r_t (h_(t-1) U + b)_n)                            candidate
@@ -63,14 +66,15 @@ class GRU(Module):
     grad_z = grad_h (h_before - n),   grad_n = grad_h (1 - z) (1 - n^2),   grad_r = grad_n p,
     sigmoid' = s (1 - s),   and h_before gets grad_h z and, through U, (grad_r, grad_z, grad_n r)
     """
+    formula = "Gated recurrent unit in PyTorch's form"
 
-    def __init__(self, d_in, d_hidden, *, rng):
+    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, 3 * d_hidden, rng=rng)
         self.U = Parameter(uniform(rng, d_hidden, 3 * d_hidden))
         self.b = Parameter(np.zeros(3 * d_hidden))
 
-    def forward(self, x):
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_sequence(x)
         from_x, cache_x = self.linear_x.forward(x)                     # (..., T, 3 d_hidden)
         h = np.zeros_like(thirds(from_x)[0][..., 0, :])                # (..., d_hidden)
@@ -85,9 +89,10 @@ class GRU(Module):
         r, z, n, p, y = (np.stack(s, axis=-2) for s in zip(*steps))    # each (..., T, d_hidden)
         return y, Cache(linear_x=cache_x, r=r, z=z, n=n, p=p, y=y)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.y.shape, cache.y.dtype)
-        h_before, grad_h = before(cache.y), 0.0
+        h_before = before(cache.y)
+        grad_h: Any = 0.0
         grad_from_x = np.empty((*grad_y.shape[:-1], 3 * grad_y.shape[-1]), grad_y.dtype)
         grad_from_h = np.empty_like(grad_from_x)
         for t in reversed(range(grad_y.shape[-2])):

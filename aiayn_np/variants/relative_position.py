@@ -1,7 +1,7 @@
 """Relative position: a learned bias on the scores that depends on the distance j - i only.
 
-In one dimension as in T5 (without its logarithmic buckets), clipped as in Shaw et al. (2018); in
-two as in Swin (Liu et al., 2021), whose windows are in windows.py.
+In one dimension the bias is that of T5 without its logarithmic buckets, clipped as in Shaw et al.
+(2018). In two dimensions it is that of Swin (Liu et al., 2021), whose windows are in windows.py.
 """
 
 import math
@@ -14,7 +14,7 @@ from .scoring import DotScore, ScoredAttention
 
 
 def check_scores(scores, b, lengths=None):
-    """Scores (..., h, T_q, T_k) for a table b (rows, h), and of (T_q, T_k) = `lengths`."""
+    """Scores must be (..., h, T_q, T_k) for a table b (rows, h); `lengths` fixes (T_q, T_k)."""
     check_array("scores", scores, parameter=b, min_ndim=3)
     h = b.value.shape[1]
     if scores.shape[-3] != h:
@@ -24,13 +24,13 @@ def check_scores(scores, b, lengths=None):
 
 
 def check_bias(bias):
-    """A layer that adds to the scores, and not its class or a factory."""
+    """`bias` must be a layer that adds to the scores, not its class or a factory."""
     if not is_layer(bias):
         raise TypeError(f"bias must be a layer with forward(scores), got {bias!r}")
 
 
 def add_rows(b, index, grad_scores):
-    """Add to b.grad (rows, h) what b[index] (T_q, T_k, h) gets from all sequences and pairs."""
+    """Add to b.grad (rows, h) the gradients of b[index] (T_q, T_k, h) over all sequences."""
     grad_bias = grad_scores.reshape(-1, *grad_scores.shape[-3:]).sum(axis=0)   # (h, T_q, T_k)
     grad_b = np.zeros_like(b.grad)
     np.add.at(grad_b, index, np.moveaxis(grad_bias, 0, -1))        # adds for every repeated row
@@ -43,28 +43,29 @@ class RelativePositionBias(Module):
     scores (..., h, T_q, T_k)   b (2 max_distance + 1, h), drawn N(0, 0.02^2)   ->   the same shape
     Row r of b is for the distance r - max_distance. Queries and keys are numbered from 0 each.
 
-    backward: grad_scores = grad_y, and row r of b was added at every pair with that distance,
-    so grad_b[r] = sum of grad_y_ij over all pairs with index_ij = r, and over all sequences.
+    backward: grad_scores = grad_y. Row r of b was added at every pair with its distance, so
+    grad_b[r] = sum of grad_y_ij over all pairs with index_ij = r, and over all sequences.
     """
+    formula = "y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]"
 
-    def __init__(self, h, max_distance, *, rng):
+    def __init__(self, h: int, max_distance: int, *, rng: np.random.Generator) -> None:
         check_sizes(h=h, max_distance=max_distance)
         check_rng(rng)
         self.h, self.max_distance = h, max_distance
         self.b = Parameter(rng.normal(0, 0.02, (2 * max_distance + 1, h)))
 
-    def index(self, T_q, T_k):
+    def index(self, T_q: int, T_k: int) -> np.ndarray:
         """The row of b for each pair, (T_q, T_k)."""
         distance = np.arange(T_k) - np.arange(T_q)[:, None]            # j - i
         return distance.clip(-self.max_distance, self.max_distance) + self.max_distance
 
-    def forward(self, scores):
+    def forward(self, scores: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_scores(scores, self.b)
         index = self.index(*scores.shape[-2:])                         # (T_q, T_k)
         bias = np.moveaxis(self.b.value[index], -1, 0)                 # (h, T_q, T_k)
         return scores + bias, Cache(index=index, shape=scores.shape, dtype=scores.dtype)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.dtype)
         # y = scores + b[index]
         add_rows(self.b, cache.index, grad_y)
@@ -75,33 +76,34 @@ class RelativePositionBias2D(Module):
     """y_ij = scores_ij + b[row_i - row_j, column_i - column_j]        Swin, Eq. (4)
 
     scores (..., h, T, T), T = height width tokens row by row   ->   the same shape
-    b ((2 height - 1) (2 width - 1), h), drawn N(0, 0.02^2): one row for each offset in the image,
-    which lies in -(height - 1) .. height - 1 and -(width - 1) .. width - 1.
+    b ((2 height - 1) (2 width - 1), h), drawn N(0, 0.02^2), has one row for each offset in the
+    image. Offsets lie in -(height - 1) .. height - 1 and -(width - 1) .. width - 1.
 
     backward: as in RelativePositionBias.
     """
+    formula = "y_ij = scores_ij + b[row_i - row_j, column_i - column_j]"
 
-    def __init__(self, h, height, width, *, rng):
+    def __init__(self, h: int, height: int, width: int, *, rng: np.random.Generator) -> None:
         check_sizes(h=h, height=height, width=width)
         check_rng(rng)
         self.h, self.height, self.width = h, height, width
         self.b = Parameter(rng.normal(0, 0.02, ((2 * height - 1) * (2 * width - 1), h)))
 
-    def index(self):
+    def index(self) -> np.ndarray:
         """The row of b for each pair, (T, T)."""
         row, column = np.divmod(np.arange(self.height * self.width), self.width)
         down = row[:, None] - row + self.height - 1                    # (T, T), from 0
         right = column[:, None] - column + self.width - 1
         return down * (2 * self.width - 1) + right
 
-    def forward(self, scores):
+    def forward(self, scores: np.ndarray) -> tuple[np.ndarray, Cache]:
         T = self.height * self.width
         check_scores(scores, self.b, lengths=(T, T))
         index = self.index()                                           # (T, T)
         bias = np.moveaxis(self.b.value[index], -1, 0)                 # (h, T, T)
         return scores + bias, Cache(index=index, shape=scores.shape, dtype=scores.dtype)
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.dtype)
         # y = scores + b[index]
         add_rows(self.b, cache.index, grad_y)
@@ -114,18 +116,19 @@ class RelativeScore(Module):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   ->   scores (..., h, T_q, T_k)
     bias: a layer scores -> scores + bias, such as those above.
     """
+    formula = "score(q, k) = q . k / sqrt(d_k) + bias"
 
-    def __init__(self, bias):
+    def __init__(self, bias: Module) -> None:
         check_bias(bias)
         self.dot, self.bias = DotScore(), bias
 
-    def forward(self, Q, K):
+    def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         cache = Cache(d_k=Q.shape[-1])
         scores, cache.dot = self.dot.forward(Q, K)                     # (..., h, T_q, T_k)
         scores, cache.bias = self.bias.forward(scores / math.sqrt(cache.d_k))
         return scores, cache
 
-    def backward(self, grad_scores, cache):
+    def backward(self, grad_scores: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         grad_scores = self.bias.backward(grad_scores, cache.bias)
         # scores = dot(Q, K) / sqrt(d_k)
         return self.dot.backward(grad_scores / math.sqrt(cache.d_k), cache.dot)
@@ -137,11 +140,12 @@ class RelativeAttention(ScoredAttention):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   V (..., h, T_k, d_v)   ->   (..., h, T_q, d_v)
     Queries and keys are both numbered from 0.
     """
+    formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k) + bias) V"
 
-    def __init__(self, bias, P_drop=0.0):
+    def __init__(self, bias: Module, P_drop: float = 0.0) -> None:
         super().__init__(RelativeScore(bias), P_drop)
 
 
-def relative_attention(h, d_k, d_v, rng):
+def relative_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> RelativeAttention:
     """A factory for Transformer(attention=relative_attention); distances count up to 16."""
     return RelativeAttention(RelativePositionBias(h, 16, rng=rng))

@@ -1,8 +1,8 @@
 """How well a key answers a query: the scores of Bahdanau et al. (2015) and Luong et al. (2015).
 
 Sec. 3.2.1 names "additive attention" and "dot-product attention" as the two common ones and takes
-the second, scaled. Here they are, without the scale, each a layer with forward(Q, K) -> scores, and
-ScoredAttention, which makes an attention of any of them. "General" and "concat" are Luong's names.
+the second, with a scale. This file has both without the scale, and Luong's "general" and "concat".
+Each is a layer with forward(Q, K) -> scores. ScoredAttention makes an attention of any of them.
 """
 
 import math
@@ -26,7 +26,7 @@ from ..softmax import Softmax
 
 
 def check_pairs(names, x, y):
-    """Arrays (..., T_q, n) and (..., T_k, n): one dtype, and only the lengths may differ."""
+    """Arrays (..., T_q, n) and (..., T_k, n) must have one dtype; only the lengths may differ."""
     for name, array in zip(names, (x, y)):
         check_array(name, array, min_ndim=2)
     check_same_dtype(**dict(zip(names, (x, y))))
@@ -39,7 +39,7 @@ def check_pairs(names, x, y):
 
 
 def check_heads_of(Q, K, W, d_k):
-    """Q (..., h, T_q, d_k) and K (..., h, T_k, d_k) for a parameter W (h, ...)."""
+    """Q must be (..., h, T_q, d_k) and K (..., h, T_k, d_k) for a parameter W (h, ...)."""
     for name, x in (("Q", Q), ("K", K)):
         check_array(name, x, last=("d_k", d_k), parameter=W, min_ndim=3)
         if x.shape[-3] != len(W.value):
@@ -48,13 +48,13 @@ def check_heads_of(Q, K, W, d_k):
 
 
 def check_score(score):
-    """A scoring layer, and not its class or a factory."""
+    """`score` must be a layer, not its class or a factory."""
     if not is_layer(score):
         raise TypeError(f"score must be a layer with forward(Q, K), got {score!r}")
 
 
 def sum_leading(x):
-    """(..., h, m, n) -> (h, m, n), what a parameter of h heads gets from all sequences."""
+    """(..., h, m, n) -> (h, m, n), the sum over all sequences, for a parameter of h heads."""
     return x.reshape(-1, *x.shape[-3:]).sum(axis=0)
 
 
@@ -67,14 +67,14 @@ class DotScore(Module):
     backward: scores_ij = sum_a Q_ia K_ja, so
     grad_Q_ia = sum_j grad_scores_ij K_ja   and   grad_K_ja = sum_i grad_scores_ij Q_ia
     """
+    formula = "score(q, k) = q . k"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def forward(self, Q, K):
+    def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_pairs(("Q", "K"), Q, K)
         return Q @ K.mT, Cache(Q=Q, K=K)                               # (..., T_q, T_k)
 
-    def backward(self, grad_scores, cache):
+    def backward(self, grad_scores: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         Q, K = cache.Q, cache.K
         check_gradient(grad_scores, (*Q.shape[:-1], K.shape[-2]), Q.dtype, "grad_scores")
         # scores = Q @ K.mT
@@ -96,21 +96,21 @@ class GeneralScore(Module):
     grad_W_ab = sum_i Q_ia grad_mapped_ib, over all sequences too,   and
     grad_Q_ia = sum_b grad_mapped_ib W_ab
     """
+    formula = "score(q, k) = q^T W k"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, h, d_k, *, rng):
+    def __init__(self, h: int, d_k: int, *, rng: np.random.Generator) -> None:
         check_sizes(h=h, d_k=d_k)
         check_rng(rng)
         self.h, self.d_k = h, d_k
         self.W = Parameter(rng.normal(0, 1 / d_k, (h, d_k, d_k)))
 
-    def forward(self, Q, K):
+    def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
         mapped = Q @ self.W.value                                      # (..., h, T_q, d_k)
         return mapped @ K.mT, Cache(Q=Q, K=K, mapped=mapped)           # (..., h, T_q, T_k)
 
-    def backward(self, grad_scores, cache):
+    def backward(self, grad_scores: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         Q, K, mapped = cache.Q, cache.K, cache.mapped
         check_gradient(grad_scores, (*Q.shape[:-1], K.shape[-2]), Q.dtype, "grad_scores")
         # scores = mapped @ K.mT
@@ -123,7 +123,7 @@ class GeneralScore(Module):
 
 
 class PairTanh(Module):
-    """hidden_ij = tanh(x_i + y_j): the hidden layer of one perceptron, at every pair.
+    """hidden_ij = tanh(x_i + y_j): the hidden layer of a perceptron, at every pair.
 
     x (..., T_q, d_a)   y (..., T_k, d_a)   ->   hidden (..., T_q, T_k, d_a)
 
@@ -131,16 +131,16 @@ class PairTanh(Module):
     x_i is in the pairs with every j and y_j in those with every i, so
     grad_x_ia = sum_j grad_sum_ija   and   grad_y_ja = sum_i grad_sum_ija
     """
+    formula = "hidden_ij = tanh(x_i + y_j): the hidden layer of a perceptron, at every pair."
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def forward(self, x, y):
+    def forward(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_pairs(("x", "y"), x, y)
         check_memory((*x.shape[:-1], *y.shape[-2:]), x.dtype)
         hidden = np.tanh(x[..., :, None, :] + y[..., None, :, :])      # (..., T_q, T_k, d_a)
         return hidden, Cache(hidden=hidden)
 
-    def backward(self, grad_hidden, cache):
+    def backward(self, grad_hidden: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         hidden = cache.hidden
         check_gradient(grad_hidden, hidden.shape, hidden.dtype, "grad_hidden")
         # hidden = tanh(x + y)
@@ -156,17 +156,18 @@ class AdditiveScore(Module):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   ->   scores (..., h, T_q, T_k)
     W, U (h, d_k, d_a)   v (h, d_a)   d_a = d_k by default
     W and U are drawn N(0, 1/(2 d_k)), v N(0, 1/d_a). For q and k with entries of variance 1 the sum
-    inside tanh has variance 1, tanh of it 0.4, and so has the score, whatever d_k and d_a are: no
-    scale is needed. (Sec. 3.2.1: for large d_k it outperforms the dot product without a scale.)
+    inside tanh has variance 1. Its tanh has variance 0.4, and so has the score, for any d_k and
+    d_a. So no scale is needed. (Sec. 3.2.1: for large d_k it outperforms the unscaled dot product.)
 
     backward: scores_ij = sum_a hidden_ija v_a, so
     grad_hidden_ija = grad_scores_ij v_a   and   grad_v_a = sum_ij grad_scores_ij hidden_ija;
     then through PairTanh (see there) to grad_x, grad_y; and x = Q W, y = K U are linear maps.
     """
+    formula = "score(q, k) = v^T tanh(W^T q + U^T k)"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, h, d_k, *, d_a=None, rng):
+    def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
+                 rng: np.random.Generator) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
         check_rng(rng)
@@ -176,7 +177,7 @@ class AdditiveScore(Module):
         self.pair_tanh = PairTanh()
         self.v = Parameter(rng.normal(0, math.sqrt(1 / d_a), (h, d_a)))
 
-    def forward(self, Q, K):
+    def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
         cache = Cache(Q=Q, K=K)
         x, y = Q @ self.W.value, K @ self.U.value                      # (..., h, T_q or T_k, d_a)
@@ -184,7 +185,7 @@ class AdditiveScore(Module):
         scores = hidden @ self.v.value[:, None, :, None]               # (..., h, T_q, T_k, 1)
         return scores[..., 0], cache
 
-    def backward(self, grad_scores, cache):
+    def backward(self, grad_scores: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         Q, K, hidden = cache.Q, cache.K, cache.pair_tanh.hidden
         check_gradient(grad_scores, hidden.shape[:-1], Q.dtype, "grad_scores")
         # scores = hidden @ v
@@ -205,15 +206,16 @@ class ConcatScore(Module):
 
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   ->   scores (..., h, T_q, T_k)
     W (h, 2 d_k, d_a), drawn N(0, 1/(2 d_k))   v (h, d_a), drawn N(0, 1/d_a)   d_a = d_k by default
-    Rows 0 .. d_k of W meet q, the others meet k: W^T [q; k] = W_q^T q + W_k^T k. So this is
-    AdditiveScore with W_q = W and W_k = U, and no array (T_q, T_k, 2 d_k) is built.
+    The first d_k rows of W multiply q, the others multiply k: W^T [q; k] = W_q^T q + W_k^T k. So
+    this is AdditiveScore with W_q = W and W_k = U, and no array (T_q, T_k, 2 d_k) is built.
 
     backward: as in AdditiveScore.
     """
+    formula = "score(q, k) = v^T tanh(W^T [q; k])"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, h, d_k, *, d_a=None, rng):
+    def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
+                 rng: np.random.Generator) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
         check_rng(rng)
@@ -222,7 +224,7 @@ class ConcatScore(Module):
         self.pair_tanh = PairTanh()
         self.v = Parameter(rng.normal(0, math.sqrt(1 / d_a), (h, d_a)))
 
-    def forward(self, Q, K):
+    def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
         cache = Cache(Q=Q, K=K)
         W_q, W_k = np.split(self.W.value, 2, axis=-2)                  # (h, d_k, d_a) each
@@ -230,7 +232,7 @@ class ConcatScore(Module):
         scores = hidden @ self.v.value[:, None, :, None]               # (..., h, T_q, T_k, 1)
         return scores[..., 0], cache
 
-    def backward(self, grad_scores, cache):
+    def backward(self, grad_scores: np.ndarray, cache: Cache) -> tuple[np.ndarray, np.ndarray]:
         Q, K, hidden = cache.Q, cache.K, cache.pair_tanh.hidden
         check_gradient(grad_scores, hidden.shape[:-1], Q.dtype, "grad_scores")
         # scores = hidden @ v
@@ -253,17 +255,19 @@ class ScoredAttention(Module):
 
     backward: ScaledDotProductAttention's, with score in place of product and scale.
     """
+    formula = "Attention(Q, K, V) = softmax(score(Q, K)) V"
+    position_wise = True
 
-    one_by_one = True  # see incremental.can_keep
-
-    def __init__(self, score, P_drop=0.0):
+    def __init__(self, score: Module, P_drop: float = 0.0) -> None:
         check_score(score)
         self.score = score
         self.mask = Mask()
         self.softmax = Softmax()
         self.dropout = Dropout(P_drop)
 
-    def forward(self, Q, K, V, *, allowed=None, rng=None):
+    def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
+                allowed: np.ndarray | None = None,
+                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         check_attention_inputs(Q, K, V, allowed)
         cache = Cache(V=V)
         scores, cache.score = self.score.forward(Q, K)                     # (..., T_q, T_k)
@@ -274,7 +278,8 @@ class ScoredAttention(Module):
         cache.kept = kept
         return kept @ V, cache                                             # (..., T_q, d_v)
 
-    def backward(self, grad_out, cache):
+    def backward(self, grad_out: np.ndarray,
+                 cache: Cache) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         check_gradient(grad_out, (*cache.kept.shape[:-1], cache.V.shape[-1]), cache.V.dtype)
         # out = kept @ V
         grad_kept = grad_out @ cache.V.mT                                  # (..., T_q, T_k)
@@ -286,21 +291,21 @@ class ScoredAttention(Module):
         return grad_Q, grad_K, grad_V
 
 
-def dot_attention(h, d_k, d_v, rng):
+def dot_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
     """A factory for Transformer(attention=dot_attention): the paper's without its scale."""
     return ScoredAttention(DotScore())
 
 
-def general_attention(h, d_k, d_v, rng):
+def general_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
     """A factory for Transformer(attention=general_attention)."""
     return ScoredAttention(GeneralScore(h, d_k, rng=rng))
 
 
-def concat_attention(h, d_k, d_v, rng):
+def concat_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
     """A factory for Transformer(attention=concat_attention)."""
     return ScoredAttention(ConcatScore(h, d_k, rng=rng))
 
 
-def additive_attention(h, d_k, d_v, rng):
+def additive_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
     """A factory for Transformer(attention=additive_attention)."""
     return ScoredAttention(AdditiveScore(h, d_k, rng=rng))

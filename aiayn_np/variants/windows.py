@@ -9,7 +9,7 @@ from .relative_position import RelativeAttention, RelativePositionBias2D
 
 
 def check_windows(x, M):
-    """An image x (B, H, W, d) that windows of M x M tokens cover exactly."""
+    """x must be an image (B, H, W, d) that windows of M x M tokens cover exactly."""
     check_array("x", x)
     check_sizes(M=M)
     if x.ndim != 4 or x.shape[1] % M or x.shape[2] % M or 0 in x.shape[1:3]:
@@ -19,14 +19,14 @@ def check_windows(x, M):
 
 
 def check_shift(shift, window):
-    """A cyclic shift that leaves a token in its own window or brings it to the next one."""
+    """The cyclic shift must leave a token in its own window or bring it to the next one."""
     if not is_integer(shift):
         raise TypeError(f"shift must be an integer, got shift={shift!r}")
     if not 0 <= shift < window:
         raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
 
 
-def to_windows(x, M):
+def to_windows(x: np.ndarray, M: int) -> np.ndarray:
     """(B, H, W, d) -> (B * nW, M * M, d): nW = H W / M^2 windows of M x M tokens, row by row."""
     check_windows(x, M)
     B, H, W, d = x.shape
@@ -34,7 +34,7 @@ def to_windows(x, M):
     return x.reshape(B * (H // M) * (W // M), M * M, d)
 
 
-def from_windows(windows, M, H, W):
+def from_windows(windows: np.ndarray, M: int, H: int, W: int) -> np.ndarray:
     """(B * nW, M * M, d) -> (B, H, W, d), the inverse of to_windows."""
     check_array("windows", windows)
     check_sizes(M=M, H=H, W=W)
@@ -49,12 +49,12 @@ def from_windows(windows, M, H, W):
     return x.reshape(B, H, W, d)
 
 
-def shifted_mask(H, W, M, shift):
+def shifted_mask(H: int, W: int, M: int, shift: int) -> np.ndarray:
     """Mask (nW, M * M, M * M) of the pairs that were neighbours before a cyclic shift.
 
     After x is rolled by -shift, the last `shift` rows are those that came round from the top, and
-    the last `shift` columns those from the left. In a window that holds both kinds, tokens attend
-    to their own kind only.
+    the last `shift` columns are those from the left. In a window that holds several kinds, tokens
+    attend only to their own kind.
     """
     came_round = np.zeros((1, H, W, 1))
     came_round[:, H - shift :] += 1
@@ -67,15 +67,17 @@ class WindowAttention(Module):
     """Self-attention of an image inside its windows of window x window tokens       Swin, Sec. 3.2
 
     x (B, H, W, d_model), H and W divisible by `window`   ->   the same shape
-    With `shift`, x is rolled by it up and left, so that the windows lie elsewhere, and afterwards
-    back; tokens that the roll brought into one window from opposite edges do not see each other.
-    Inside: MultiHeadAttention with RelativeAttention over RelativePositionBias2D.
+    With `shift`, x is rolled up and left, so that the windows lie elsewhere, and y is rolled back.
+    Tokens that the roll brought into one window from opposite edges do not see each other. A window
+    uses MultiHeadAttention with RelativeAttention over RelativePositionBias2D.
 
-    backward: roll, to_windows and from_windows only move numbers, so their gradients are moved back
-    by the inverse; x is used three times, as queries, keys and values, so grad_x is a sum of three.
+    backward: roll, to_windows and from_windows only move numbers, so the inverse moves their
+    gradients back. x is used three times, as queries, keys and values, so grad_x is a sum of three.
     """
+    formula = "Self-attention of an image inside its windows of window x window tokens"
 
-    def __init__(self, d_model, h, window, *, shift=0, rng):
+    def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0,
+                 rng: np.random.Generator) -> None:
         check_heads(d_model, h, None, None)
         check_sizes(window=window)
         check_shift(shift, window)
@@ -84,7 +86,7 @@ class WindowAttention(Module):
         attention = RelativeAttention(bias)
         self.self_attention = MultiHeadAttention(d_model, h, attention=attention, rng=rng)
 
-    def forward(self, x):
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_windows(x, self.window)
         B, H, W, _ = x.shape
         cache = Cache(shape=x.shape, dtype=x.dtype)
@@ -98,7 +100,7 @@ class WindowAttention(Module):
         y = from_windows(y, self.window, H, W)                         # (B, H, W, d_model)
         return np.roll(y, (self.shift, self.shift), axis=(1, 2)), cache
 
-    def backward(self, grad_y, cache):
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.dtype)
         H, W = cache.shape[1:3]
         # y = roll(from_windows(self_attention(tokens, tokens, tokens)))

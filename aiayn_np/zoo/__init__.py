@@ -6,21 +6,20 @@
     >>> hunt(BUGS[1], ["gradient: softmax", "values: attention"])        # which of them fail?
     {'gradient: softmax': 'wrong: input 0'}
 
-`with BUGS[1].plant():` makes the package wrong for as long as the block lasts. To practise, plant
-one without looking which, and find it: that a model learns to copy says little, see
-tests/zoo_training.md.
+`with BUGS[1].plant():` makes the package wrong as long as the block lasts. To practise, plant one
+without looking which, and find it. That a model learns to copy says little: see
+tests/zoo/zoo_training.md.
+
+Public names, by the file that defines them:
+
+    bug       replaced
+    learning  learn_to_copy, page
+    runner    failures, hunt
 """
 
-from . import (  # noqa: F401, these fill BUGS and CHECKS
-    bugs_attention,
-    bugs_model,
-    bugs_norms,
-    bugs_training,
-    checks_gradients,
-    checks_values,
-)
+from . import bugs, checks  # noqa: F401, these fill BUGS and CHECKS
 from .bug import BUGS, Bug
-from .checks import CHECKS
+from .checks.registry import CHECKS
 from .runner import failures, hunt
 
 __all__ = ["BUGS", "CHECKS", "Bug", "failures", "hunt"]

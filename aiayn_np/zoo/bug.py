@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -17,7 +18,7 @@ class Bug:
 
     layer       the class, or the module of functions, that it is planted in
     what        what goes wrong, in a few sentences
-    formula     the formula that is wrong, and what it must be
+    formula     the wrong formula, and the right one
     seen        the public project that had it, or "common"
     caught_by   the check that must catch it, one of `checks.CHECKS`
     methods     {name: the wrong version}
@@ -33,26 +34,36 @@ class Bug:
     methods: dict
 
     @property
-    def where(self):
+    def where(self) -> str:
         """The methods that it replaces: "Softmax.backward"."""
         return f"{self.layer.__name__.rsplit('.', 1)[-1]}.{', '.join(self.methods)}"
 
     @contextmanager
-    def plant(self):
+    def plant(self) -> "Iterator[Bug]":
         """Put the wrong versions in place within a `with` block; an error inside takes them out.
 
         Methods are replaced in their class, functions wherever the package has imported them. So
-        every object of the class is wrong, made before or within, and in every thread of this
-        program: do not plant while another thread computes.
+        every object of the class is wrong, in every thread of this program, whether it was made
+        before the block or inside it. Do not plant while another thread computes.
         """
-        rights = {name: vars(self.layer)[name] for name in self.methods}
-        try:
-            for name, wrong in self.methods.items():
-                replace(self.layer, name, rights[name], wrong)
+        with replaced(self.layer, self.methods):
             yield self
-        finally:
-            for name, wrong in self.methods.items():
-                replace(self.layer, name, wrong, rights[name])
+
+
+@contextmanager
+def replaced(layer: Any, methods: dict) -> Iterator[None]:
+    """Replace methods of a class, or functions of a module, within a `with` block.
+
+    methods : {name: what stands there within the block}
+    """
+    rights = {name: vars(layer)[name] for name in methods}
+    try:
+        for name, new in methods.items():
+            replace(layer, name, rights[name], new)
+        yield
+    finally:
+        for name, new in methods.items():
+            replace(layer, name, new, rights[name])
 
 
 def replace(layer, name, old, new):
@@ -68,11 +79,11 @@ def replace(layer, name, old, new):
 def bug(number, name, layer, *, seen="common", caught_by):
     """Decorator: the functions of this class are wrong versions of those of `layer`.
 
-    Its docstring is what goes wrong, an empty line, and the formula.
+    Its `explanation` says what goes wrong, then, after an empty line, gives the formula.
     """
     def register(wrong):
-        what, formula = inspect.cleandoc(wrong.__doc__).split("\n\n")
-        methods = {n: getattr(wrong, n) for n in vars(wrong) if not n.startswith("__")}
+        what, formula = inspect.cleandoc(wrong.explanation).split("\n\n")
+        methods = {n: getattr(wrong, n) for n, f in vars(wrong).items() if callable(f)}
         facts = dict(what=what, formula=formula, seen=seen, caught_by=caught_by, methods=methods)
         BUGS[number] = Bug(number, name, layer, **facts)
         return BUGS[number]

@@ -1,4 +1,4 @@
-"""What a bug does to training: the copy task, with the bug planted, for a fixed number of steps."""
+"""Training with a bug planted: the copy task, for a fixed number of steps."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import ScaledDotProductAttention
-from ..decoding import exact_match
+from ..checks import one_line
+from ..decoding.greedy import exact_match
 from ..experiments.learning import learn, scores
-from ..tasks import CopyTask
+from ..training.tasks import CopyTask
 from ..transformer import Transformer
+from .bug import Bug
 
 STEPS, BATCH_SIZE, TESTED, P_DROP = 700, 32, 500, 0.05
 SIZES = dict(N=2, d_model=32, d_ff=64, h=2, max_len=16)
@@ -21,8 +23,8 @@ HEALTHY_SEEDS = 4
 PAGE = """\
 # Does it still learn?
 
-Made by `aiayn-np zoo --train --out tests/zoo_training.md`. Each bug of the zoo is planted, and a
-model with N = {N}, d_model = {d_model}, d_ff = {d_ff}, h = {h} is trained on the copy task
+Made by `aiayn-np zoo --train --out tests/zoo/zoo_training.md`. Each bug of the zoo is planted, and
+a model with N = {N}, d_model = {d_model}, d_ff = {d_ff}, h = {h} is trained on the copy task
 (up to {max_length} symbols of {symbols}) for {steps} steps of {batch} sequences, with dropout
 {P_drop} on sub-layers and attention weights, from seed 0. It is tested with the bug still planted,
 on up to {tested} sequences that it was not trained on. *Tokens* are predicted from the true ones
@@ -37,8 +39,10 @@ evidence that it is right. `aiayn-np zoo` catches every one of them.
 
 @dataclass
 class Outcome:
-    """After training: shares of test tokens and test sequences right, None where there is no such
-    number, and the error that stopped it, if one did."""
+    """The result of a training: shares of test tokens and of test sequences that are right.
+
+    A share is None if it was not measured. `error` is the error that stopped the training, if any.
+    """
 
     tokens: float | None = None
     exact: float | None = None
@@ -57,12 +61,12 @@ class Outcome:
             return "still solves it"
         if self.exact >= PART:
             return "learns a part"
-        leaks = (self.tokens or 0) >= SOLVED                           # it is shown what to predict
+        leaks = (self.tokens or 0) >= SOLVED                           # it sees what to predict
         return "predicts, but cannot decode" if leaks else "does not learn it"
 
 
-def learn_to_copy(bug=None, *, seed=0, steps=STEPS):
-    """Train a small model on the copy task with a bug planted, None for none; test it, planted.
+def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS) -> Outcome:
+    """Train and test a small model on the copy task with a bug planted; None plants none.
 
     Tokens are predicted from the true ones before them, sequences are decoded.
 
@@ -74,14 +78,14 @@ def learn_to_copy(bug=None, *, seed=0, steps=STEPS):
 
     Returns
     -------
-    Outcome; an error of the model, or a loss that is not finite, is an outcome, too
+    Outcome; an error of the model, or a loss that is not finite, is an outcome too
     """
     outcome = Outcome()
     with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"):
         try:
             measure(outcome, seed, steps)
         except (ArithmeticError, ValueError, IndexError) as error:
-            text = " ".join(str(error).split())
+            text = one_line(error)
             name = "diverges" if isinstance(error, FloatingPointError) else type(error).__name__
             when = "in training" if outcome.tokens is None else "in decoding"
             outcome.error = f"{name} {when}: {text}"
@@ -89,7 +93,7 @@ def learn_to_copy(bug=None, *, seed=0, steps=STEPS):
 
 
 def measure(outcome, seed, steps):
-    """Train and test, writing what is known as soon as it is."""
+    """Train and test; write each number into the outcome as soon as it is known."""
     def attention(h, d_k, d_v, rng):
         return ScaledDotProductAttention(P_DROP)
     task, rng = CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH), np.random.default_rng(seed)
@@ -98,10 +102,10 @@ def measure(outcome, seed, steps):
         pass
     test = task.test(TESTED)
     outcome.tokens = scores(model, test)[1]
-    outcome.exact = exact_match(model, test, bos=task.bos, eos=task.eos)
+    outcome.exact = exact_match(model, test, bos=task.bos, eos=task.eos, keep=False)
 
 
-def page(rows):
+def page(rows: list) -> str:
     """The Markdown page of (bug or None, seed, Outcome)."""
     facts = dict(steps=STEPS, batch=BATCH_SIZE, tested=TESTED, P_drop=P_DROP)
     facts |= dict(symbols=SYMBOLS, max_length=MAX_LENGTH, bugs=sum(b is not None for b, *_ in rows))

@@ -1,7 +1,7 @@
-"""The paper's formulas a second time, for one sequence, without masks, heads or batches in arrays.
+"""The paper's formulas a second time, for one sequence, without axes for batches and heads.
 
-Nothing here calls a layer: of a layer only its parameters and sizes are read. A query is given the
-list of the keys that it may look at, and the others do not exist for it.
+Nothing here calls a layer: only its parameters and sizes are read. There are no masks either: a
+query gets the list of the keys that it may look at.
 """
 
 import math

@@ -1,14 +1,18 @@
 """Run the checks, with a bug planted or without."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from .checks import CHECKS, CheckFailed
+from ..checks import one_line
+from .bug import Bug
+from .checks.registry import CHECKS, CheckFailed
 
 
-def failures(names=None):
-    """Run checks, all unless some are named: {name of a check that fails: what it found}.
+def failures(names: Iterable[str] | None = None) -> dict[str, str]:
+    """Run all checks, or those that are named; return {name of a failing check: its finding}.
 
-    A layer that raises an error of its own, such as one of shapes, has failed the check as well.
+    A check also fails if a layer raises another error, such as one about shapes.
     """
     found = {}
     with np.errstate(all="ignore"):
@@ -18,11 +22,11 @@ def failures(names=None):
             except CheckFailed as error:
                 found[name] = str(error)
             except Exception as error:
-                found[name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                found[name] = f"{type(error).__name__}: {one_line(error)}"
     return found
 
 
-def hunt(bug, names=None):
+def hunt(bug: Bug, names: Iterable[str] | None = None) -> dict[str, str]:
     """The checks that fail while a bug is planted, in the order in which they run.
 
     Parameters

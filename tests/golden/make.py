@@ -33,18 +33,8 @@ def computed():
     return {name: {DRAWN: norm_drawn(c)} | pytorch.arrays(c) for name, c in cases.items()}
 
 
-def frozen():
-    """The same from parity.npz."""
-    found = {}
-    with np.load(PATH, allow_pickle=False) as stored:
-        for key in stored.files:
-            name, array = key.split("/")
-            found.setdefault(name, {})[array] = stored[key]
-    return found
-
-
 if __name__ == "__main__":
-    sys.path.append(str(FOLDER.parent))
-    arrays = {f"{name}/{key}": a for name, case in computed().items() for key, a in case.items()}
-    np.savez_compressed(PATH, **arrays)
-    print(f"{PATH}: {len(arrays)} arrays, {PATH.stat().st_size / 1000:.0f} kB")
+    sys.path.append(str(FOLDER.parent / "helpers"))
+    from golden_arrays import freeze
+
+    freeze(PATH, computed())

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...decoding import greedy_decode
+from ...decoding.greedy import greedy_decode
 from ...masking import not_padding
+from ..checking.scripted import ScriptedModel
 from ..exercise import Case, exercise, function
-from ..scripted import BOS, EOS, ScriptedModel
 
 EXERCISE = exercise(
     13, "decoding", "Greedy decoding", section="3.1, 6.1", lesson="5.7, 10.9", minutes=30,
@@ -13,38 +13,11 @@ EXERCISE = exercise(
 )
 
 
-def greedy(model, src, *, bos, eos, max_len=None, rule=None):
-    """The right loop, without a cache of keys and values; `rule` changes one thing of it."""
-    ignored = max_len is None or rule == "ignored"
-    limit = min(src.shape[1] + 50, model.max_len) if ignored else max_len
-    start = model.pad if rule == "start" else bos
-    limit = {"too long": limit + 1, "too short": limit - 1, "short": src.shape[1]}.get(rule, limit)
-    memory, _ = model.encode(src)
-    allowed = not_padding(src, model.pad)
-    tgt, ended = np.full((len(src), 1), start), np.zeros(len(src), dtype=bool)
-    for _ in range(limit):
-        seen = np.ones_like(allowed) if rule == "no mask" else allowed
-        logits, _ = model.decode(tgt, memory, memory_allowed=seen)
-        logits = logits[:, 0] if rule == "first" else logits[:, -1]
-        token = logits.argmin(axis=-1) if rule == "argmin" else logits.argmax(axis=-1)
-        if rule not in ("goes on", "never ends"):
-            filling = {"eos again": eos, "zeros": 0}.get(rule, model.pad)
-            token = np.where(ended, filling, token)
-        tgt = np.concatenate([tgt, token[:, None]], axis=1)
-        ended |= token == eos
-        if rule != "never ends" and (ended.any() if rule == "any" else ended.all()):
-            break
-    if rule == "filled":
-        tgt = np.pad(tgt, ((0, 0), (0, limit + 1 - tgt.shape[1])), constant_values=model.pad)
-    if rule == "no eos":
-        tgt = np.where(tgt == eos, model.pad, tgt)
-    return tgt if rule == "bos" else tgt[:, 1:]
-
-
 def decoded(it, case):
     """What it decodes with the scripted model of this case."""
-    return {"ids": it(ScriptedModel(**case.options["model"]), *case.inputs,
-                      bos=BOS, eos=EOS, **case.options["call"])}
+    model = ScriptedModel(**case.options["model"])
+    ids = it(model, *case.inputs, bos=model.bos, eos=model.eos, **case.options["call"])
+    return {"ids": ids}
 
 
 DECODING = function(
@@ -58,7 +31,7 @@ DECODING = function(
     "tgt = np.concatenate([tgt, token[:, None]], axis=1)\nended |= token == eos\n"
     "Leave it if ended.all(), and return tgt[:, 1:], without bos. max_len=None stands for"
     " min(T_src + 50, model.max_len).",
-    run=decoded, oracle=greedy,
+    run=decoded,
 )
 
 
@@ -66,54 +39,97 @@ DECODING = function(
 def cases(rng):
     src = np.array([[5, 6, 7, 4, 8], [6, 4, 0, 0, 0], [8, 8, 5, 0, 0]])
 
-    def case(what, call, special=False, **model):
+    def case(what, call, special=False, source=src, **model):
         pad = model.get("pad", 0)
-        inputs = (np.where(src == 0, pad, src),)
+        inputs = (np.where(source == 0, pad, source),)
         return Case(what, None, inputs, dict(model=model, call=call), dict(B=3, T=5), special)
     return [
-        case("rows that end at different times", {}),
-        case("max_len = 3", dict(max_len=3)),
+        case("rows that end at different times", {}, max_len=12),
+        case("max_len = 3", dict(max_len=3), max_len=12),
+        case("sources that are all padded", {}, source=src[1:], max_len=12),
+        case("bos = 7, eos = 1", {}, bos=7, eos=1, max_len=12),
         case("pad = 3", {}, pad=3, special=True),
+        case("a source that holds eos", {}, source=np.where(src == 4, 2, src), special=True),
         case("a row that never ends", {}, endless=True, special=True),
         case("a model with 9 positions, and a row that never ends", {}, endless=True, max_len=9,
              special=True),
     ]
 
 
-def known(key, why, rule):
-    """Know the loop with one rule changed."""
-    def wrong(model, src, *, bos, eos, max_len=None):
-        return greedy(model, src, bos=bos, eos=eos, max_len=max_len, rule=rule)
-    wrong.__doc__ = why
-    DECODING.mistake("function", key)(wrong)
+LIMIT, START = "min(src.shape[1] + 50, model.max_len)", "np.full((len(src), 1), bos)"
+ALLOWED, LAST = "not_padding(src, model.pad)", "logits[:, -1]"
+TOKEN = "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))"
+STOP, ANSWER = "if ended.all():\n    break", "tgt[:, 1:]"
+APPEND = "tgt = np.concatenate([tgt, token[:, None]], axis=1)"
+FIXED = "is a fixed number here. It is an argument, and may be any id."
 
 
-known("eos ignored", "Nothing ends: after eos the rows go on, up to max_len. Stop when every row"
-      " has its eos.", "never ends")
-known("tokens after eos", "A row goes on after its eos. It must be filled up with model.pad.",
-      "goes on")
-known("eos repeated", "A row is filled up with eos. After the first eos it must be model.pad.",
-      "eos again")
-known("pad is fixed", "A row that has ended is filled up with 0. The id of padding is model.pad.",
-      "zeros")
-known("stops at the first eos", "The loop ends with the first row that ends. It must go on until"
-      " all have: all, not any.", "any")
-known("bos returned", "The output begins with bos. Return it without: tgt[:, 1:].", "bos")
-known("max_len ignored", "max_len has no effect. No more than max_len tokens may come, eos or not.",
-      "ignored")
-known("filled up to max_len", "The output has always max_len columns. It must be as long as its"
-      " longest row.", "filled")
-known("eos removed", "eos is replaced by model.pad. A row ends with its eos.", "no eos")
-known("bos missing", "The target begins with model.pad. It must begin with bos, as in training.",
-      "start")
-known("mask forgotten", "Padding in the source is looked at: pass"
-      " memory_allowed=not_padding(src, model.pad).", "no mask")
-known("wrong position", "The token is taken from the first position. The logits of the last one"
-      " predict what comes next: logits[:, -1].", "first")
-known("argmin", "The least probable token is taken: argmax.", "argmin")
-known("one token too many", "The output may be one token longer than max_len. bos does not count.",
-      "too long")
-known("one token too few", "The output is one token shorter than max_len. bos does not count.",
-      "too short")
-known("max_len by default", "By default it ends after T_src tokens. It must be T_src + 50, or what"
-      " the model has positions for.", "short")
+@DECODING.right(
+    "function",
+    ((TOKEN, STOP), ("logits[:, -1].argmax(axis=-1)", "pass"), "eos ignored", "Nothing ends: after"
+     " eos the rows go on, up to max_len. Stop when every row has its eos."),
+    (TOKEN, "logits[:, -1].argmax(axis=-1)", "tokens after eos", "A row goes on after its eos. It"
+     " must be filled up with model.pad."),
+    (TOKEN, TOKEN.replace("model.pad", "eos"), "eos repeated", "A row is filled up with eos. After"
+     " the first eos it must be model.pad."),
+    (TOKEN, TOKEN.replace("model.pad", "0"), "pad is fixed", "A row that has ended is filled up"
+     " with 0. The id of padding is model.pad."),
+    ("ended.all()", "ended.any()", "stops at the first eos", "The loop ends with the first row that"
+     " ends. It must go on until all have: all, not any."),
+    ("ended | (token == eos)", "token == eos", "ended forgotten", "`ended` is made anew in each"
+     " step. A row that has ended stays ended: |=."),
+    (ANSWER, "tgt", "bos returned", "The output begins with bos. Return it without: tgt[:, 1:]."),
+    ("max_len is None", "True", "max_len ignored", "max_len has no effect. No more than max_len"
+     " tokens may come, eos or not."),
+    (ANSWER, "np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])), constant_values=model.pad)"
+     "[:, 1:]", "filled up to max_len", "The output has always max_len columns: it is filled up, or"
+     " the loop does not stop when all rows have ended. It must be as long as its longest row."),
+    (ANSWER, "np.where(tgt == eos, model.pad, tgt)[:, 1:]", "eos removed", "eos is replaced by"
+     " model.pad. A row ends with its eos."),
+    ((APPEND, STOP), ("pass", f"{STOP}\n{APPEND}"), "eos removed", "The loop ends before the last"
+     " token is appended, so that the longest row has no eos: append first."),
+    (ANSWER, "np.concatenate([tgt[:, 1:-1], np.where(ended, tgt[:, -1], eos)[:, None]], axis=1)",
+     "eos at the end", "A row that is cut off at max_len gets an eos. It must stay as the model"
+     " wrote it."),
+    (ANSWER, "tgt[:1, 1:]", "one row only", "Only the first row is returned."),
+    (START, START.replace("bos", "model.pad"), "bos missing", "The target begins with model.pad. It"
+     " must begin with bos, as in training."),
+    (START, START.replace("bos", "1"), "bos is fixed", f"bos {FIXED}"),
+    ("eos", "2", "eos is fixed", f"eos {FIXED}"),
+    (ALLOWED, "None", "mask forgotten", "Padding in the source is looked at: pass"
+     " memory_allowed=not_padding(src, model.pad)."),
+    (ALLOWED, f"~{ALLOWED}", "mask inverted", "The mask is the wrong way round: True must mean that"
+     " a token is real."),
+    (ALLOWED, "not_padding(src)", "pad is fixed", "The mask takes 0 for padding. The id of padding"
+     " is model.pad."),
+    (LAST, "logits[:, 0]", "wrong position", "The token is taken from the first position. The"
+     " logits of the last one predict what comes next: logits[:, -1]."),
+    (f"{LAST}.argmax(axis=-1)", f"{LAST}.argmin(axis=-1)", "argmin", "The least probable token is"
+     " taken: argmax."),
+    ("model.decode(tgt, memory, memory_allowed=memory_allowed)",
+     "model.decode(tgt[:, -1:], memory, memory_allowed=memory_allowed)", "last token only", "Only"
+     " the last token is given to the model. It needs all of them, from bos on."),
+    ("range(max_len)", "range(max_len + 1)", "one token too many", "The output may be one token"
+     " longer than max_len. bos does not count."),
+    ("range(max_len)", "range(max_len - 1)", "one token too few", "The output is one token shorter"
+     " than max_len. bos does not count."),
+    *((LIMIT, code, "max_len by default", f"{why} It must be T_src + 50, or what the model has"
+       " positions for.") for code, why in (
+        ("src.shape[1]", "By default it ends after T_src tokens."),
+        ("model.max_len", "By default it ends after model.max_len tokens."),
+        ("min(50, model.max_len)", "By default it ends after 50 tokens."))),
+)
+def right_decoding(model, src, *, bos, eos, max_len=None):
+    if max_len is None:
+        max_len = min(src.shape[1] + 50, model.max_len)
+    memory, _ = model.encode(src)
+    memory_allowed = not_padding(src, model.pad)
+    tgt, ended = np.full((len(src), 1), bos), np.full(len(src), False)
+    for _ in range(max_len):
+        logits, _ = model.decode(tgt, memory, memory_allowed=memory_allowed)
+        token = np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))
+        tgt = np.concatenate([tgt, token[:, None]], axis=1)
+        ended = ended | (token == eos)
+        if ended.all():
+            break
+    return tgt[:, 1:]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...embedding import Embedding, OutputProjection
 from ...module import Parameter
+from ..checking.calling import Stop
 from ..exercise import Case, exercise, layer
 
 EXERCISE = exercise(
@@ -46,69 +47,69 @@ def cases(rng):
     return [
         Case("ids (2, 5), some repeated", of_sizes(7, 4), (ids,), {},
              dict(B=2, T=5, d_model=4, V=7)),
-        Case("ids (3, 2, 2)", of_sizes(5, 3), (rng.integers(0, 5, (3, 2, 2)),), {},
-             dict(B=3, d_model=3, V=5)),
+        Case("ids (3, 4, 2)", of_sizes(5, 6), (rng.integers(0, 5, (3, 4, 2)),), {},
+             dict(B=3, d_model=6, V=5)),
+        Case("ids (6,)", of_sizes(7, 4), (rng.integers(0, 7, (6,)),), special=True),
     ]
 
 
-@EMBEDDING.mistake("forward", "sqrt(d_model) missing")
-def no_root(layer, ids):
-    """The factor sqrt(d_model) is missing (Section 3.4)."""
-    return layer.E.value[ids]
+ROWS = "self.E.value[ids] * math.sqrt(self.d_model)"
 
 
-@EMBEDDING.mistake("forward", "sqrt(d_model) divides")
-def divided(layer, ids):
-    """It is divided by sqrt(d_model). It must be multiplied (Section 3.4)."""
-    return layer.E.value[ids] / math.sqrt(layer.d_model)
+@EMBEDDING.right(
+    "forward",
+    (ROWS, "self.E.value[ids]", "sqrt(d_model) missing", "The factor sqrt(d_model) is missing"
+     " (Section 3.4)."),
+    (ROWS, f"{ROWS} * (ids != 0)[..., None]", "id 0 as zeros", "Id 0 gets zeros. It has a row like"
+     " every other: what padding must not do, the masks see to."),
+    (ROWS, "self.E.value[ids] / math.sqrt(self.d_model)", "sqrt(d_model) divides", "It is divided"
+     " by sqrt(d_model). It must be multiplied (Section 3.4)."),
+    (ROWS, "self.E.value[ids] * self.d_model", "d_model without root", "It is multiplied by"
+     " d_model. It must be its square root."),
+    (ROWS, "self.E.value[ids] * math.sqrt(self.vocab_size)", "root of the vocabulary", "It is"
+     " multiplied by the root of vocab_size. It must be that of d_model."),
+    ("self.E.value[ids]", "self.E.value[ids - 1]", "row of another id", "Ids count from 0: row ids"
+     " of E belongs to ids."),
+)
+def right_rows(self, ids):
+    return self.E.value[ids] * math.sqrt(self.d_model)
 
 
-@EMBEDDING.mistake("forward", "d_model without root")
-def no_square_root(layer, ids):
-    """It is multiplied by d_model. It must be its square root."""
-    return layer.E.value[ids] * layer.d_model
+def written_once(grad, ids, rows):
+    """What `grad[ids] += rows` does: of repeated ids the last one counts."""
+    grad[ids] += rows
 
 
-@EMBEDDING.mistake("forward", "root of the vocabulary")
-def root_of_vocabulary(layer, ids):
-    """It is multiplied by the root of vocab_size. It must be that of d_model."""
-    return layer.E.value[ids] * math.sqrt(layer.vocab_size)
+ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
 
 
-def added(layer, ids, rows, at_once=False):
-    """E.grad after adding rows at ids, once for each place or, wrongly, once for each id."""
-    grad = np.zeros_like(layer.E.value)
-    if at_once:
-        grad[ids] += rows
-    else:
-        np.add.at(grad, ids, rows)
-    return {"E.grad": grad}
-
-
-@EMBEDDING.mistake("backward", "repeated ids")
-def repeats_lost(layer, grad_y, ids):
-    """`E.grad[ids] += ...` reads, adds and writes once for every id: of an id that occurs several
-    times only one place counts. np.add.at adds for all of them."""
-    return added(layer, ids, grad_y * math.sqrt(layer.d_model), at_once=True)
-
-
-@EMBEDDING.mistake("backward", "repeated ids")
-def repeats_and_root_lost(layer, grad_y, ids):
-    """`E.grad[ids] += ...` counts repeated ids only once: use np.add.at. And the factor
-    sqrt(d_model) of the forward is missing."""
-    return added(layer, ids, grad_y, at_once=True)
-
-
-@EMBEDDING.mistake("backward", "sqrt(d_model) missing in backward")
-def no_root_in_backward(layer, grad_y, ids):
-    """Forward multiplies by sqrt(d_model), so the gradient must be multiplied by it, too."""
-    return added(layer, ids, grad_y)
+@EMBEDDING.right(
+    "backward",
+    (ADDED, "written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))", "repeated ids",
+     "`E.grad[ids] += ...` reads, adds and writes once for every id: of an id that occurs several"
+     " times only one place counts. np.add.at adds for all of them."),
+    (ADDED, "written_once(self.E.grad, ids, grad_y)", "repeated ids", "`E.grad[ids] += ...` counts"
+     " repeated ids only once: use np.add.at. And the factor sqrt(d_model) of the forward is"
+     " missing."),
+    (ADDED, "np.add.at(self.E.grad, ids, grad_y)", "sqrt(d_model) missing in backward", "Forward"
+     " multiplies by sqrt(d_model), so the gradient must be multiplied by it, too."),
+)
+def right_gradient(self, grad_y, ids):
+    np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))
+    return {}
 
 
 def projection(vocab_size, d_model):
     """Make a projection with an E of these sizes, a new Parameter for each."""
     E = np.random.default_rng(0).standard_normal((vocab_size, d_model))
-    return lambda cls: cls(Parameter(E.copy()))
+
+    def make(cls):
+        layer = cls(shared := Parameter(E.copy()))
+        if getattr(layer, "E", None) is not shared:
+            raise Stop("not shared", "self.E must be the Parameter that __init__ was given, not a"
+                       " copy: with a copy each trains for itself, and nothing is shared.")
+        return layer
+    return make
 
 
 @PROJECTION.tried_on
@@ -118,30 +119,35 @@ def cases_of_projection(rng):
              dict(B=2, T=3, d_model=4, V=7, rows=6)),
         Case("x (5, 6)", projection(3, 6), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, V=3, rows=5)),
+        Case("x (2, 5, 3, 4)", projection(7, 4), (rng.standard_normal((2, 5, 3, 4)),),
+             special=True),
     ]
 
 
-@PROJECTION.mistake("forward", "sqrt(d_model) in the projection")
-def scaled(layer, x):
-    """The factor sqrt(d_model) belongs to the embedding, not to the projection."""
-    return x @ layer.E.value.T * math.sqrt(x.shape[-1])
+LOGITS, OTHER = "x @ self.E.value.T", "The factor sqrt(d_model) belongs to the embedding alone."
 
 
-@PROJECTION.mistake("forward", "sqrt(d_model) in the projection")
-def scaled_down(layer, x):
-    """It is divided by sqrt(d_model). The paper's projection is x E^T."""
-    return x @ layer.E.value.T / math.sqrt(x.shape[-1])
+@PROJECTION.right(
+    "forward",
+    (LOGITS, f"{LOGITS} * math.sqrt(x.shape[-1])", "sqrt(d_model) in the projection", OTHER),
+    (LOGITS, f"{LOGITS} / math.sqrt(x.shape[-1])", "sqrt(d_model) in the projection", "It is"
+     " divided by sqrt(d_model). The paper's projection is x E^T."),
+)
+def right_logits(self, x):
+    return x @ self.E.value.T
 
 
-@PROJECTION.mistake("backward", "use of E not counted")
-def E_forgotten(layer, grad_y, x):
-    """E.grad stays as it was. E is used here, too, so this use adds its share to E.grad, beside
-    that of the embeddings."""
-    return {"E.grad": np.zeros_like(layer.E.value)}
+PRODUCT = "grad_rows.T @ x.reshape(-1, x.shape[-1])"
 
 
-@PROJECTION.mistake("backward", "mean over the rows")
-def mean(layer, grad_y, x):
-    """E.grad is averaged over the positions. It must be their sum."""
-    rows = x.reshape(-1, x.shape[-1])
-    return {"E.grad": grad_y.reshape(len(rows), -1).T @ rows / len(rows)}
+@PROJECTION.right(
+    "backward",
+    (f"self.E.grad += {PRODUCT}", "pass", "use of E not counted", "E.grad stays as it was. E is"
+     " used here, too, so this use adds its share to E.grad, beside that of the embeddings."),
+    (PRODUCT, f"{PRODUCT} / len(grad_rows)", "mean over the rows", "E.grad is averaged over the"
+     " positions. It must be their sum."),
+)
+def right_gradients(self, grad_logits, x):
+    grad_rows = grad_logits.reshape(-1, len(self.E.value))
+    self.E.grad += grad_rows.T @ x.reshape(-1, x.shape[-1])
+    return {"grad_x": grad_logits @ self.E.value}

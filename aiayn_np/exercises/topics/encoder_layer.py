@@ -45,15 +45,18 @@ def without_weights(cls):
 
 @ENCODER_LAYER.tried_on
 def cases(rng):
-    allowed = np.ones((2, 1, 1, 5), dtype=bool)
+    allowed = np.ones((3, 1, 1, 5), dtype=bool)
     allowed[1, ..., 3:] = False
     return [
-        Case("x (2, 5, 6)", of_sizes(6, 7, 2), (rng.standard_normal((2, 5, 6)),), {},
-             dict(B=2, T=5, d_model=6, d_ff=7, h=2)),
-        Case("x (3, 4, 8)", of_sizes(8, 5, 4), (rng.standard_normal((3, 4, 8)),), {},
-             dict(B=3, T=4, d_model=8, d_ff=5, h=4)),
-        Case("a mask", of_sizes(6, 7, 2), (rng.standard_normal((2, 5, 6)),), dict(allowed=allowed),
-             dict(B=2, T=5, d_model=6, d_ff=7, h=2)),
+        Case("x (3, 5, 6)", of_sizes(6, 7, 2), (rng.standard_normal((3, 5, 6)),), {},
+             dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
+        Case("x (3, 7, 8)", of_sizes(8, 5, 4), (rng.standard_normal((3, 7, 8)),), {},
+             dict(B=3, T=7, d_model=8, d_ff=5, h=4)),
+        Case("a mask", of_sizes(6, 7, 2), (rng.standard_normal((3, 5, 6)),), dict(allowed=allowed),
+             dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
+        Case("two axes, (T, d_model)", of_sizes(6, 7, 2), (rng.standard_normal((5, 6)),),
+             special=True),
+        Case("four axes", of_sizes(6, 7, 2), (rng.standard_normal((2, 3, 5, 6)),), special=True),
         Case("dropout", of_sizes(6, 7, 2, ALL), (rng.standard_normal((2, 5, 6)),),
              dict(rng=np.random.default_rng(1)), special=True),
         Case("dropout on the weights", without_weights, (rng.standard_normal((2, 5, 6)),),
@@ -61,107 +64,102 @@ def cases(rng):
     ]
 
 
-FIRST = [1, ("residual missing", "The residual sum around the self-attention is missing:"
-             " LayerNorm(x + Sublayer(x)), not LayerNorm(Sublayer(x)).", 0)]
-SECOND = [
-    lambda new, old: new,
-    ("residual missing", "The residual sum around the feed-forward network is missing:"
-     " LayerNorm(x + Sublayer(x)), not LayerNorm(Sublayer(x)).", lambda new, old: 0),
-    ("residual from the wrong x", "The second residual adds the x from before the self-attention."
-     " It must be the output of the first Add & Norm.", lambda new, old: old),
-]
-FED = [True, ("residual from the wrong x", "The feed-forward network reads the x from before the"
-              " self-attention. It must read the output of the first Add & Norm.", False)]
-NORMS = [
-    lambda first, second: (first, second),
-    ("norms exchanged", "add_norm_1 and add_norm_2 are exchanged. Each has a gamma and a beta of"
-     " its own.", lambda first, second: (second, first)),
-    ("one norm twice", "add_norm_1 is used in both places. The second is add_norm_2, with a gamma"
-     " and a beta of its own.", lambda first, second: (first, first)),
-    ("norm missing", "The layer norms are missing.", lambda *_: (lambda x: x, lambda x: x)),
-    ("norm missing", "The first layer norm is missing.", lambda _, second: (lambda x: x, second)),
-    ("norm missing", "The second layer norm is missing.", lambda first, _: (first, lambda x: x)),
-]
-PRE = [False, ("pre-norm", "This is pre-norm, x + Sublayer(LayerNorm(x)). The paper's is post-norm,"
-               " LayerNorm(x + Sublayer(x)).", True)]
-MASKED = [True, ("mask ignored", "The mask does not reach the self-attention: pass allowed=allowed"
-                 " on.", False)]
+ATTEND = "self.self_attention(x, x, x, allowed=allowed, rng=rng)"
+FEED, ADD_1, ADD_2 = ("self.feed_forward(x_1)", "self.add_norm_1(x, attended, rng=rng)",
+                      "self.add_norm_2(x_1, fed, rng=rng)")
+RESIDUAL = "LayerNorm(x + Sublayer(x)), not LayerNorm(Sublayer(x))."
+EACH = "Each has a gamma and a beta of its own."
+SUMMED = "AddNorm makes the sum itself: it must be given x and the output of the sub-layer alone."
 
 
-@ENCODER_LAYER.family("forward", first=FIRST, second=SECOND, fed=FED, norms=NORMS, pre=PRE,
-                      masked=MASKED)
-def output(layer, x, allowed=None, *, first, second, fed, norms, pre, masked):
-    def attend(x):
-        return layer.self_attention(x, x, x, allowed=allowed if masked else None)
-    norm_1, norm_2 = norms(layer.add_norm_1.layer_norm, layer.add_norm_2.layer_norm)
-    if pre:
-        new = first * x + attend(norm_1(x))
-        return second(new, x) + layer.feed_forward(norm_2(new if fed else x))
-    new = norm_1(first * x + attend(x))
-    return norm_2(second(new, x) + layer.feed_forward(new if fed else x))
+@ENCODER_LAYER.right(
+    "forward",
+    (ADD_1, "self.add_norm_1.layer_norm(attended)", "residual missing", "The residual sum around"
+     f" the self-attention is missing: {RESIDUAL}"),
+    (ADD_2, "self.add_norm_2.layer_norm(fed)", "residual missing", "The residual sum around the"
+     f" feed-forward network is missing: {RESIDUAL}"),
+    (ADD_2, "self.add_norm_2(x, fed, rng=rng)", "residual from the wrong x", "The second residual"
+     " adds the x from before the self-attention. It must be the output of the first Add & Norm."),
+    (FEED, "self.feed_forward(x)", "residual from the wrong x", "The feed-forward network reads the"
+     " x from before the self-attention. It must read the output of the first Add & Norm."),
+    ((ADD_1, ADD_2), ("self.add_norm_2(x, attended, rng=rng)", "self.add_norm_1(x_1, fed,"
+                      " rng=rng)"), "norms exchanged", f"The two norms are exchanged. {EACH}"),
+    (ADD_2, "self.add_norm_1(x_1, fed, rng=rng)", "one norm twice", "add_norm_1 is used in both"
+     f" places. {EACH}"),
+    ((ADD_1, ADD_2), ("x + attended", "x_1 + fed"), "norm missing", "The layer norms are missing."),
+    (ADD_1, "x + attended", "norm missing", "The first layer norm is missing."),
+    (ADD_2, "x_1 + fed", "norm missing", "The second layer norm is missing."),
+    ((ATTEND, ADD_1, FEED, ADD_2),
+     ("self.self_attention(*[self.add_norm_1.layer_norm(x)] * 3, allowed=allowed, rng=rng)",
+      "x + attended", "self.feed_forward(self.add_norm_2.layer_norm(x_1))", "x_1 + fed"),
+     "pre-norm", "This is pre-norm, x + Sublayer(LayerNorm(x)). The paper's is post-norm,"
+     " LayerNorm(x + Sublayer(x))."),
+    (ATTEND, "self.self_attention(x, x, x, rng=rng)", "mask ignored", "The mask does not reach the"
+     " self-attention: pass allowed=allowed on."),
+    ((ATTEND, FEED), ("self.feed_forward(x)", ATTEND.replace("x, x, x", "x_1, x_1, x_1")),
+     "feed-forward first", "The feed-forward network comes before the self-attention. In Fig. 1 it"
+     " comes after it."),
+    ((ATTEND, ADD_1, ADD_2), (ATTEND.replace(", rng=rng", ""), ADD_1.replace(", rng=rng", ""),
+                              ADD_2.replace(", rng=rng", "")), "dropout missing", "There is no"
+     " dropout, though forward has been given an rng: pass rng=rng on to both AddNorms, and to the"
+     " attention."),
+    (ATTEND, ATTEND.replace(", rng=rng", ""), "dropout missing", "The attention does not get the"
+     " rng: pass rng=rng on, since it may drop weights."),
+    ((ADD_1, ADD_2), ("self.add_norm_1(attended, x, rng=rng)", "self.add_norm_2(fed, x_1,"
+                      " rng=rng)"), "dropout on x", "Dropout falls on x, and not on the output of"
+     " the sub-layer: the order is add_norm(x, sublayer_output)."),
+    ((ADD_1, ADD_2), ("self.add_norm_1(x, x + attended, rng=rng)", "self.add_norm_2(x_1, x_1 + fed,"
+                      " rng=rng)"), "residual twice", SUMMED),
+    (ADD_1, "self.add_norm_1(x, x + attended, rng=rng)", "residual twice", SUMMED),
+    (ADD_2, "self.add_norm_2(x_1, x_1 + fed, rng=rng)", "residual twice", SUMMED),
+)
+def right_output(self, x, allowed=None, rng=None):
+    attended = self.self_attention(x, x, x, allowed=allowed, rng=rng)
+    x_1 = self.add_norm_1(x, attended, rng=rng)
+    fed = self.feed_forward(x_1)
+    return self.add_norm_2(x_1, fed, rng=rng)
 
 
-@ENCODER_LAYER.mistake("forward", "feed-forward first")
-def other_order(layer, x, allowed=None):
-    """The feed-forward network comes before the self-attention. In Fig. 1 it comes after it."""
-    x = layer.add_norm_1(x, layer.feed_forward(x))
-    return layer.add_norm_2(x, layer.self_attention(x, x, x, allowed=allowed))
-
-
-@ENCODER_LAYER.mistake("forward", "dropout missing")
-def no_dropout(layer, x, allowed=None, rng=None):
-    """There is no dropout, though forward has been given an rng: pass rng=rng on to both AddNorms,
-    and to the attention."""
-    return layer(x, allowed=allowed)
-
-
-@ENCODER_LAYER.mistake("forward", "dropout missing")
-def no_dropout_of_weights(layer, x, allowed=None, rng=None):
-    """The attention does not get the rng: pass rng=rng on, since it may drop weights."""
-    x = layer.add_norm_1(x, layer.self_attention(x, x, x, allowed=allowed), rng=rng)
-    return layer.add_norm_2(x, layer.feed_forward(x), rng=rng)
-
-
-@ENCODER_LAYER.mistake("forward", "dropout on x")
-def dropout_on_x(layer, x, allowed=None, rng=None):
-    """Dropout falls on x, and not on the output of the sub-layer: the order is
-    add_norm(x, sublayer_output)."""
-    attended = layer.self_attention(x, x, x, allowed=allowed, rng=rng)
-    x = layer.add_norm_1(attended, x, rng=rng)
-    return layer.add_norm_2(layer.feed_forward(x), x, rng=rng)
-
-
-SUM = "a sum hands its gradient to both of its terms."
+HANDS = "a sum hands its gradient to both of its terms."
 USES = "x is query, key and value: grad_Q + grad_K + grad_V."
-RESIDUAL_1 = [1, ("residual missing in backward", "The residual around the self-attention is lost:"
-                  f" {SUM}", 0)]
-RESIDUAL_2 = [1, ("residual missing in backward", "The residual around the feed-forward network is"
-                  f" lost: {SUM}", 0)]
-THROUGH = [1, ("sub-layer missing in backward", "The gradient through the feed-forward network is"
-               " lost: it is added to that of the residual.", 0),
-           ("sub-layer counted twice", "The gradient through the feed-forward network is added"
-            " twice.", 2)]
-KEPT = [
-    (1, 1, 1),
-    ("uses of x lost", f"Only the queries' gradient counts. {USES}", (1, 0, 0)),
-    ("uses of x lost", f"Only the keys' gradient counts. {USES}", (0, 1, 0)),
-    ("uses of x lost", f"Only the values' gradient counts. {USES}", (0, 0, 1)),
-    ("uses of x lost", f"The queries' gradient is lost. {USES}", (0, 1, 1)),
-    ("uses of x lost", f"The keys' gradient is lost. {USES}", (1, 0, 1)),
-    ("uses of x lost", f"The values' gradient is lost. {USES}", (1, 1, 0)),
-    ("uses of x lost", f"The three gradients are averaged, not added. {USES}", (1 / 3,) * 3),
-    ("sub-layer missing in backward", "The gradient through the self-attention is lost: it is added"
-     " to that of the residual.", (0, 0, 0)),
-]
+WHOLE = "grad_x + grad_Q + grad_K + grad_V"
+THROUGH = "self.feed_forward.backward(grad_fed, cache.feed_forward)"
 
 
-@ENCODER_LAYER.family("backward", residual_1=RESIDUAL_1, residual_2=RESIDUAL_2, through=THROUGH,
-                      kept=KEPT)
-def gradient(layer, grad_y, x, allowed=None, *, residual_1, residual_2, through, kept):
-    _, cache = layer.forward(x, allowed=allowed)
-    grad_new, grad_fed = layer.add_norm_2.backward(grad_y, cache.add_norm_2)
-    fed = layer.feed_forward.backward(grad_fed, cache.feed_forward)
-    grad_new = residual_2 * grad_new + through * fed
-    grad_x, grad_attended = layer.add_norm_1.backward(grad_new, cache.add_norm_1)
-    grads = layer.self_attention.backward(grad_attended, cache.self_attention)
-    return dict(grad_x=residual_1 * grad_x + sum(k * g for k, g in zip(kept, grads)))
+@ENCODER_LAYER.right(
+    "backward",
+    (WHOLE, "grad_Q + grad_K + grad_V", "residual missing in backward", "The residual around the"
+     f" self-attention is lost: {HANDS}"),
+    (f"grad_x_1 + {THROUGH}", THROUGH, "residual missing in backward", "The residual around the"
+     f" feed-forward network is lost: {HANDS}"),
+    (f"grad_x_1 + {THROUGH}", "grad_x_1", "sub-layer missing in backward", "The gradient through"
+     " the feed-forward network is lost: it is added to that of the residual."),
+    (f"grad_x_1 + {THROUGH}", f"({THROUGH}, grad_x_1)[1]", "sub-layer missing in backward", "What"
+     " feed_forward.backward returns is lost: it is added to the gradient of the residual."),
+    (f"grad_x_1 + {THROUGH}", f"grad_x_1 + 2 * {THROUGH}", "sub-layer counted twice", "The gradient"
+     " through the feed-forward network is added twice."),
+    *((WHOLE, f"grad_x + {kept}", "uses of x lost", f"{why} {USES}") for kept, why in (
+        ("grad_Q", "Only the queries' gradient counts."),
+        ("grad_K", "Only the keys' gradient counts."),
+        ("grad_V", "Only the values' gradient counts."),
+        ("grad_K + grad_V", "The queries' gradient is lost."),
+        ("grad_Q + grad_V", "The keys' gradient is lost."),
+        ("grad_Q + grad_K", "The values' gradient is lost."),
+        ("(grad_Q + grad_K + grad_V) / 3", "The three gradients are averaged, not added."),
+        *((f"3 * grad_{name}", "One of the three gradients stands for all.") for name in "QKV"),
+    )),
+    (WHOLE, "grad_x", "sub-layer missing in backward", "The gradient through the self-attention is"
+     " lost: it is added to that of the residual."),
+    (WHOLE, f"grad_y + {WHOLE}", "residual counted twice", "grad_y is added, too. AddNorm's"
+     " backward has taken the residual into account."),
+    ("self.feed_forward.backward(grad_fed, cache.feed_forward)",
+     "self.feed_forward.backward(grad_y, cache.feed_forward)", "grad_y instead of grad_fed",
+     "grad_y goes back through the feed-forward network. It must be what add_norm_2.backward gives"
+     " for the output of the sub-layer."),
+)
+def right_gradients(self, grad_y, x, cache):
+    grad_x_1, grad_fed = self.add_norm_2.backward(grad_y, cache.add_norm_2)
+    grad_x_1 = grad_x_1 + self.feed_forward.backward(grad_fed, cache.feed_forward)
+    grad_x, grad_attended = self.add_norm_1.backward(grad_x_1, cache.add_norm_1)
+    grad_Q, grad_K, grad_V = self.self_attention.backward(grad_attended, cache.self_attention)
+    return {"grad_x": grad_x + grad_Q + grad_K + grad_V}

@@ -35,63 +35,45 @@ def cases_of_relu(rng):
     return [
         Case("x (2, 3, 4)", plain, (rng.standard_normal((2, 3, 4)),), {}, dict(B=2, T=3)),
         Case("x (5, 2)", plain, (rng.standard_normal((5, 2)),), {}, dict(B=5)),
+        Case("x (2, 5, 3, 4)", plain, (rng.standard_normal((2, 5, 3, 4)),), special=True),
         Case("some x are 0", plain, (with_zeros,), special=True),
     ]
 
 
-@RELU.mistake("forward", "absolute value")
-def absolute(layer, x):
-    """This is |x|. Negative numbers must become 0."""
-    return np.abs(x)
+@RELU.right(
+    "forward",
+    ("np.maximum(x, 0)", "np.abs(x)", "absolute value", "This is |x|. Negative numbers must become"
+     " 0."),
+    ("np.maximum(x, 0)", "np.minimum(x, 0)", "minimum", "This is min(0, x): the positive numbers"
+     " must stay."),
+    *(("np.maximum(x, 0)", f"np.where(x > 0, x, {slope} * x)", "leaky", "Negative numbers keep a"
+       " small part of their value. The paper's max(0, x) makes them 0.") for slope in (0.01, 0.1)),
+    ("np.maximum(x, 0)", "(x > 0) * 1.0", "derivative in forward", "This is the derivative, 1 where"
+     " x > 0. The output is x there."),
+)
+def right_relu(self, x):
+    return np.maximum(x, 0)
 
 
-@RELU.mistake("forward", "minimum")
-def minimum(layer, x):
-    """This is min(0, x): the positive numbers must stay."""
-    return np.minimum(x, 0)
-
-
-@RELU.mistake("forward", "leaky")
-def leaky(layer, x):
-    """Negative numbers keep a hundredth of their value. The paper's max(0, x) makes them 0."""
-    return np.where(x > 0, x, 0.01 * x)
-
-
-@RELU.mistake("forward", "derivative in forward")
-def step(layer, x):
-    """This is the derivative, 1 where x > 0. The output is x there."""
-    return (x > 0) * 1.0
-
-
-@RELU.mistake("backward", "always open")
-def always_open(layer, grad_y, x):
-    """The gradient passes everywhere. Where x < 0 nothing went through, and the gradient is 0. (If
-    the condition is y >= 0: it is always true.)"""
-    return dict(grad_x=grad_y)
-
-
-@RELU.mistake("backward", "slope at 0")
-def open_at_zero(layer, grad_y, x):
-    """At x = 0 the slope is taken as 1. There is none; everyone takes 0, x > 0."""
-    return dict(grad_x=grad_y * (x >= 0))
-
-
-@RELU.mistake("backward", "sign of grad_y")
-def of_the_gradient(layer, grad_y, x):
-    """The sign of grad_y decides. It must be the sign of x, from the cache."""
-    return dict(grad_x=np.maximum(grad_y, 0))
-
-
-@RELU.mistake("backward", "grad_y forgotten")
-def slope_alone(layer, grad_y, x):
-    """The slope is returned alone. It must be multiplied by grad_y, which comes from above."""
-    return dict(grad_x=(x > 0) * 1.0)
-
-
-@RELU.mistake("backward", "times x")
-def times_x(layer, grad_y, x):
-    """The gradient is multiplied by the output. The derivative of max(0, x) is 1, not x."""
-    return dict(grad_x=grad_y * np.maximum(x, 0))
+@RELU.right(
+    "backward",
+    ("grad_y * (x > 0)", "grad_y", "always open", "The gradient passes everywhere. Where x < 0"
+     " nothing went through, and the gradient is 0. (If the condition is y >= 0: it is always"
+     " true.)"),
+    ("x > 0", "x >= 0", "slope at 0", "At x = 0 the slope is taken as 1. There is none; everyone"
+     " takes 0, x > 0."),
+    ("x > 0", "(np.sign(x) + 1) / 2", "slope at 0", "At x = 0 the slope is taken as 1/2. Take 0:"
+     " x > 0."),
+    ("x > 0", "x < 0", "inverted", "The gradient passes where x < 0, and not where it must."),
+    ("x > 0", "grad_y > 0", "sign of grad_y", "The sign of grad_y decides. It must be the sign of"
+     " x, from the cache."),
+    ("grad_y * (x > 0)", "(x > 0) * 1.0", "grad_y forgotten", "The slope is returned alone. It must"
+     " be multiplied by grad_y, which comes from above."),
+    ("x > 0", "np.maximum(x, 0)", "times x", "The gradient is multiplied by the output. The"
+     " derivative of max(0, x) is 1, not x."),
+)
+def right_gradient(self, grad_y, x):
+    return {"grad_x": grad_y * (x > 0)}
 
 
 def of_sizes(d_model, d_ff):
@@ -106,35 +88,40 @@ def cases(rng):
              dict(B=2, T=3, d_model=4, d_ff=7)),
         Case("x (5, 6)", of_sizes(6, 3), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, d_ff=3)),
+        Case("x (2, 5, 3, 4)", of_sizes(4, 7), (rng.standard_normal((2, 5, 3, 4)),), special=True),
     ]
 
 
-@FEED_FORWARD.mistake("forward", "ReLU missing")
-def no_relu(layer, x):
-    """There is no ReLU, and two linear maps in a row are one linear map."""
-    return layer.linear_2(layer.linear_1(x))
+HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.linear_2.b.value"
 
 
-@FEED_FORWARD.mistake("forward", "ReLU at the end")
-def relu_last(layer, x):
-    """The ReLU stands after linear_2. It belongs between the two maps, and only there."""
-    return np.maximum(layer.linear_2(layer.linear_1(x)), 0)
+@FEED_FORWARD.right(
+    "forward",
+    (HIDDEN, "hidden", "ReLU missing", "There is no ReLU, and two linear maps in a row are one"
+     " linear map."),
+    ((HIDDEN, LAST), ("hidden", f"np.maximum({LAST}, 0)"), "ReLU at the end", "The ReLU stands"
+     " after linear_2. It belongs between the two maps, and only there."),
+    (LAST, f"np.maximum({LAST}, 0)", "ReLU twice", "There is a second ReLU after linear_2. The"
+     " output of the network may be negative."),
+    (LAST, f"x + {LAST}", "residual added", 'x is added. The residual sum belongs to "Add & Norm",'
+     " around this layer."),
+)
+def right_output(self, x):
+    hidden = x @ self.linear_1.W.value + self.linear_1.b.value
+    active = np.maximum(hidden, 0)
+    return active @ self.linear_2.W.value + self.linear_2.b.value
 
 
-@FEED_FORWARD.mistake("forward", "ReLU twice")
-def relu_twice(layer, x):
-    """There is a second ReLU after linear_2. The output of the network may be negative."""
-    return np.maximum(layer.linear_2(np.maximum(layer.linear_1(x), 0)), 0)
-
-
-@FEED_FORWARD.mistake("forward", "residual added")
-def with_residual(layer, x):
-    """x is added. The residual sum belongs to "Add & Norm", around this layer."""
-    return x + layer(x)
-
-
-@FEED_FORWARD.mistake("backward", "ReLU forgotten in backward")
-def relu_skipped(layer, grad_y, x):
-    """The backward of ReLU is left out: where the hidden number was 0, nothing may come back."""
-    grad_hidden = grad_y @ layer.linear_2.W.value.T
-    return dict(grad_x=grad_hidden @ layer.linear_1.W.value.T)
+@FEED_FORWARD.right(
+    "backward",
+    ("self.relu.backward(grad_active, cache.relu)", "grad_active", "ReLU forgotten in backward",
+     "The backward of ReLU is left out: where the hidden number was 0, nothing may come back."),
+    ("self.linear_1.backward(grad_hidden, cache.linear_1)",
+     "grad_y + self.linear_1.backward(grad_hidden, cache.linear_1)", "residual in backward",
+     'grad_y is added, as if there were a residual sum. It belongs to "Add & Norm", around this'
+     " layer."),
+)
+def right_gradients(self, grad_y, x, cache):
+    grad_active = self.linear_2.backward(grad_y, cache.linear_2)
+    grad_hidden = self.relu.backward(grad_active, cache.relu)
+    return {"grad_x": self.linear_1.backward(grad_hidden, cache.linear_1)}

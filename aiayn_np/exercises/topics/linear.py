@@ -43,87 +43,53 @@ def cases(rng):
     ]
 
 
-def rows(x):
-    """All positions of all sequences, one below another."""
-    return x.reshape(-1, x.shape[-1])
+@LINEAR.right(
+    "forward",
+    ("x @ self.W.value if self.b is None else x @ self.W.value + self.b.value", "x @ self.W.value",
+     "bias missing", "The bias is not added: y = x W + b."),
+    ("x @ self.W.value + self.b.value", "x @ self.W.value - self.b.value", "bias subtracted",
+     "The bias is subtracted: y = x W + b."),
+)
+def right_output(self, x):
+    return x @ self.W.value if self.b is None else x @ self.W.value + self.b.value
 
 
-@LINEAR.mistake("forward", "bias missing")
-def no_bias(layer, x):
-    """The bias is not added: y = x W + b."""
-    return x @ layer.W.value
+PRODUCT, SUM = "x_rows.T @ grad_rows", "grad_rows.sum(axis=0)"
+MEAN = "It must be the sum over them: an average belongs to the loss, once."
+ONES = "What comes back from above must be multiplied in: a test with `y.sum()` does not see this."
+ALL = "The gradient is the sum over all of them."
+LAST, FIRST = (f"x[{i}].reshape(-1, self.d_in).T @ grad_y[{i}].reshape(-1, self.d_out)"
+               for i in (-1, 0))
 
 
-@LINEAR.mistake("forward", "bias subtracted")
-def minus_bias(layer, x):
-    """The bias is subtracted: y = x W + b."""
-    return x @ layer.W.value - layer.b.value
-
-
-@LINEAR.mistake("backward", "x instead of grad_y")
-def gradient_of_x_from_x(layer, grad_y, x):
-    """grad_x must be made of grad_y: grad_y W^T."""
-    return dict(grad_x=(x @ layer.W.value) @ layer.W.value.T)
-
-
-@LINEAR.mistake("backward", "grad_y forgotten")
-def ones(layer, grad_y, x):
-    """It is as if grad_y were 1 everywhere. What comes back from above must be multiplied in: a
-    test with `y.sum()` as the loss cannot see this."""
-    g = np.ones_like(grad_y)
-    return {"grad_x": g @ layer.W.value.T, "W.grad": rows(x).T @ rows(g)}
-
-
-@LINEAR.mistake("backward", "mean over the rows")
-def mean(layer, grad_y, x):
-    """The gradient is averaged over the positions. It must be their sum: an average belongs to the
-    loss, once."""
-    n = len(rows(x))
-    return {"W.grad": rows(x).T @ rows(grad_y) / n, "b.grad": rows(grad_y).mean(axis=0)}
-
-
-@LINEAR.mistake("backward", "mean over the rows")
-def mean_of_W(layer, grad_y, x):
-    """W.grad is averaged over the positions. It must be their sum: an average belongs to the loss,
-    once."""
-    return {"W.grad": rows(x).T @ rows(grad_y) / len(rows(x))}
-
-
-@LINEAR.mistake("backward", "mean over the rows")
-def mean_of_b(layer, grad_y, x):
-    """b.grad is averaged over the positions. It must be their sum: an average belongs to the loss,
-    once."""
-    return {"b.grad": rows(grad_y).mean(axis=0)}
-
-
-@LINEAR.mistake("backward", "mean over the batch")
-def mean_over_batch(layer, grad_y, x):
-    """The gradient is divided by the number of sequences. It must be a sum: an average belongs to
-    the loss, once."""
-    total = {"W.grad": rows(x).T @ rows(grad_y), "b.grad": rows(grad_y).sum(axis=0)}
-    return {name: grad / len(x) for name, grad in total.items()}
-
-
-@LINEAR.mistake("backward", "grad_y forgotten")
-def ones_for_b(layer, grad_y, x):
-    """b.grad does not depend on grad_y. It must be the sum of grad_y over all positions."""
-    return {"b.grad": np.ones(layer.d_out)}
-
-
-@LINEAR.mistake("backward", "grad_y forgotten")
-def rows_for_b(layer, grad_y, x):
-    """b.grad is the number of positions. It must be the sum of grad_y over all of them."""
-    return {"b.grad": np.full(layer.d_out, len(rows(x)))}
-
-
-@LINEAR.mistake("backward", "one sequence only")
-def last_only(layer, grad_y, x):
-    """Only the last sequence of the batch counts: W.grad is written over by each. The gradient is
-    the sum over all of them."""
-    return {"W.grad": rows(x[-1]).T @ rows(grad_y[-1])}
-
-
-@LINEAR.mistake("backward", "one sequence only")
-def first_only(layer, grad_y, x):
-    """Only the first sequence of the batch counts. The gradient is the sum over all of them."""
-    return {"W.grad": rows(x[0]).T @ rows(grad_y[0]), "b.grad": rows(grad_y[0]).sum(axis=0)}
+@LINEAR.right(
+    "backward",
+    ("grad_y @ self.W.value.T", "(x @ self.W.value) @ self.W.value.T", "x instead of grad_y",
+     "grad_x must be made of grad_y: grad_y W^T."),
+    (("grad_y @ self.W.value.T", PRODUCT),
+     ("np.ones_like(grad_y) @ self.W.value.T", "x_rows.T @ np.ones_like(grad_rows)"),
+     "grad_y forgotten", f"It is as if grad_y were 1 everywhere. {ONES}"),
+    ((PRODUCT, SUM), (f"{PRODUCT} / len(x_rows)", "grad_rows.mean(axis=0)"), "mean over the rows",
+     f"The gradients are averaged over the positions. {MEAN}"),
+    (PRODUCT, f"{PRODUCT} / len(x_rows)", "mean over the rows",
+     f"W.grad is averaged over the positions. {MEAN}"),
+    (SUM, "grad_rows.mean(axis=0)", "mean over the rows",
+     f"b.grad is averaged over the positions. {MEAN}"),
+    ((PRODUCT, SUM), (f"{PRODUCT} / len(x)", f"{SUM} / len(x)"), "mean over the batch",
+     f"The gradients are divided by the number of sequences. {MEAN}"),
+    (SUM, "np.ones(self.d_out)", "grad_y forgotten", "b.grad does not depend on grad_y. It must be"
+     " the sum of grad_y over all positions."),
+    (SUM, "np.full(self.d_out, len(x_rows))", "grad_y forgotten", "b.grad is the number of"
+     " positions. It must be the sum of grad_y over all of them."),
+    (PRODUCT, LAST, "one sequence only", "Only the last sequence of the batch counts: W.grad is"
+     f" written over by each. {ALL}"),
+    (PRODUCT, FIRST, "one sequence only", f"Only the first sequence of the batch counts. {ALL}"),
+    (SUM, "grad_rows.sum()", "sum over everything", "b.grad is one number for all features. Each"
+     " feature has a sum of its own."),
+)
+def right_gradients(self, grad_y, x):
+    x_rows, grad_rows = x.reshape(-1, self.d_in), grad_y.reshape(-1, self.d_out)
+    self.W.grad += x_rows.T @ grad_rows
+    if self.b is not None:
+        self.b.grad += grad_rows.sum(axis=0)
+    return {"grad_x": grad_y @ self.W.value.T}

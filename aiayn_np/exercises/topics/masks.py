@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from ...masking import Mask, causal, not_padding
+from ..checking.operators import NUMBERS
 from ..exercise import Case, exercise, function, layer, plain
+from .attention import softmax  # noqa: F401, for a change
 
 EXERCISE = exercise(
     5, "masks", "Masks: the future, padding, and -inf", section="3.2.3, Fig. 2 left", lesson="5",
@@ -45,30 +47,20 @@ def lengths(rng):
     return [Case(f"T = {T}", None, (T,), {}, dict(T=T)) for T in (5, 2, 1)]
 
 
-@CAUSAL.mistake("function", "off by one")
-def one_ahead(T):
-    """Position i sees i + 1, the very token that it has to predict. It must be j <= i."""
-    return np.tri(T, k=1, dtype=bool)
-
-
-@CAUSAL.mistake("function", "off by one")
-def not_itself(T):
-    """A position may not look at itself here. It may, j <= i: the output at position i predicts the
-    token after it."""
-    return np.tri(T, k=-1, dtype=bool)
-
-
-@CAUSAL.mistake("function", "upside down")
-def upper(T):
-    """The upper triangle is True: every position sees the future and itself, and not the past.
-    Rows are queries: j <= i."""
-    return np.tri(T, dtype=bool).T
-
-
-@CAUSAL.mistake("function", "inverted")
-def strictly_upper(T):
-    """This is True where a query may NOT look. Here True means that it may."""
-    return ~np.tri(T, dtype=bool)
+@CAUSAL.right(
+    "function",
+    ("key <= query", "key <= query + 1", "off by one", "Position i sees i + 1, the very token that"
+     " it has to predict. It must be j <= i."),
+    ("key <= query", "key < query", "off by one", "A position may not look at itself here. It may,"
+     " j <= i: the output at position i predicts the token after it."),
+    ("key <= query", "key >= query", "upside down", "The upper triangle is True: every position"
+     " sees the future and itself, and not the past. Rows are queries: j <= i."),
+    ("key <= query", "key > query", "inverted", "This is True where a query may NOT look. Here True"
+     " means that it may."),
+)
+def right_causal(T):
+    query, key = np.arange(T)[:, None], np.arange(T)[None, :]
+    return key <= query
 
 
 @NOT_PADDING.tried_on
@@ -81,22 +73,21 @@ def ids(rng):
     ]
 
 
-@NOT_PADDING.mistake("function", "inverted")
-def is_padding(ids, pad=0):
-    """This is True at padding. Here True means that a query may look."""
-    return (ids == pad)[:, None, None, :]
-
-
-@NOT_PADDING.mistake("function", "pad is fixed")
-def not_zero(ids, pad=0):
-    """The id of padding is an argument, and not always 0: use `pad`."""
-    return (ids != 0)[:, None, None, :]
-
-
-@NOT_PADDING.mistake("function", "pad is fixed")
-def positive(ids, pad=0):
-    """Ids above `pad` are not all that is real: compare with != pad."""
-    return (ids > pad)[:, None, None, :]
+@NOT_PADDING.right(
+    "function",
+    ("ids != pad", "ids == pad", "inverted", "This is True at padding. Here True means that a query"
+     " may look."),
+    ("pad", "0", "pad is fixed", "The id of padding is an argument, and not always 0: use `pad`."),
+    ("ids != pad", "np.logical_and.accumulate(ids != pad, axis=1)", "only padding at the end",
+     "A row is taken to end at its first padding. Compare every id with pad."),
+    ("ids != pad", "np.arange(ids.shape[1]) < (ids != pad).sum(axis=1, keepdims=True)",
+     "only padding at the end", "As many keys are real as there are real ids, from the left."
+     " Padding may stand anywhere: compare every id with pad."),
+    ("ids != pad", "ids > pad", "pad is fixed", "Ids above `pad` are not all that is real: compare"
+     " with != pad."),
+)
+def right_not_padding(ids, pad=0):
+    return (ids != pad)[:, None, None, :]
 
 
 @MASK.tried_on
@@ -112,66 +103,49 @@ def cases(rng):
     ]
 
 
-def hidden_by(number):
-    """Know a mask that puts this number where a query may not look."""
-    @MASK.mistake("forward", "large number instead of -inf")
-    def forward(layer, scores, allowed=None):
-        """Masked scores are a large negative number. It must be -inf: a query that may look nowhere
-        would else look everywhere alike."""
-        return scores if allowed is None else np.where(allowed, scores, number)
+HIDDEN = "np.where(allowed, scores, -math.inf)"
 
 
-for number in (-1e9, -1e10, -1e30, -1e4, -1e8, np.finfo(float).min):
-    hidden_by(number)
+@MASK.right(
+    "forward",
+    *((HIDDEN, f"np.where(allowed, scores, {number})", "large number instead of -inf", "Masked"
+       " scores are a large negative number. It must be -inf: a query that may look nowhere would"
+       " else look everywhere alike.") for number in (*NUMBERS, "np.finfo(float).min")),
+    *((HIDDEN, f"scores + {number} * ~allowed", "large number instead of -inf", "A large negative"
+       " number is added to masked scores. They must be -inf.") for number in NUMBERS),
+    (HIDDEN, "np.where(allowed, scores, math.inf)", "inf instead of -inf", "It is +inf where the"
+     " query may not look, and exp(inf) is inf. It must be -inf."),
+    (HIDDEN, "np.where(allowed, scores, math.nan)", "nan instead of -inf", "It is nan where the"
+     " query may not look, and everything after it becomes nan. It must be -inf."),
+    (HIDDEN, "np.where(allowed, scores, 0)", "mask with 0", "Masked scores are 0, and exp(0) = 1 is"
+     " a weight like any other. They must be -inf."),
+    (HIDDEN, "np.where(allowed, -math.inf, scores)", "inverted", "-inf stands where the query may"
+     " look. True in allowed means that it may."),
+    (HIDDEN, "scores + np.where(allowed, np.nan, -math.inf)", "nan instead of -inf", "0 * inf is"
+     " nan: -inf cannot be multiplied in. Choose with np.where(allowed, scores, -inf)."),
+    (HIDDEN, "softmax(np.where(allowed, scores, -math.inf))", "softmax in the mask", "The softmax"
+     " is applied here, too. It is a box of its own, after the mask."),
+    ("scores if allowed is None else np.where(allowed, scores, -math.inf)",
+     "np.where(np.False_ if allowed is None else allowed, scores, -math.inf)",
+     "None masks everything", "allowed=None masks everything. It must mask nothing."),
+)
+def right_output(self, scores, allowed=None):
+    return scores if allowed is None else np.where(allowed, scores, -math.inf)
 
 
-@MASK.mistake("forward", "inf instead of -inf")
-def infinite(layer, scores, allowed=None):
-    """It is +inf where the query may not look, and exp(inf) is inf. It must be -inf."""
-    return scores if allowed is None else np.where(allowed, scores, math.inf)
+OPEN = "grad_y if allowed is None else grad_y * allowed"
 
 
-@MASK.mistake("forward", "nan instead of -inf")
-def not_a_number(layer, scores, allowed=None):
-    """It is nan where the query may not look, and everything after it becomes nan. It must be
-    -inf."""
-    return scores if allowed is None else np.where(allowed, scores, math.nan)
-
-
-@MASK.mistake("forward", "mask with 0")
-def zero(layer, scores, allowed=None):
-    """Masked scores are 0, and exp(0) = 1 is a weight like any other. They must be -inf."""
-    return scores if allowed is None else np.where(allowed, scores, 0.0)
-
-
-@MASK.mistake("forward", "inverted")
-def inverted(layer, scores, allowed=None):
-    """-inf stands where the query may look. True in allowed means that it may."""
-    return scores if allowed is None else np.where(allowed, -math.inf, scores)
-
-
-@MASK.mistake("forward", "nan instead of -inf")
-def product(layer, scores, allowed=None):
-    """0 * inf is nan: -inf cannot be multiplied in. Choose with np.where(allowed, scores, -inf)."""
-    if allowed is None:
-        return scores
-    return scores + np.where(allowed, np.nan, -math.inf)
-
-
-@MASK.mistake("backward", "mask forgotten in backward")
-def everywhere(layer, grad_y, scores, allowed=None):
-    """The gradient goes through where the score was replaced. There the output is a constant, and
-    the gradient 0."""
-    return dict(grad_scores=grad_y)
-
-
-@MASK.mistake("backward", "inverted")
-def where_hidden(layer, grad_y, scores, allowed=None):
-    """The gradient goes through where it must not, and not where it must."""
-    return dict(grad_scores=grad_y if allowed is None else np.where(allowed, 0.0, grad_y))
-
-
-@MASK.mistake("backward", "-inf in backward")
-def minus_inf(layer, grad_y, scores, allowed=None):
-    """-inf is put into the gradient, as into the scores. There it must be 0."""
-    return dict(grad_scores=grad_y if allowed is None else np.where(allowed, grad_y, -math.inf))
+@MASK.right(
+    "backward",
+    (OPEN, "grad_y", "mask forgotten in backward", "The gradient goes through where the score was"
+     " replaced. There the output is a constant, and the gradient 0."),
+    ("grad_y * allowed", "grad_y * ~allowed", "inverted", "The gradient goes through where it must"
+     " not, and not where it must."),
+    ("grad_y * allowed", "np.where(allowed, grad_y, -math.inf)", "-inf in backward", "-inf is put"
+     " into the gradient, as into the scores. There it must be 0."),
+    ("grad_y * allowed", "1.0 * allowed + 0 * grad_y", "grad_y forgotten", "It is 1 where the query"
+     " may look. What comes back from above must be multiplied in."),
+)
+def right_gradient(self, grad_y, scores, allowed=None):
+    return {"grad_scores": grad_y if allowed is None else grad_y * allowed}

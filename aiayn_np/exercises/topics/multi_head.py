@@ -1,15 +1,13 @@
 """Exercise 6: multi-head attention: split, attend, concatenate, project."""
 
-from typing import Any
-
 import numpy as np
 
 from ...attention import ScaledDotProductAttention
-from ...multi_head import MultiHeadAttention, merge_heads, split_heads
+from ...multi_head import MultiHeadAttention
 from ..exercise import Case, exercise, layer
 
 EXERCISE = exercise(
-    6, "multi-head", "Multi-head attention", section="3.2.2, Fig. 2 right", lesson="6.2, 6.8",
+    6, "multi-head", "Multi-head attention", section="3.2.2, Fig. 2 right", lesson="6.2, 6.3, 6.8",
     minutes=60,
     asks="the split of one product into h heads and its inverse, forwards and backwards",
 )
@@ -53,120 +51,119 @@ def cases(rng):
     allowed = rng.random((2, 1, 4, 5)) < 0.6
     allowed[..., 0] = True
     return [
-        Case("d_model = 6, h = 2", of_sizes(6, 2), arrays(2, d_model=6, T_q=4, T_k=5), {},
-             dict(B=2, T_q=4, T_k=5, d_model=6, h=2, d_k=3)),
-        Case("T_q = T_k = 4, h = 3", of_sizes(6, 3), arrays(2, d_model=6, T_q=4, T_k=4), {},
-             dict(B=2, T=4, d_model=6, h=3, d_k=2)),
+        Case("d_model = 12, h = 2", of_sizes(12, 2), arrays(3, d_model=12, T_q=4, T_k=5), {},
+             dict(B=3, T_q=4, T_k=5, d_model=12, h=2, d_k=6)),
+        Case("T_q = T_k = 4, h = 3", of_sizes(15, 3), arrays(2, d_model=15, T_q=4, T_k=4), {},
+             dict(B=2, T=4, d_model=15, h=3, d_k=5)),
         Case("a mask", of_sizes(6, 2), arrays(2, d_model=6, T_q=4, T_k=5), dict(allowed=allowed),
              special=True),
         Case("d_k = 4, d_v = 5", of_sizes(6, 3, 4, 5), arrays(2, d_model=6, T_q=4, T_k=7),
              special=True),
         Case("h = 1", of_sizes(4, 1), arrays(3, d_model=4, T_q=2, T_k=5), special=True),
+        Case("two axes, (T, d_model)", of_sizes(6, 2), arrays(d_model=6, T_q=4, T_k=5),
+             special=True),
+        Case("four axes", of_sizes(6, 2), arrays(2, 3, d_model=6, T_q=4, T_k=5), special=True),
         Case("dropout on the weights", with_dropout, arrays(2, d_model=6, T_q=4, T_k=5),
              dict(rng=np.random.default_rng(1)), special=True),
     ]
 
 
-def dealt(x, h):
-    """Heads by a reshape alone."""
-    return x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)
+TO_SPLIT = "Reshape to (..., T, h, d), then swap T and h."
+TO_MERGE = "Swap h and T back, then reshape (..., T, h, d) to (..., T, h d)."
+SPLIT, MERGED = "parts.swapaxes(-2, -3)", "parts.reshape(*parts.shape[:-2], -1)"
+BY_RESHAPE = ("x.reshape(*x.shape[:-2], self.h, x.shape[-2], -1)",
+              "heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)")
+INTERLEAVED = ("np.moveaxis(x.reshape(*x.shape[:-1], -1, self.h), -1, -3)",
+               "np.moveaxis(heads, -3, -1).reshape(*heads.shape[:-3], heads.shape[-2], -1)")
+SHAPES = (
+    ((SPLIT, MERGED), BY_RESHAPE, "heads split by reshape alone", "Split and merge are a reshape"
+     " alone, so that a head gets all features of some positions, not some features of all."
+     f" {TO_SPLIT}"),
+    (SPLIT, BY_RESHAPE[0], "heads split by reshape alone", "The split is a reshape alone, so that a"
+     f" head gets all features of some positions, not some features of all. {TO_SPLIT}"),
+    (MERGED, BY_RESHAPE[1], "heads merged by reshape alone", "The heads are merged by a reshape"
+     f" alone. {TO_MERGE}"),
+    ((SPLIT, MERGED), INTERLEAVED, "features interleaved", "A head takes every h-th feature. In the"
+     f" order of this package it takes neighbours. {TO_SPLIT}"),
+    (SPLIT, INTERLEAVED[0], "features interleaved", "A head takes every h-th feature. In the order"
+     f" of this package it takes neighbours. {TO_SPLIT}"),
+    (MERGED, INTERLEAVED[1], "features interleaved", "The merged heads are interleaved, feature by"
+     f" feature. They must stand side by side. {TO_MERGE}"),
+    (SPLIT, "np.flip(parts, -2).swapaxes(-2, -3)", "heads in reverse order", "The heads come in"
+     " reverse order: the first owns the first d_k features."),
+    (MERGED, "np.flip(parts, -2).reshape(*parts.shape[:-2], -1)", "heads in reverse order", "The"
+     " heads are merged in reverse order: the first owns the first d_k features."),
+    (SPLIT, "x.reshape(*x.shape[:-1], -1, self.h).swapaxes(-2, -3)", "h and d exchanged", "There"
+     f" are d heads of h features. {TO_SPLIT}"),
+    (SPLIT, "x[..., None, :, :]", "not split", "There is one head of the full width: the"
+     " projections are not split."),
+)
+ATTEND, OUT = "self.attention({}K, V, allowed=allowed, rng=rng)", "self.linear_O(merge(heads))"
+SELF = "In self-attention that is the same array, here it is not."
 
 
-def collected(x):
-    """Its inverse."""
-    return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])
+@MULTI_HEAD.right(
+    "forward",
+    *SHAPES,
+    (OUT, "merge(heads)", "linear_O missing", "The heads are concatenated and returned. W^O is"
+     " missing: linear_O."),
+    (ATTEND.format("Q, "), "self.attention(Q, K, V, rng=rng)", "mask ignored", "The mask does not"
+     " reach the attention: pass allowed=allowed on."),
+    (ATTEND.format("Q, "), "self.attention(Q, K, V, allowed=allowed)", "rng not passed on", "The"
+     " rng does not reach the attention: pass rng=rng on."),
+    (ATTEND.format("Q, "), ATTEND.format("Q / np.sqrt(self.d_k), "), "scaled twice", "The scores"
+     " are divided by sqrt(d_k) twice: the attention does it already."),
+    ("self.linear_V(x_V)", "self.linear_V(x_K)", "values from the keys", "The values are made from"
+     f" x_K. {SELF}"),
+    (("self.linear_K(x_K)", "self.linear_V(x_V)"), ("self.linear_K(x_Q)", "self.linear_V(x_Q)"),
+     "all from the queries", f"Keys and values are made from x_Q, too. {SELF}"),
+    ("self.linear_K(x_K)", "self.linear_Q(x_K)", "one projection for two", "The keys are projected"
+     " by linear_Q. They have a matrix of their own, linear_K."),
+    ("self.linear_V(x_V)", "self.linear_K(x_V)", "one projection for two", "The values are"
+     " projected by linear_K. They have a matrix of their own, linear_V."),
+    (OUT, f"{OUT} + x_Q", "residual added", 'x_Q is added. The residual sum belongs to "Add &'
+     ' Norm", around this layer.'),
+)
+def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
+    def split(x):
+        parts = x.reshape(*x.shape[:-1], self.h, x.shape[-1] // self.h)
+        return parts.swapaxes(-2, -3)
+
+    def merge(heads):
+        parts = heads.swapaxes(-2, -3)
+        return parts.reshape(*parts.shape[:-2], -1)
+
+    Q, K, V = split(self.linear_Q(x_Q)), split(self.linear_K(x_K)), split(self.linear_V(x_V))
+    heads = self.attention(Q, K, V, allowed=allowed, rng=rng)
+    return self.linear_O(merge(heads))
 
 
-def interleaved(x, h):
-    """Heads that take every h-th feature."""
-    return x.reshape(*x.shape[:-1], x.shape[-1] // h, h).swapaxes(-1, -3).swapaxes(-1, -2)
+BACK = "self.linear_{}.backward(merge(grad_{}), cache.linear_{})"
+TO_Q, TO_K, TO_V = (BACK.format(name, name, name) for name in "QKV")
 
 
-SPLIT: list[Any] = [
-    split_heads,
-    ("heads split by reshape alone", "The split is a reshape alone, so that a head gets all"
-     " features of some positions, not some features of all. Reshape to (..., T, h, d), then swap T"
-     " and h.", dealt),
-    ("features interleaved", "A head takes every h-th feature. In the order of this package it"
-     " takes neighbours: reshape to (..., T, h, d), not to (..., T, d, h).", interleaved),
-]
-MERGE: list[Any] = [
-    merge_heads,
-    ("heads merged by reshape alone", "The heads are merged by a reshape alone. Swap h and T back"
-     " first, then reshape (..., T, h, d) to (..., T, h d).", collected),
-]
-OUT = [True, ("linear_O missing", "The heads are concatenated and returned. W^O is missing:"
-              " linear_O.", False)]
-MASKED = [True, ("mask ignored", "The mask does not reach the attention: pass allowed=allowed on.",
-                 False)]
-SOURCES = [
-    lambda x_Q, x_K, x_V: (x_Q, x_K, x_V),
-    ("values from the keys", "The values are made from x_K. In self-attention that is the same"
-     " array, here it is not.", lambda x_Q, x_K, x_V: (x_Q, x_K, x_K)),
-    ("all from the queries", "Keys and values are made from x_Q, too. In self-attention that is the"
-     " same array, here it is not.", lambda x_Q, x_K, x_V: (x_Q, x_Q, x_Q)),
-]
-MAPS = [
-    ("linear_Q", "linear_K", "linear_V"),
-    ("one projection for two", "The keys are projected by linear_Q. They have a matrix of their"
-     " own, linear_K.", ("linear_Q", "linear_Q", "linear_V")),
-    ("one projection for two", "The values are projected by linear_K. They have a matrix of their"
-     " own, linear_V.", ("linear_Q", "linear_K", "linear_K")),
-]
-SCALED = [0, ("scaled twice", "The scores are divided by sqrt(d_k) twice: the attention does it"
-              " already.", 0.5)]
-ADDED = [0, ("residual added", 'x_Q is added. The residual sum belongs to "Add & Norm", around this'
-             " layer.", 1)]
+@MULTI_HEAD.right(
+    "backward",
+    *SHAPES[:-2],
+    ((TO_K, TO_V), (BACK.format("K", "V", "K"), BACK.format("V", "K", "V")),
+     "keys and values exchanged", "The gradients of K and V are exchanged: attention.backward gives"
+     " grad_Q, grad_K, grad_V, in this order."),
+    ((TO_K, TO_V), (TO_V, TO_K), "keys and values exchanged", "The gradients of x_K and x_V are"
+     " returned in the other order: grad_x_Q, grad_x_K, grad_x_V."),
+    (TO_K, BACK.format("K", "V", "K"), "one gradient for two", "The keys get the gradient of the"
+     " values: grad_K is what goes back through linear_K."),
+)
+def right_gradients(self, grad_y, x_Q, x_K, x_V, cache):
+    def split(x):
+        parts = x.reshape(*x.shape[:-1], self.h, x.shape[-1] // self.h)
+        return parts.swapaxes(-2, -3)
 
+    def merge(heads):
+        parts = heads.swapaxes(-2, -3)
+        return parts.reshape(*parts.shape[:-2], -1)
 
-@MULTI_HEAD.family("forward", split=SPLIT, merge=MERGE, out=OUT, masked=MASKED, sources=SOURCES,
-                   maps=MAPS, scaled=SCALED, added=ADDED)
-def output(layer, x_Q, x_K, x_V, allowed=None, *, split, merge, out, masked, sources, maps,
-           scaled, added):
-    inputs = sources(x_Q, x_K, x_V)
-    Q, K, V = (split(getattr(layer, name)(x), layer.h) for name, x in zip(maps, inputs))
-    Q = Q / layer.d_k**scaled
-    heads = merge(layer.attention(Q, K, V, allowed=allowed if masked else None))
-    return (layer.linear_O(heads) if out else heads) + added * x_Q
-
-
-@MULTI_HEAD.mistake("forward", "not split")
-def one_head(layer, x_Q, x_K, x_V, allowed=None):
-    """There is one head of the full width: the projections are not split."""
-    projected = layer.linear_Q(x_Q), layer.linear_K(x_K), layer.linear_V(x_V)
-    Q, K, V = (x[..., None, :, :] for x in projected)
-    return layer.linear_O(layer.attention(Q, K, V, allowed=allowed)[..., 0, :, :])
-
-
-@MULTI_HEAD.mistake("forward", "rng not passed on")
-def no_dropout(layer, x_Q, x_K, x_V, allowed=None, rng=None):
-    """The rng does not reach the attention: pass rng=rng on."""
-    return layer(x_Q, x_K, x_V, allowed=allowed)
-
-
-ORDER: list[Any] = [
-    lambda Q, K, V: (Q, K, V),
-    ("keys and values exchanged", "The gradients of K and V are exchanged: attention.backward gives"
-     " grad_Q, grad_K, grad_V, in this order.", lambda Q, K, V: (Q, V, K)),
-    ("one gradient for two", "The keys get the gradient of the values: grad_K is what goes back"
-     " through linear_K.", lambda Q, K, V: (Q, V, V)),
-]
-
-
-@MULTI_HEAD.family("backward", split=SPLIT, merge=MERGE, order=ORDER)
-def gradients(layer, grad_y, *arrays, allowed=None, split, merge, order):
-    _, cache = layer.forward(*arrays, allowed=allowed)
-    grad_heads = split(grad_y @ layer.linear_O.W.value.T, layer.h)
-    grads = order(*layer.attention.backward(grad_heads, cache.attention))
-    maps = layer.linear_Q, layer.linear_K, layer.linear_V
-    names = "grad_x_Q", "grad_x_K", "grad_x_V"
-    return {n: merge(g) @ m.W.value.T for n, g, m in zip(names, grads, maps)}
-
-
-@MULTI_HEAD.mistake("backward", "keys and values exchanged")
-def exchanged(layer, grad_y, *arrays, allowed=None):
-    """The gradients of x_K and x_V are returned in the other order: grad_x_Q, grad_x_K,
-    grad_x_V."""
-    found = gradients(layer, grad_y, *arrays, allowed=allowed, split=split_heads,
-                      merge=merge_heads, order=ORDER[0])
-    return dict(grad_x_K=found["grad_x_V"], grad_x_V=found["grad_x_K"])
+    grad_heads = split(self.linear_O.backward(grad_y, cache.linear_O))
+    grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)
+    return {"grad_x_Q": self.linear_Q.backward(merge(grad_Q), cache.linear_Q),
+            "grad_x_K": self.linear_K.backward(merge(grad_K), cache.linear_K),
+            "grad_x_V": self.linear_V.backward(merge(grad_V), cache.linear_V)}

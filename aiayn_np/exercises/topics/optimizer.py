@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...module import Parameter
-from ...optimizer import Adam, warmup_rate
+from ...training.optimizer import Adam, warmup_rate
+from ..checking.operators import SMALL
 from ..exercise import Case, exercise, function
-from .wrong_adam import CHOICES, RIGHT, WrongAdam
 
 EXERCISE = exercise(
     11, "optimizer", "Adam and warm-up", section="5.3, Eq. 3", lesson="10.3, 10.4", minutes=30,
@@ -24,19 +24,15 @@ def after_steps(cls, case):
         for p, grad in zip(parameters, grads):
             p.grad[...] = grad
         adam.step(rate)
-        found |= {f"value {i} after step {t}": x.copy() for i, x in enumerate(values)}
+        found |= {f"value {i} after step {t}": p.value.copy() for i, p in enumerate(parameters)}
         found |= {f"gradient {i} after step {t}": p.grad.copy() for i, p in enumerate(parameters)}
-    return found
-
-
-def right_adam(parameters, **options):
-    """Adam by the letter, in place."""
-    return WrongAdam(parameters, **options, **RIGHT)
+    return found | {"arrays that layers hold": np.array(values)}
 
 
 START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
 RATES = (0.1, 0.2, 0.05, 0.1)
 STEPS = (1, 2, 3, 6, 7, 8, 20)
+DECAYS = "0.1", "0.01", "0.001", "1e-4"
 
 ADAM = function(
     EXERCISE, Adam,
@@ -44,7 +40,7 @@ ADAM = function(
     "m = beta_1 m + (1 - beta_1) grad and v = beta_2 v + (1 - beta_2) grad^2 start at zero, and are"
     " too small at first: divide m by 1 - beta_1^t and v by 1 - beta_2^t, but do not keep that.",
     "p.value -= rate * m_hat / (sqrt(v_hat) + eps), in place, so that layers which share p see it.",
-    run=after_steps, oracle=right_adam,
+    run=after_steps,
 )
 WARMUP = function(
     EXERCISE, warmup_rate,
@@ -55,6 +51,7 @@ WARMUP = function(
     run=lambda it, case: {"rate": np.array([it(step, *case.inputs) for step in STEPS])},
 )
 
+
 @ADAM.tried_on
 def cases(rng):
     gradients = rng.standard_normal((4, 2, 3))
@@ -64,12 +61,109 @@ def cases(rng):
         Case("the paper's constants", None, (gradients,)),
         Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients,), dict(beta_1=0.8, beta_2=0.9)),
         Case("a gradient that is always 0", None, (never,), special=True),
-        Case("small gradients", None, (1e-8 * gradients,), special=True),
+        Case("small gradients", None, (1e-8 * gradients,)),
         Case("eps = 0.1", None, (gradients,), dict(eps=0.1)),
     ]
 
 
-ADAM.family("function", **CHOICES)(WrongAdam)
+M_HAT, V_HAT = (f"{x} / (1 - np.float64(self.beta_{i}) ** self.t)" for x, i in ("m1", "v2"))
+ROOT, MOVE = "np.sqrt(v_hat) + self.eps", "rate * m_hat / (np.sqrt(v_hat) + self.eps)"
+WRITTEN = f"p.value[...] = p.value - {MOVE}"
+ZEROS = "[np.zeros_like({0}.value) for {0} in self.parameters]"
+M_ZEROS, V_ZEROS = ZEROS.format("p"), ZEROS.format("q")
+ZIP = "zip(self.parameters, self.m, self.v)"
+SHARED = "[np.zeros_like(self.parameters[0].value)] * len(self.parameters)"
+BETA_2, OWN = ("self.beta_2 * v", "1 - self.beta_2"), "It has its own, beta_2."
+V_NEW = "self.beta_2 * v + (1 - self.beta_2) * p.grad ** 2"
+BETA_1 = ("self.beta_1 * v", "1 - self.beta_1")
+SMALL_AT_FIRST = "m and v start at zero and are too small at first:"
+EACH = "Every parameter has its own m and v: parameters of one shape must not share them."
+DECAY = "A weight decay is added. Adam has none: the parameter itself does not count."
+
+
+@ADAM.right(
+    "function",
+    (BETA_2, BETA_1, "v with beta_1", f"v is updated with beta_1. {OWN}"),
+    ((*BETA_2, "np.float64(self.beta_2)"), (*BETA_1, "np.float64(self.beta_1)"), "v with beta_1",
+     f"v is updated and corrected with beta_1. {OWN}"),
+    ("np.float64(self.beta_2)", "np.float64(self.beta_1)", "v with beta_1", "v is corrected with"
+     f" beta_1. {OWN}"),
+    ("(beta_1, beta_2, eps)", "(beta_2, beta_1, eps)", "betas exchanged", "beta_1 and beta_2 are"
+     " exchanged: beta_1 belongs to m, beta_2 to v."),
+    (("(1 - self.beta_1) * p.grad", "(1 - self.beta_2) * p.grad ** 2"), ("p.grad", "p.grad ** 2"),
+     "1 - beta missing", "The new gradient is added whole: (1 - beta_1) grad, (1 - beta_2)"
+     " grad^2."),
+    ("p.grad ** 2", "m ** 2", "v of the wrong thing", "v is a mean of m^2. It is a mean of"
+     " grad^2."),
+    ("p.grad ** 2", "np.abs(p.grad)", "v of the wrong thing", "v is a mean of |grad|. It is a mean"
+     " of grad^2."),
+    *((V_NEW, code, "v is no running mean", "v is a running mean: beta_2 v + (1 - beta_2) grad^2.")
+      for code in ("np.maximum(v, p.grad ** 2)", "v + p.grad ** 2", "p.grad ** 2",
+                   "np.maximum(self.beta_2 * v, p.grad ** 2)")),
+    ("self.t", "(i + 1)", "wrong t", "The correction uses the number of the parameter, not of the"
+     " step."),
+    ("self.t", "((self.t - 1) * len(self.parameters) + i + 1)", "wrong t", "t is counted once for"
+     " every parameter. It counts the calls of step."),
+    ("self.t", "(self.t + 1)", "wrong t", "t is one too large: it is 1 in the first step."),
+    ("self.t", "(self.t - 1)", "wrong t", "t is 0 in the first step, where it must be 1: count"
+     " before you correct."),
+    ("self.t", "1", "wrong t", "t does not change: it is 1 in every step."),
+    ((M_HAT, V_HAT), ("m", "v"), "bias correction missing", f"{SMALL_AT_FIRST} divide by"
+     " 1 - beta_1^t and 1 - beta_2^t."),
+    (V_HAT, "v", "bias correction missing", f"{SMALL_AT_FIRST} divide v by 1 - beta_2^t."),
+    (M_HAT, "m", "bias correction missing", f"{SMALL_AT_FIRST} divide m by 1 - beta_1^t."),
+    (ROOT, "np.sqrt(v_hat + self.eps)", "eps inside the root", "eps is added inside the root. It"
+     " belongs outside: sqrt(v_hat) + eps."),
+    (ROOT, "np.sqrt(v_hat)", "eps missing", "There is no eps: where a gradient is always 0, 0 / 0"
+     " is nan."),
+    (ROOT, "np.sqrt(v_hat) + self.eps / np.sqrt(1 - np.float64(self.beta_2) ** self.t)",
+     "eps before the correction", "eps is added to sqrt(v) before the correction. It belongs after"
+     " it: sqrt(v_hat) + eps."),
+    (ROOT, "v_hat + self.eps", "root missing", "It is divided by v_hat. It must be its square"
+     " root."),
+    (f"p.value - {MOVE}", f"p.value + {MOVE}", "sign", "The parameter moves up the gradient. It"
+     " must move down: -=."),
+    ((f"m_hat = {M_HAT}", f"v_hat = {V_HAT}"), (f"m[...] = {M_HAT}\nm_hat = m",
+                                                f"v[...] = {V_HAT}\nv_hat = v"),
+     "correction kept", "The corrected means are kept as m and v, and corrected again in the next"
+     " step. m_hat and v_hat must be new arrays."),
+    (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."
+     " (An iterator such as parameters can be read once only: list(parameters).)"),
+    (WRITTEN, WRITTEN.replace("[...]", ""), "not in place", "p.value becomes another array, and who"
+     " holds the old one does not see the step. Write into it: p.value -= ..."),
+    (WRITTEN, f"{WRITTEN}\np.grad = 0 * p.grad", "gradient cleared", "The step clears p.grad. That"
+     " is up to the loop."),
+    (MOVE, "rate * p.grad", "no running means", "This is plain gradient descent."),
+    (MOVE, "rate * m_hat", "v not used", "m_hat is not divided by the root of v_hat."),
+    (MOVE, "rate * p.grad / (np.sqrt(v_hat) + self.eps)", "m not used", "The gradient itself is"
+     " divided. It must be its running mean, m_hat."),
+    (MOVE, "m_hat / (np.sqrt(v_hat) + self.eps)", "rate ignored", "The rate has no effect."),
+    (ZIP, ZIP.replace("parameters", "parameters[:1]"), "first parameter only", "Only the first"
+     " parameter moves: is there a `return` in the loop?"),
+    (M_ZEROS, SHARED, "means shared", EACH), (V_ZEROS, SHARED, "means shared", EACH),
+    ((M_ZEROS, V_ZEROS), (SHARED, SHARED), "means shared", EACH),
+    *(("self.eps", eps, "eps is fixed", "eps is a fixed number here. Use self.eps.")
+      for eps in SMALL),
+    *((f"self.beta_{i}", beta, "beta is fixed", f"beta_{i} is a fixed number here. Use"
+       f" self.beta_{i}.") for i, beta in ((1, "0.9"), (2, "0.98"), (2, "0.99"), (2, "0.999"))),
+    *(("p.grad", f"(p.grad + {decay} * p.value)", "weight decay", DECAY) for decay in DECAYS),
+    *((MOVE, f"({MOVE} + rate * {decay} * p.value)", "weight decay", DECAY) for decay in DECAYS),
+)
+class PlainAdam:
+    def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
+        self.parameters, self.t = list(parameters), 0
+        self.beta_1, self.beta_2, self.eps = beta_1, beta_2, eps
+        self.m = [np.zeros_like(p.value) for p in self.parameters]
+        self.v = [np.zeros_like(q.value) for q in self.parameters]
+
+    def step(self, rate):
+        self.t += 1
+        for i, (p, m, v) in enumerate(zip(self.parameters, self.m, self.v)):  # noqa: B007
+            m[...] = self.beta_1 * m + (1 - self.beta_1) * p.grad
+            v[...] = self.beta_2 * v + (1 - self.beta_2) * p.grad**2
+            m_hat = m / (1 - np.float64(self.beta_1) ** self.t)
+            v_hat = v / (1 - np.float64(self.beta_2) ** self.t)
+            p.value[...] = p.value - rate * m_hat / (np.sqrt(v_hat) + self.eps)
 
 
 @WARMUP.tried_on
@@ -78,50 +172,35 @@ def sizes(rng):
             Case("d_model = 9, warmup_steps = 3", None, (9, 3))]
 
 
-@WARMUP.mistake("function", "step off by one")
-def step_from_zero(step, d_model, warmup_steps):
-    """The rate is that of the step before. The first step is number 1, not 0."""
-    return 0.0 if step == 1 else warmup_rate(step - 1, d_model, warmup_steps)
+RISE = "step * warmup_steps ** -1.5"
+RATE = f"d_model ** -0.5 * min(step ** -0.5, {RISE})"
 
 
-@WARMUP.mistake("function", "step off by one")
-def one_ahead(step, d_model, warmup_steps):
-    """The rate is that of the next step. The first step is number 1, as it is given."""
-    return warmup_rate(step + 1, d_model, warmup_steps)
-
-
-@WARMUP.mistake("function", "max instead of min")
-def maximum(step, d_model, warmup_steps):
-    """max stands in the place of min: it falls first and rises for ever."""
-    return d_model**-0.5 * max(step**-0.5, step * warmup_steps**-1.5)
-
-
-@WARMUP.mistake("function", "warm-up missing")
-def only_falling(step, d_model, warmup_steps):
-    """There is no warm-up: the rate only falls."""
-    return (d_model * step) ** -0.5
-
-
-@WARMUP.mistake("function", "only rising")
-def only_rising(step, d_model, warmup_steps):
-    """The rate rises for ever. After warmup_steps it must fall as 1 / sqrt(step)."""
-    return d_model**-0.5 * step * warmup_steps**-1.5
-
-
-for exponent in (-0.5, -1):
-    @WARMUP.mistake("function", "exponent of warmup_steps")
-    def too_small(step, d_model, warmup_steps, exponent=exponent):
-        """The exponent of warmup_steps must be -1.5, so that the two branches meet."""
-        return d_model**-0.5 * min(step**-0.5, step * warmup_steps**exponent)
-
-
-@WARMUP.mistake("function", "d_model missing")
-def no_width(step, d_model, warmup_steps):
-    """The factor d_model^-0.5 is missing."""
-    return d_model**0.5 * warmup_rate(step, d_model, warmup_steps)
-
-
-@WARMUP.mistake("function", "d_model multiplied")
-def wide(step, d_model, warmup_steps):
-    """It is multiplied by the root of d_model. The exponent is -0.5."""
-    return d_model * warmup_rate(step, d_model, warmup_steps)
+@WARMUP.right(
+    "function",
+    (RATE, f"0.0 if step == 1 else {RATE.replace('step ', '(step - 1) ')}", "step off by one",
+     "The rate is that of the step before. The first step is number 1, not 0."),
+    ("step", "(step + 1)", "step off by one", "The rate is that of the next step. The first step is"
+     " number 1, as it is given."),
+    (RATE, RATE.replace("min", "max"), "max instead of min", "max stands in the place of min: it"
+     " falls first and rises for ever."),
+    (f"min(step ** -0.5, {RISE})", "step ** -0.5", "warm-up missing", "There is no warm-up: the"
+     " rate only falls."),
+    (f"min(step ** -0.5, {RISE})", RISE, "only rising", "The rate rises for ever. After"
+     " warmup_steps it must fall as 1 / sqrt(step)."),
+    (f"min(step ** -0.5, {RISE})", f"min(warmup_steps ** -0.5, {RISE})", "never falls", "After"
+     " warmup_steps the rate stays. It must fall as 1 / sqrt(step)."),
+    (f"min(step ** -0.5, {RISE})", "min(1, step / warmup_steps)", "never falls", "The rate rises"
+     " and then stays. After warmup_steps it must fall as 1 / sqrt(step)."),
+    *(("warmup_steps ** -1.5", f"warmup_steps ** {power}", "exponent of warmup_steps", "The"
+       " exponent of warmup_steps must be -1.5, so that the two branches meet.")
+      for power in ("-0.5", "-1", "-2")),
+    (RATE, RATE.replace("d_model ** -0.5 * ", ""), "d_model missing", "The factor d_model^-0.5 is"
+     " missing."),
+    ("d_model ** -0.5", "d_model ** 0.5", "d_model multiplied", "It is multiplied by the root of"
+     " d_model. The exponent is -0.5."),
+    ("d_model ** -0.5", "d_model ** -1", "d_model without root", "It is divided by d_model. It must"
+     " be its square root."),
+)
+def right_rate(step, d_model, warmup_steps):
+    return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)

@@ -26,6 +26,7 @@ SINUSOIDS.made_like = lambda cls, ours: cls(ours.d_model, ours.max_len)
 def of_width(d_model):
     """Make an encoding of this width."""
     return lambda cls: cls(d_model, 50)
+SINUSOIDS.methods = {"table": ((4,), dict(start=2))}
 
 
 @SINUSOIDS.tried_on
@@ -36,59 +37,68 @@ def cases(rng):
         Case("x (3, 7, 8)", of_width(8), (draw((3, 7, 8)),), {}, dict(B=3, T=7, d_model=8)),
         Case("d_model = 5", of_width(5), (draw((2, 4, 5)),), special=True),
         Case("start = 3", of_width(6), (draw((2, 4, 6)),), dict(start=3), special=True),
+        Case("two axes, (T, d_model)", of_width(6), (draw((4, 6)),), special=True),
+        Case("four axes", of_width(6), (draw((2, 3, 4, 6)),), special=True),
     ]
 
 
-EXPONENT = [
-    lambda k, d_model: 2 * (k // 2) / d_model,
-    ("wrong exponent", "The exponent is twice too large: np.arange(0, d_model, 2) holds 2i"
-     " already.", lambda k, d_model: 4 * (k // 2) / d_model),
-    ("wrong exponent", "The exponent is i / d_model. It must be 2i / d_model.",
-     lambda k, d_model: (k // 2) / d_model),
-    ("wrong exponent", "The position is multiplied by 10000^(2i / d_model). It must be divided by"
-     " it.", lambda k, d_model: -2 * (k // 2) / d_model),
-    ("wrong exponent", "Sine and cosine of a pair have different exponents. Feature 2i + 1 has that"
-     " of feature 2i.", lambda k, d_model: k / d_model),
-    ("wrong exponent", "The exponent of feature k is 2k / d_model. Both features of pair i have"
-     " 2i / d_model.", lambda k, d_model: 2 * k / d_model),
-]
-BASE = [1e4, ("wrong base", "The base is 100 000. It must be 10 000.", 1e5),
-        ("wrong base", "The base is 1 000. It must be 10 000.", 1e3)]
-WAVES = [(np.sin, np.cos),
-         ("sine and cosine swapped", "Even features must be sines and odd ones cosines. Here it is"
-          " the other way round.", (np.cos, np.sin)),
-         ("cosine missing", "All features are sines. Odd ones must be cosines.", (np.sin, np.sin))]
-ORDER = [False, ("sines and cosines in halves", "All sines stand first and all cosines after them."
-                 " In the paper they alternate: sine in feature 2i, cosine in 2i + 1.", True)]
-FROM = [lambda start: start,
-        ("positions from 1", "The first position is number 1. It must be number 0, or `start`.",
-         lambda start: start + 1),
-        ("start ignored", "`start` has no effect: the first position of x is number `start`.",
-         lambda start: 0)]
-ANGLE = [1.0, ("2 pi", "The angle has a factor 2 pi. The wave lengths of the paper begin at 2 pi,"
-               " which the sine has of itself.", 2 * np.pi)]
-ADDED = [np.add,
-         ("x not added", "PE is returned alone. It must be added to x.", lambda x, PE: 0 * x + PE),
-         ("multiplied", "x is multiplied by PE. It must be added.", np.multiply)]
+EXPONENT, PAIRS = "two_i / d_model", "Feature 2i + 1 has the exponent of feature 2i."
+COS, SIN = "np.cos(angle)", "np.sin(angle)"
+WAVES = "Even features must be sines and odd ones cosines."
 
 
-@SINUSOIDS.family("forward", exponent=EXPONENT, base=BASE, waves=WAVES, halves=ORDER, first=FROM,
-                  angle=ANGLE, added=ADDED)
-def output(layer, x, start=0, *, exponent, base, waves, halves, first, angle, added):
-    T, d_model = x.shape[-2:]
-    pos, k = first(start) + np.arange(T)[:, None], np.arange(d_model)
-    angles = angle * pos / base ** exponent(k, d_model)
-    PE = np.where(k % 2, waves[1](angles), waves[0](angles))
-    return added(x, np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1) if halves else PE)
+@SINUSOIDS.right(
+    "forward",
+    *((EXPONENT, code, "wrong exponent", why) for code, why in (
+        ("2 * two_i / d_model", "The exponent is twice too large: np.arange(0, d_model, 2) holds 2i"
+         " already."),
+        ("two_i / 2 / d_model", "The exponent is i / d_model. It must be 2i / d_model."),
+        ("-two_i / d_model", "The position is multiplied by 10000^(2i / d_model). It must be"
+         " divided by it."),
+        ("k / d_model", f"Sine and cosine of a pair have different exponents. {PAIRS}"),
+        ("(k + 1) // 2 * 2 / d_model", f"The cosines have the exponent of the next pair. {PAIRS}"),
+        ("two_i / (d_model - d_model % 2)", "With an odd d_model the exponent is divided by"
+         " d_model - 1. It is 2i / d_model."),
+        ("two_i / (d_model - 1)", "The exponent is divided by d_model - 1. It is 2i / d_model."),
+        ("2 * k / d_model", "The exponent of feature k is 2k / d_model. Both features of pair i"
+         " have 2i / d_model."),
+        ("two_i // d_model", "`//` divides to whole numbers: every exponent is 0, and all features"
+         " have the same wave."),
+    )),
+    *(("10000", base, "wrong base", f"The base is {base}. It must be 10 000.")
+      for base in ("1000", "100000", "np.e", "2", "10")),
+    ((COS, SIN), (SIN, COS), "sine and cosine swapped", f"{WAVES} Here it is the other way round."),
+    (COS, SIN, "cosine missing", f"All features are sines. {WAVES}"),
+    (SIN, COS, "sine missing", f"All features are cosines. {WAVES}"),
+    ("x + PE", "x + np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)",
+     "sines and cosines in halves", "All sines stand first and all cosines after them. In the paper"
+     " they alternate: sine in feature 2i, cosine in 2i + 1."),
+    ("np.arange(start, start + T)", "np.arange(start + 1, start + T + 1)", "positions from 1",
+     "The first position is number 1. It must be number 0, or `start`."),
+    ("np.arange(start, start + T)", "np.arange(T)", "start ignored", "`start` has no effect: the"
+     " first position of x is number `start`."),
+    ("pos", "pos * 2 * np.pi", "2 pi", "The angle has a factor 2 pi. The wave lengths of the paper"
+     " begin at 2 pi, which the sine has of itself."),
+    ("x + PE", "PE + 0 * x", "x not added", "PE is returned alone. It must be added to x."),
+    ("x + PE", "x * PE", "multiplied", "x is multiplied by PE. It must be added."),
+    ("x + PE", "np.sqrt(d_model) * x + PE", "x scaled", "x is multiplied by sqrt(d_model) here."
+     " The embedding has done that."),
+)
+def right_output(self, x, start=0):
+    T, d_model = x.shape[-2], x.shape[-1]
+    pos, k = np.arange(start, start + T)[:, None], np.arange(d_model)
+    two_i = k // 2 * 2
+    angle = pos / 10000 ** (two_i / d_model)
+    PE = np.where(k % 2, np.cos(angle), np.sin(angle))
+    return x + PE
 
 
-@SINUSOIDS.mistake("backward", "PE in backward")
-def through_table(layer, grad_y, x, start=0):
-    """PE is added to the gradient. It is a constant: dy/dx = 1."""
-    return dict(grad_x=grad_y + layer.table(x.shape[-2], start=start))
-
-
-@SINUSOIDS.mistake("backward", "grad_y forgotten")
-def ones(layer, grad_y, x, start=0):
-    """dy/dx = 1 is returned alone. It must be multiplied by grad_y."""
-    return dict(grad_x=np.ones_like(grad_y))
+@SINUSOIDS.right(
+    "backward",
+    ("grad_y", "grad_y + self.table(grad_y.shape[-2], start=start)", "PE in backward", "PE is added"
+     " to the gradient. It is a constant: dy/dx = 1."),
+    ("grad_y", "np.ones_like(grad_y)", "grad_y forgotten", "dy/dx = 1 is returned alone. It must be"
+     " multiplied by grad_y."),
+)
+def right_gradient(self, grad_y, x, start=0):
+    return {"grad_x": grad_y}

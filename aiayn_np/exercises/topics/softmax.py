@@ -1,11 +1,11 @@
 """Exercise 1: softmax, whose outputs all depend on all inputs."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ...softmax import Softmax
+from ..checking.operators import SMALL
 from ..exercise import Case, exercise, layer, plain
 
 EXERCISE = exercise(
@@ -38,6 +38,7 @@ def cases(rng):
         Case("scores (2, 3, 5)", plain, (rng.standard_normal((2, 3, 5)),), {},
              dict(B=2, T_q=3, n=5)),
         Case("scores (4, 7)", plain, (3 * rng.standard_normal((4, 7)),), {}, dict(B=4, n=7)),
+        Case("scores (2, 4, 3, 5)", plain, (rng.standard_normal((2, 4, 3, 5)),), special=True),
         Case("some scores -inf", plain, (hidden,), special=True),
         Case("scores around 10 000", plain, (1e4 + rng.standard_normal((3, 6)),), special=True),
         Case("rows 10 000 apart", plain, (apart,), special=True),
@@ -46,142 +47,79 @@ def cases(rng):
     ]
 
 
-@SOFTMAX.mistake("forward", "no maximum subtracted")
-def no_maximum(layer, scores):
-    """exp overflows above 709, and inf / inf is nan. Subtract the largest score of each row first;
-    softmax does not change by that."""
-    exp_scores = np.exp(scores)
+ROW = "exp_scores.sum(axis=-1, keepdims=True)"
+DIVIDED = "exp_scores / np.where(total == 0, 1, total)"
+GUARD = "np.where(total == 0, 1, total)"
+NO_ROW = "np.where(np.isinf(highest), 0.0, highest)"
+LARGEST = "scores.max(axis=-1, keepdims=True)"
+OWN_LARGEST = "Take the largest of each row, max(axis=-1, keepdims=True)."
+
+
+@SOFTMAX.right(
+    "forward",
+    ("wrong axis", "It must be the last axis, axis=-1, the keys: each row of weights belongs to one"
+     " query and sums to 1."),
+    ("scores - highest", "scores", "no maximum subtracted", "exp overflows above 709, and inf / inf"
+     " is nan. Subtract the largest score of each row first; softmax does not change by that."),
+    (NO_ROW, "highest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
+     " query that may look nowhere must get weights of zero."),
+    (DIVIDED, "np.where(total == 0, 1 / scores.shape[-1], exp_scores / total)", "rows of -inf",
+     "A row of only -inf gets the same weight everywhere, 1 / n. A query that may look nowhere must"
+     " get weights of zero."),
+    ((LARGEST, GUARD), ("scores.max()", "total"), "one maximum for all", "The largest score of the"
+     f" whole array is subtracted, and a row far below it underflows to 0 / 0. {OWN_LARGEST}"),
+    (LARGEST, "scores.max()", "one maximum for all", "The largest score of the whole array is"
+     f" subtracted, and a row far below it comes out as zeros. {OWN_LARGEST}"),
+    (ROW, "exp_scores.sum()", "wrong axis", "It is divided by the sum over the whole array. Each"
+     " row has its own: sum(axis=-1, keepdims=True)."),
+    ("np.exp(scores - highest)", "scores", "no exponential", "The scores are divided by their sum,"
+     " without exp."),
+    (DIVIDED, "1 / (1 + np.exp(-scores))", "sigmoid", "This is the sigmoid of each score by itself."
+     " The weights of a row share out 1 among them."),
+    (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
+     " softmax."),
+    *((GUARD, f"(total + {eps})", "number in the denominator", "A small number is added to the sum,"
+       " and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a row"
+       " of only -inf alone: take care of that one.") for eps in SMALL[:6]),
+)
+def weights_of(self, scores):
+    highest = scores.max(axis=-1, keepdims=True)
+    highest = np.where(np.isinf(highest), 0.0, highest)
+    exp_scores = np.exp(scores - highest)
     total = exp_scores.sum(axis=-1, keepdims=True)
-    return exp_scores / (total + (total == 0))
+    return exp_scores / np.where(total == 0, 1, total)
 
 
-@SOFTMAX.mistake("forward", "rows of -inf")
-def rows_of_nan(layer, scores):
-    """A row of only -inf gives nan, since -inf - -inf is nan. A query that may look nowhere must
-    get weights of zero."""
-    exp_scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return exp_scores / exp_scores.sum(axis=-1, keepdims=True)
+WHOLE, SUM = "w * (grad_weights - total)", "(grad_weights * w).sum(axis=-1, keepdims=True)"
 
 
-@SOFTMAX.mistake("forward", "one maximum for all")
-def one_maximum(layer, scores):
-    """The largest score of the whole array is subtracted. A row far below it underflows to 0 / 0:
-    take the largest of each row, max(axis=-1, keepdims=True)."""
-    exp_scores = np.exp(scores - scores.max())
-    return exp_scores / exp_scores.sum(axis=-1, keepdims=True)
-
-
-@SOFTMAX.mistake("forward", "one maximum for all")
-def one_maximum_and_zeros(layer, scores):
-    """The largest score of the whole array is subtracted. A row far below it comes out as zeros:
-    take the largest of each row, max(axis=-1, keepdims=True)."""
-    exp_scores = np.exp(scores - scores.max())
+@SOFTMAX.right(
+    "backward",
+    ("grad_weights - total", "grad_weights", "sum forgotten", "It is as if every weight depended on"
+     " its own score only. Raising one score lowers all other weights: - sum_j grad_w_j w_j is"
+     " missing."),
+    (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
+     " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
+    (SUM, "grad_weights.sum(axis=-1, keepdims=True)", "sum of the gradient alone", "The gradient is"
+     " summed without the weights: it must be sum_j grad_w_j w_j, not sum_j grad_w_j."),
+    ("grad_weights - total", "grad_weights + total", "sign of the sum", "The sum is added. It must"
+     " be subtracted: raising one score lowers the other weights."),
+    (SUM, "(grad_weights * w).mean(axis=-1, keepdims=True)", "mean instead of sum", "The sum over j"
+     " was divided by the number of entries. It is an average already, weighted by w."),
+    (SUM, "(grad_weights * w).sum()", "sum over everything", "The sum runs over the whole array."
+     " Each row has its own: sum(axis=-1, keepdims=True)."),
+    (WHOLE, "grad_weights - total", "w missing", "The factor w_k in front is missing."),
+    (WHOLE, "grad_weights * (grad_weights - total)", "grad_w instead of w", "The factor in front"
+     " must be w_k, not grad_w_k."),
+    (WHOLE, "-w * total", "own term missing", "Only the sum is there. The weight's own score"
+     " counts, too: w_k (grad_w_k - sum)."),
+    (DIVIDED, "scores", "scores instead of weights", "The formula needs the weights: cache those."),
+)
+def grad_scores(self, grad_weights, scores):
+    highest = scores.max(axis=-1, keepdims=True)
+    highest = np.where(np.isinf(highest), 0.0, highest)
+    exp_scores = np.exp(scores - highest)
     total = exp_scores.sum(axis=-1, keepdims=True)
-    return exp_scores / (total + (total == 0))
-
-
-def over_axis(axis):
-    """Know softmax over another axis, with its maxima along that axis or along the last."""
-    @SOFTMAX.mistake("forward", "wrong axis")
-    def forward(layer, scores):
-        """The sum runs over another axis. It must be the last one, axis=-1, the keys: each row of
-        weights belongs to one query and sums to 1."""
-        return np.moveaxis(layer(np.moveaxis(scores, axis, -1)), -1, axis)
-
-    @SOFTMAX.mistake("forward", "wrong axis")
-    def only_the_sum(layer, scores):
-        """The maximum of each row is subtracted, and then the sum runs over another axis. It must
-        be the last one, axis=-1, the keys."""
-        exp_scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return exp_scores / exp_scores.sum(axis=axis, keepdims=True)
-
-
-for axis in (0, 1, -2):
-    over_axis(axis)
-
-
-@SOFTMAX.mistake("forward", "wrong axis")
-def over_everything(layer, scores):
-    """All weights of the array together sum to 1, and not each row: it needs sum(axis=-1,
-    keepdims=True)."""
-    return layer(scores.reshape(-1)).reshape(scores.shape)
-
-
-@SOFTMAX.mistake("forward", "wrong axis")
-def sum_of_all_rows(layer, scores):
-    """It is divided by the sum over the whole array. Each row has its own: sum(axis=-1,
-    keepdims=True)."""
-    exp_scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return exp_scores / exp_scores.sum()
-
-
-@SOFTMAX.mistake("forward", "no exponential")
-def no_exponential(layer, scores):
-    """The scores are divided by their sum, without exp."""
-    return scores / scores.sum(axis=-1, keepdims=True)
-
-
-def small_number(eps):
-    """Know softmax with a small number against division by zero."""
-    @SOFTMAX.mistake("forward", "number in the denominator")
-    def forward(layer, scores):
-        """A small number is added to the sum, and the rows no longer sum to 1. With the largest
-        score subtracted the sum is 0 for a row of only -inf alone: take care of that one."""
-        exp_scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return exp_scores / (exp_scores.sum(axis=-1, keepdims=True) + eps)
-
-
-for eps in (1e-6, 1e-7, 1e-8, 1e-9):
-    small_number(eps)
-
-
-@SOFTMAX.mistake("forward", "sigmoid")
-def sigmoid(layer, scores):
-    """This is the sigmoid of each score by itself. The weights of a row share out 1 among them."""
-    return 1 / (1 + np.exp(-scores))
-
-
-@SOFTMAX.mistake("forward", "logarithm")
-def log_softmax(layer, scores):
-    """This is the logarithm of softmax, not softmax."""
-    return np.log(layer(scores))
-
-
-ALONG: dict[str, Any] = dict(axis=-1, keepdims=True)
-SUM = [
-    lambda g, w: (g * w).sum(**ALONG),
-    ("sum forgotten", "It is as if every weight depended on its own score only. Raising one score"
-     " lowers all other weights: - sum_j grad_w_j w_j is missing.", lambda g, w: 0.0),
-    ("sum of the gradient alone", "The gradient is summed without the weights: it must be"
-     " sum_j grad_w_j w_j, not sum_j grad_w_j.", lambda g, w: g.sum(**ALONG)),
-    ("sign of the sum", "The sum is added. It must be subtracted: raising one score lowers the"
-     " other weights.", lambda g, w: -(g * w).sum(**ALONG)),
-    ("mean instead of sum", "The sum over j was divided by the number of entries. It is an average"
-     " already, weighted by w: sum_j grad_w_j w_j.", lambda g, w: (g * w).mean(**ALONG)),
-    ("sum over everything", "The sum runs over the whole array. Each row has its own: sum(axis=-1,"
-     " keepdims=True).", lambda g, w: (g * w).sum()),
-]
-FRONT = [lambda w, g: w, ("w missing", "The factor w_k in front is missing.", lambda w, g: 1.0),
-         ("grad_w instead of w", "The factor in front must be w_k, not grad_w_k.", lambda w, g: g)]
-OWN = [1, ("own term missing", "Only the sum is there. The weight's own score counts, too:"
-           " w_k (grad_w_k - sum).", 0)]
-
-
-@SOFTMAX.family("backward", total=SUM, front=FRONT, own=OWN)
-def gradient(layer, grad_y, scores, *, total, front, own):
-    w = layer(scores)
-    return dict(grad_scores=front(w, grad_y) * (own * grad_y - total(grad_y, w)))
-
-
-@SOFTMAX.mistake("backward", "sum forgotten")
-def diagonal_only(layer, grad_y, scores):
-    """w (1 - w) is the diagonal of the Jacobian only, the derivative of a sigmoid. The other
-    entries, -w_j w_k, are missing."""
-    w = layer(scores)
-    return dict(grad_scores=w * (1 - w) * grad_y)
-
-
-@SOFTMAX.mistake("backward", "scores instead of weights")
-def of_the_scores(layer, grad_y, scores):
-    """The formula is right, but it is given the scores. It needs the weights: cache those."""
-    return dict(grad_scores=scores * (grad_y - (grad_y * scores).sum(**ALONG)))
+    w = exp_scores / np.where(total == 0, 1, total)
+    total = (grad_weights * w).sum(axis=-1, keepdims=True)
+    return {"grad_scores": w * (grad_weights - total)}

@@ -1,0 +1,7 @@
+"""The command line: one file for each group of commands.
+
+Public names, by the file that defines them:
+
+    lessons  lesson_files
+    main     main
+"""

@@ -1,0 +1,84 @@
+"""The commands `export` and `import`: a run to and from the files of other libraries.
+
+A format is one entry of FORMATS. Its module is loaded when it is needed. It has three functions:
+
+    recognises(path)     tells whether a file or folder is of this format; it raises nothing
+    read(path, folder)   returns a run made of it, as `open_run` does, with `folder` as its folder
+    write(run, folder)   writes files for a run into an empty folder; returns lines to print
+
+`read` may write what the run needs, such as its vocabulary, into `folder`; the command saves the
+run. A folder gets its name only when it is complete, so that a failure leaves nothing behind.
+"""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .common import UsageError, unused
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its `module` within the package, `what` it is, and whether the module `writes`."""
+
+    module: str
+    what: str
+    writes: bool = True
+
+    def load(self):
+        """Import the module. An ImportError says which package to install."""
+        return importlib.import_module(f"aiayn_np.{self.module}")
+
+
+FORMATS = {
+    "torch": Format("interop.torch_format", "safetensors and JSON by the names of"
+                    " torch.nn.Transformer, with the state of the training"),
+    "marian": Format("interop.marian_format", "a folder of Hugging Face, which"
+                     " MarianMTModel.from_pretrained opens"),
+    "gpt2": Format("interop.gpt2_format", "a folder of Hugging Face, for GPT2LMHeadModel"),
+}
+
+
+def add_export_options(parser):
+    """The options of `export`."""
+    formats = {name: f for name, f in FORMATS.items() if f.writes}
+    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    parser.add_argument("out", type=Path, help="folder to write; it must not exist yet")
+    parser.add_argument("--to", choices=list(formats), required=True,
+                        help="; ".join(f"{name}: {f.what}" for name, f in formats.items()))
+
+
+def add_import_options(parser):
+    """The options of `import`."""
+    parser.add_argument("path", type=Path, help=f"what to open; known are {', '.join(FORMATS)}")
+    parser.add_argument("--out", type=Path, required=True,
+                        help="folder of the run; it must not exist yet")
+    parser.add_argument("--convert", action="store_true",
+                        help="let PyTorch read pytorch_model.bin if there is no other file")
+
+
+def export_command(args):
+    """Write a run in another format."""
+    from ..runs.open import open_run
+
+    run = open_run(args.run)
+    run.load_history()
+    with unused(args.out) as folder:
+        lines = FORMATS[args.to].load().write(run, folder)
+    print(*lines, args.out, sep="\n")
+    return 0
+
+
+def import_command(args):
+    """Make a run from a file or folder of another format."""
+    if not args.path.exists():
+        raise FileNotFoundError(2, "there is no such file or folder", str(args.path))
+    for entry in FORMATS.values():
+        options = {"convert": True} if args.convert and "torch" not in entry.module else {}
+        if entry.load().recognises(args.path):
+            with unused(args.out) as folder:
+                entry.load().read(args.path, folder, **options).save()
+            print(args.out)
+            return 0
+    known = "; ".join(f"{name} ({f.what})" for name, f in FORMATS.items())
+    raise UsageError(f"{args.path} is of no known format; known are {known}")

@@ -1,0 +1,82 @@
+"""The command `figures`: run the experiments, draw them, and write the gallery."""
+
+import os
+import subprocess
+import sys
+import time
+
+from ..files import replacing
+from .common import UsageError, make_writable, note
+from .lessons import shipped
+
+LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")
+ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
+
+
+def figures_command(args):
+    """Make the chosen figures, or all if none is named, in a program with one thread of BLAS.
+
+    With more threads, sums would be added up in another order on every kind of machine, and times
+    would depend more on the number of cores than on the layers.
+    """
+    if args.draw or ONE_THREAD.items() <= os.environ.items():
+        return make_figures(args)
+    command = [sys.executable, "-m", "aiayn_np", "figures", *args.name, "--out", str(args.out)]
+    if os.name == "posix" and sys.argv[1:2] == ["figures"]:            # it is this program
+        os.execve(sys.executable, command, os.environ | ONE_THREAD)    # one that a kill ends whole
+    try:
+        return subprocess.call(command, env=os.environ | ONE_THREAD)
+    except KeyboardInterrupt:                                          # the child reports it
+        return 1
+
+
+def make_figures(args):
+    """Make the chosen figures here; with `draw` of results that came with the package."""
+    from ..experiments import EXPERIMENTS
+    from ..experiments.gallery import note_machine, page
+
+    unknown = [name for name in args.name if name not in EXPERIMENTS]
+    if unknown:
+        raise UsageError(f"unknown figure {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}")
+    make_writable(args.out)
+    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(args.name or EXPERIMENTS)]
+    started = time.perf_counter()
+    for i, experiment in enumerate(chosen, 1):
+        before = time.perf_counter()
+        show(f"[{i}/{len(chosen)}] {experiment.name} ...")
+        result = experiment.load(shipped("figures")) if args.draw else experiment.run()
+        path = experiment.save(result, args.out)
+        show(f"[{i}/{len(chosen)}] {experiment.name}  {time.perf_counter() - before:.1f} s", "\n")
+        print(f"{path}: {result.finding}", flush=True)
+    if args.draw:
+        about = (shipped("figures") / "about.json").read_bytes()
+        with replacing(args.out / "about.json") as file:
+            file.write(about)
+    elif not args.name:
+        note_machine(args.out, time.perf_counter() - started)
+    if all((args.out / file).exists() for file in [*map("{}.json".format, EXPERIMENTS),
+                                                   "about.json"]):
+        check_results(EXPERIMENTS.values(), args.out)
+        with replacing(args.out / "README.md") as file:
+            file.write(page(EXPERIMENTS.values(), args.out).encode())
+        print(args.out / "README.md")
+    return 0
+
+
+def check_results(experiments, folder):
+    """Raise UsageError if a result in the folder is of another version, or is no result at all."""
+    for experiment in experiments:
+        try:
+            experiment.load(folder)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{folder / experiment.name}.json does not fit: make it again by"
+                             f" `aiayn-np figures {experiment.name}`") from error
+
+
+def show(text, end=""):
+    """Write progress to stderr: one line that is overwritten on a terminal, whole lines elsewhere.
+    """
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end=end, file=sys.stderr, flush=True)
+    elif end:
+        note(text)

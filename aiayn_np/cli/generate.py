@@ -1,0 +1,91 @@
+"""The commands for real models over one text: `generate`, `perplexity` and `fill`."""
+
+from pathlib import Path
+
+from .common import UsageError, opened, tell
+
+
+def add_generate_options(parser):
+    """The options of `generate`."""
+    parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
+    parser.add_argument("text", help="the beginning of a text")
+    parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
+    parser.add_argument("--temperature", type=float, default=1.0,
+                        help="below 1 likely tokens come more often, at 0 always (default: 1)")
+    parser.add_argument("--top-k", type=int, help="draw only from so many of the likeliest tokens")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default: 0)")
+
+
+def add_perplexity_options(parser):
+    """The options of `perplexity`."""
+    parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
+    parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
+
+
+def add_fill_options(parser):
+    """The options of `fill`."""
+    parser.add_argument("run", type=Path, help="folder of a BERT, as Hugging Face gives it")
+    parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
+    parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
+
+
+def generate_command(args):
+    """Print a text and its continuation by a language model, token by token."""
+    import numpy as np
+
+    from ..decoding.generation import generate
+    from ..runs.decoding_estimates import generation_line
+    from ..training.checks import check_seed
+
+    check_seed(args.seed)
+    run = opened_as(args.run, "GPT2Run")
+    ids = run.task.source(args.text)[0]
+    tell(generation_line(run.model, ids, args.steps))
+    written, before = list(ids), run.task.text(ids)
+    print(before, end="", flush=True)
+    for token in generate(run.model, ids, steps=args.steps, temperature=args.temperature,
+                          top_k=args.top_k, eos=run.loaded.eos,
+                          rng=np.random.default_rng(args.seed)):
+        written.append(token)
+        now = run.task.text(written)
+        if not now.endswith("\ufffd"):                 # a character may need several tokens
+            print(now[len(before):], end="", flush=True)
+            before = now
+    print()
+    return 0
+
+
+def perplexity_command(args):
+    """Print how surprised a language model is by a file."""
+    from ..decoding.generation import perplexity
+    from ..runs.decoding_estimates import perplexity_line
+    from ..text.pairs import read_lines
+
+    run = opened_as(args.run, "GPT2Run")
+    ids = run.task.source("\n".join(read_lines(args.file)))[0]
+    tell(perplexity_line(run.model, ids))
+    value, count = perplexity(run.model, ids)
+    print(f"perplexity {value:.2f} for each of {count:,} tokens")
+    return 0
+
+
+def fill_command(args):
+    """Print the likeliest tokens for every masked one."""
+    from ..checks import check_sizes
+    from ..pretrained.filling import fill
+
+    check_sizes(top=args.top)
+    run = opened_as(args.run, "BertRun")
+    for guesses in fill(run.loaded, args.text, args.top):
+        for share, piece, text in guesses:
+            print(f"{share:6.1%}  {piece:<16} {text}")
+    return 0
+
+
+def opened_as(folder, kind):
+    """Open the run in a folder; UsageError if it is of another kind."""
+    run = opened(folder)
+    if type(run).__name__ != kind:
+        raise UsageError(f"{folder} must be a {kind.removesuffix('Run').upper()}, as Hugging Face"
+                         f" gives it, got a run of {run.task.name}")
+    return run

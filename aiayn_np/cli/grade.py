@@ -1,0 +1,89 @@
+"""The command `grade`: check a folder of students' answers, and write a table of grades."""
+
+import os
+import textwrap
+from pathlib import Path
+
+from ..files import SHOWN
+from .common import UsageError, make_writable_file, new_path, note
+
+WIDTH = 100  # characters of a message that are printed; the file has the whole message
+
+
+def add_grade_options(p):
+    """The options of `grade`, added to its parser."""
+    p.add_argument("folder", type=Path, help="FOLDER/STUDENT/01_softmax.py or .ipynb and so on, or"
+                   " FOLDER/STUDENT_01_softmax.py")
+    p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
+    p.add_argument("--csv", type=new_path, help="file for the table (default: FOLDER/grades.csv)")
+    p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")
+    p.add_argument("--seed", type=int, help="of the numbers that all answers are tried on"
+                   " (default: drawn for this run, and printed)")
+    p.add_argument("--memory", type=int, default=1024, help="MB for a file (default: 1024)")
+
+
+def grade_command(args):
+    """Print a row for every student and exercise, and write them all as CSV."""
+    from ..exercises.grading.grading import commonest, grade, totals, write_csv
+    from ..exercises.grading.sandbox import MEMORY_IS_LIMITED
+
+    students, exercises, rows = grade(args.folder, exercise=args.exercise, timeout=args.timeout,
+                                      memory=args.memory, seed=args.seed)
+    if not students or not exercises:
+        raise UsageError(f"{args.folder} holds no file of an exercise;"
+                         " see notebooks/exercises/TEACHING.md")
+    path = args.csv or args.folder / "grades.csv"
+    make_writable_file("--csv", path)
+    if not MEMORY_IS_LIMITED:
+        note("note: memory cannot be limited on this system")
+    widths = [max(map(len, names)) for names in (students, exercises)]
+    done: list = []
+    begun = unfinished(path)
+    try:
+        save(done, begun)                                              # a full disk is seen here
+        for row in rows:
+            save([*done, row], begun)
+            done.append(row)
+            print(line_of(row, *widths), flush=True)
+        write_csv(done, path)
+    except BaseException:
+        if begun and done:
+            note(f"{len(done)} of {len(students) * len(exercises)} rows are in {begun}")
+        elif begun:
+            begun.unlink(missing_ok=True)
+        raise
+    if begun:
+        begun.unlink(missing_ok=True)
+    for student, (points, of) in totals(done).items():
+        print(f"{student}: {points} of {of}")
+    for exercise, (diagnosis, count, wrong) in commonest(done).items():
+        print(f"commonest mistake in {exercise}: {diagnosis}, {count} of {wrong} wrong answers")
+    print(f"{sum(row.passed for row in done)} of {len(done)} passed, seed {done[0].seed}\n{path}")
+    return 0
+
+
+def unfinished(path):
+    """Where the rows are until the table is complete: beside it. None for a device or a FIFO.
+
+    So a table is never replaced by a part of one, and no end of the command loses a row.
+    """
+    if path.exists() and not path.is_file():
+        return None
+    path = Path(os.path.realpath(path))
+    return path.with_name(f"{path.stem[:SHOWN]}.unfinished.csv")
+
+
+def save(rows, path):
+    """Write the rows so far, where there is a file for them."""
+    from ..exercises.grading.grading import write_csv
+
+    if path:
+        write_csv(rows, path)
+
+
+def line_of(row, student_width, exercise_width):
+    """A Grade as a line of the table."""
+    mark = "passed" if row.passed else "no    "
+    message = textwrap.shorten(row.message, WIDTH)
+    return (f"{row.student:<{student_width}}  {row.exercise:<{exercise_width}}  {mark}"
+            f"  {row.diagnosis:<24}  {row.seconds:5.1f} s  {message}").rstrip()

@@ -1,0 +1,150 @@
+"""The options of `train`, and the new run that they describe."""
+
+from pathlib import Path
+
+from ..checks import check_sizes
+from ..text.bleu import TOKENIZERS
+from ..text.presets import PRESETS
+from ..text.vocabulary import NORMALIZATIONS
+from ..training.tasks import TASKS
+from ..training.workers import check_team
+from ..variants.choices import CHOICES
+from .common import UsageError, new_path
+
+LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
+
+TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means the default
+    ("--seed", int, 0, "of weights, batches and dropout"),
+    ("--steps", int, 4000, "the most steps to take"),
+    ("--symbols", int, 10, "number of different symbols"),
+    ("--max-length", int, 10, "longest sequence; text: 100 tokens"),
+    ("--batch-size", int, 64, "sequences in a batch"),
+    ("--N", int, 2, "layers in each stack"),
+    ("--d-model", int, 64, "width of the model"),
+    ("--d-ff", int, 256, "inner width of the feed-forward network"),
+    ("--h", int, 4, "heads"),
+    ("--P-drop", float, 0.0, "dropout"),
+    ("--eps-ls", float, 0.1, "label smoothing"),
+    ("--warmup-steps", int, 100, "of Eq. (3)"),
+    ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
+    ("--workers", int, 1, "threads that share each batch; mpiexec gives processes instead"),
+    ("--accumulate", int, 1, "shares that a worker computes in turn: a batch needs less memory"),
+    *(
+        (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
+        for option, names in CHOICES.items()
+    ),
+]
+TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
+    ("--preset", list(PRESETS), "sizes that go together (default: small)"),
+    ("--vocabulary", int, "pieces of the vocabulary of both languages"),
+    ("--tokens", int, "positions in the sources of a batch, and in its targets"),
+    ("--epochs", float, "times that all pairs are seen"),
+    ("--bleu-every", int, "epochs between two measurements of BLEU (default: 1)"),
+    ("--bleu-tokenize", list(TOKENIZERS),
+     "how BLEU splits words (default: by the script of the targets)"),
+    ("--normalization", list(NORMALIZATIONS), "of characters (default: identity, as they are)"),
+    ("--character-coverage", float,
+     "share of the text whose characters are known, 0.98 to 1 (default: 1)"),
+]
+FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
+FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
+ONLY_TOY = ("--steps", "--symbols", "--batch-size")
+ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
+LATER = ("--steps", "--epochs", "--workers", "--accumulate")  # may be given again with --resume
+
+
+def add_train_options(parser):
+    """All arguments of `train`."""
+    parser.add_argument("task", choices=[*TASKS, "text"])
+    parser.add_argument("--out", type=new_path, help="folder of the run (default: runs/TASK, or"
+                        " runs/TASK-2 where that is taken, and so on)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    for flag, kind, default, what in TRAIN_OPTIONS:
+        add_option(parser, flag, kind, f"{what} (default: {default})")
+    parser.add_argument("--float64", action="store_true",
+                        help="double precision (default: float32)")
+    parser.add_argument("--keep-states", action="store_true",
+                        help="keep at most 16 states of the model during training, for `explore`")
+    parser.add_argument("--no-keep-memory", action="store_true",
+                        help="give freed memory back to the system after every step: slower")
+    group = parser.add_argument_group(
+        "for the task text", "the preset then gives the sizes and rates of the other options;"
+        " without files for validation some pairs are held out at random",
+    )
+    for flag in FILE_FLAGS:
+        what = "file of lines, UTF-8 or .gz" + "; lines of source, tab, target" * ("pairs" in flag)
+        group.add_argument(flag, type=Path, metavar="FILE", help=what)
+    for flag, kind, what in TEXT_OPTIONS:
+        add_option(group, flag, kind, what)
+
+
+def add_option(parser, flag, kind, what):
+    """Add an option; `kind` is its type, or a list of choices."""
+    parser.add_argument(flag, help=what,
+                        **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
+
+
+def given_options(args):
+    """{flag: value} of the options that the command line names."""
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT]
+    values = {flag: getattr(args, name_of(flag)) for flag in flags}
+    given = {flag: value for flag, value in values.items() if value is not None}
+    for flag in given:
+        if flag in (ONLY_TOY if args.task == "text" else ONLY_TEXT):
+            raise UsageError(f"{flag} is no option of the task {args.task}")
+    return given | ({"--float64": True} if args.float64 else {})
+
+
+def name_of(flag):
+    """The name of a flag in Python."""
+    return flag[2:].replace("-", "_")
+
+
+def new_toy_run(folder, args, given):
+    """(a new run on a toy task, [])."""
+    from ..runs.estimates import COPIES, check_fits, parameter_count
+    from ..runs.run import Run
+
+    o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
+    check_sizes(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], symbols=o["--symbols"],
+                batch_size=o["--batch-size"], max_length=o["--max-length"])
+    check_team(o["--workers"], o["--accumulate"])
+    count = parameter_count(o["--symbols"], N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"])
+    count += o["--N"] * LAYER                                          # Python's objects, too
+    copies = COPIES + o["--workers"] - 1
+    check_fits(4 * copies * count, f"training {count:.3g} parameters" if count < 1e300 else "this")
+    positions = o["--batch-size"] * o["--max-length"]
+    check_fits(4 * positions * (o["--d-model"] + o["--symbols"]), "a batch")
+    config = dict(
+        task=args.task, seed=o["--seed"], dtype=dtype_of(args),
+        task_options=dict(symbols=o["--symbols"], max_length=o["--max-length"]),
+        model=dict(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], h=o["--h"],
+                   P_drop=o["--P-drop"], max_len=o["--max-length"] + 52),
+        variants={option: o[f"--{option}"] for option in CHOICES},
+        train=dict(steps=o["--steps"], batch_size=o["--batch-size"], eps_ls=o["--eps-ls"],
+                   warmup_steps=o["--warmup-steps"], rate_scale=o["--rate-scale"],
+                   workers=o["--workers"], accumulate=o["--accumulate"]),
+    )
+    return Run(folder, config | states_of(args)), []
+
+
+def new_text_run(folder, args, given, ranks=1):
+    """(a new run on sentence pairs, notes on the pairs)."""
+    from ..runs.text_start import start
+
+    options = {name_of(flag): value for flag, value in given.items() if flag not in FILE_FLAGS}
+    options.pop("float64", None)
+    variants = {option: options.pop(option) for option in CHOICES if option in options}
+    files = {name: getattr(args, name) for name in FILES}
+    return start(folder, files, dtype=dtype_of(args), variants=variants, ranks=ranks,
+                 **options, **states_of(args))
+
+
+def states_of(args):
+    """The part of the config that asks to keep states; {} if none are kept."""
+    return {"keep_states": True} if args.keep_states else {}
+
+
+def dtype_of(args):
+    """The dtype that the command line asks for."""
+    return "float64" if args.float64 else "float32"

@@ -1,0 +1,97 @@
+"""Progress on stderr while a model trains: a live bar on a terminal, lines elsewhere."""
+
+import math
+import os
+import sys
+import time
+
+import numpy as np
+
+from ..runs.estimates import clock
+from .common import note
+
+EVERY = 15  # seconds between two lines of a training on text
+
+
+class Reporter:
+    """Shows the progress of a run: a bar on a terminal, lines elsewhere.
+
+    A toy task gets a line at every validation, text every 15 seconds and at every validation.
+    """
+
+    def __init__(self, run):
+        self.bar = progress_bar(run.steps, run.optimizer.t)
+        per_epoch = run.batches.per_epoch if run.task.name == "text" else None
+        self.log = per_epoch and TextLog(run.steps, per_epoch, run.optimizer.t)
+        self.validation = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.bar is not None:
+            self.bar.close()
+
+    def report(self, p):
+        """Show one step."""
+        line = self.log.add(p) if self.log else self.line_of(p)
+        if self.bar is None:
+            if line is not None:
+                note(line)
+            return
+        self.bar.update()
+        if self.log and line is not None:
+            self.bar.write(line, file=sys.stderr)
+
+    def line_of(self, p):
+        """A line for a step of a toy task with validation, else None. The bar shows every step."""
+        if p.measured:
+            self.validation = f"  validation {p.validation:.1%}"
+        text = f"loss {p.loss:.3f}  tokens right {p.accuracy:.1%}{self.validation}"
+        if self.bar is not None:
+            if p.validation == 1:
+                self.bar.total = p.step                                # training ends here
+            self.bar.set_postfix_str(text, refresh=False)
+        return f"step {p.step:5d}  {p.seconds:6.1f} s  {text}" if p.measured else None
+
+
+def progress_bar(steps, done):
+    """A live bar on a terminal, None elsewhere."""
+    if not (sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns):
+        return None
+    from tqdm import tqdm
+
+    return tqdm(total=steps, initial=done, unit="step", file=sys.stderr)
+
+
+class TextLog:
+    """Collects TextProgress, and makes a line of it now and then.
+
+    steps : of the whole training   per_epoch : steps of an epoch   done : steps taken earlier
+    """
+
+    def __init__(self, steps, per_epoch, done):
+        self.steps, self.per_epoch, self.done = steps, per_epoch, done
+        self.started = self.last = time.perf_counter()
+        self.tokens, self.losses = 0, []
+
+    def add(self, p):
+        """Add a step; return a line of text if it is time for one, else None.
+
+        Its loss and speed are means since the last line; perplexity is exp(loss).
+        """
+        self.tokens += p.tokens
+        self.losses.append(p.loss)
+        now = time.perf_counter()
+        if not p.measured and now - self.last < EVERY:
+            return None
+        loss, speed = float(np.mean(self.losses)), self.tokens / max(now - self.last, 1e-9)
+        left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
+        line = (f"epoch {p.step / self.per_epoch:.2f}, step {p.step}: loss {loss:.3f}, perplexity"
+                f" {math.exp(min(loss, 99)):.1f}, {speed:,.0f} tokens/s, {clock(left)} left")
+        if p.measured:
+            line += f"; validation loss {p.validation_loss:.3f}, averaged {p.averaged_loss:.3f}"
+        if p.bleu is not None:
+            line += f", BLEU {p.bleu:.2f}, chrF {p.chrf:.2f}"
+        self.last, self.tokens, self.losses = time.perf_counter(), 0, []
+        return line

@@ -1,0 +1,186 @@
+"""The command `train`: it begins a run, or goes on with one, and writes the results."""
+
+import contextlib
+import shlex
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ..files import CheckpointError
+from ..runs.folder import free_folder, reserved
+from ..training.ranks import launched
+from .common import UsageError, make_writable, note
+from .options import LATER, given_options, name_of, new_text_run, new_toy_run
+from .progress import Reporter
+
+SAVE_EVERY = 120  # seconds between two checkpoints, at most
+
+
+def train_command(args):
+    """Train on a task or on text, then draw the pictures and measure the model."""
+    ranks = launched()
+    with reserved_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+        run = shared_run(folder, args, ranks)
+        try:
+            return trained(run, args)
+        except KeyError as error:
+            raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
+
+
+def reserved_folder(args):
+    """A context: the folder that the command line asks for, locked against other trainings."""
+    if args.out is not None:
+        return reserved(args.out)
+    if args.resume:
+        raise UsageError("--resume needs --out, the folder of the run to go on with")
+    return free_folder(Path("runs") / args.task)
+
+
+def trained(run, args):
+    """Take the remaining steps, then draw and measure; return the exit code."""
+    started, ranks = time.perf_counter(), run.ranks
+    earlier = run.history[-1].seconds if run.history else 0.0
+    if not take_steps(run, earlier, keep_memory=not args.no_keep_memory):
+        command = ["aiayn-np", "train", run.task.name, "--out", str(run.folder), "--resume"]
+        if ranks.rank == 0:
+            note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
+        return 1
+    if run.metrics.name not in run.missing:                            # only pictures are missing
+        if ranks.rank == 0:
+            print(f"drawn in {run.folder}:", ", ".join(path.name for path in run.draw()))
+        return 0
+    seconds = round(earlier + time.perf_counter() - started, 2)
+    paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
+    if ranks.rank == 0:
+        print(*run.report(found, seconds), sep="\n")
+        print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
+    return 0
+
+
+def shared_run(folder, args, ranks):
+    """The run, new or resumed. Rank 0 reads the files, and the other ranks get the run from it.
+
+    So all ranks have the same run, and other machines need none of its files.
+    """
+    run = None
+    if ranks.size > 1:
+        note(str(ranks))
+        if args.workers is not None:
+            raise UsageError("--workers is a number of threads, but mpiexec has started processes")
+    if ranks.rank == 0:
+        run, notes = (resumed_run(folder, args) if args.resume
+                      else new_run(folder, args, ranks.size))
+        for line in notes:
+            note(line)
+    run = ranks.first(run)
+    run.ranks = ranks
+    return run
+
+
+def take_steps(run, earlier=0.0, *, keep_memory=True):
+    """Train, report and save; return False after an interruption.
+
+    Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
+    and tells the others when to stop.
+    """
+    steps, leads = run.train(keep_memory=keep_memory), run.ranks.rank == 0
+    if leads:
+        make_writable(run.folder)
+    if run.solved or run.optimizer.t >= run.steps:
+        return True
+    for line in run.announcement():
+        if leads:
+            note(line)
+    if leads:
+        run.metrics.unlink(missing_ok=True)                            # they are out of date
+    saved = time.perf_counter()
+    shown = Reporter(run) if leads else contextlib.nullcontext()
+    with interruptible(run) as pressed, shown as reporter:
+        if run.optimizer.t == 0:
+            run.keep_state()
+        for progress in steps:
+            run.keep_state()
+            progress.seconds += earlier
+            run.history.append(progress)
+            if reporter:
+                try:
+                    reporter.report(progress)
+                except BrokenPipeError:                                # nobody reads it any more
+                    pressed.append("no reader")
+            stop = run.ranks.first(bool(pressed))
+            if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
+                run.save()
+                saved = time.perf_counter()
+            if stop:
+                return False
+    return True
+
+
+@contextlib.contextmanager
+def interruptible(run):
+    """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
+
+    All ranks get the signal, and all but rank 0 ignore it.
+    A loss that is not finite ends the training; the message also says what is saved of the run.
+    """
+    pressed: list[str] = []
+
+    def interrupt(*_):
+        pressed.append("Ctrl-C")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN if run.ranks.rank else interrupt)
+    try:
+        with np.errstate(all="ignore"):
+            yield pressed
+    except FloatingPointError as error:
+        saved = "the last good checkpoint is kept" if run.checkpoint.exists() else "nothing saved"
+        raise FloatingPointError(f"{error}; {saved}") from None
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def new_run(folder, args, ranks=1):
+    """(a new run in a folder without one, notes on its data); `ranks` is how many train it."""
+    given = given_options(args)
+    if (folder / "model.npz").exists():
+        raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
+    if args.task == "text":
+        return new_text_run(folder, args, given, ranks)
+    return new_toy_run(folder, args, given)
+
+
+def resumed_run(folder, args):
+    """(the run in a folder, notes on its data).
+
+    It goes on with its own options; only those of LATER may be given again.
+    """
+    from ..runs.open import open_run
+
+    given = given_options(args)
+    if args.keep_states:
+        raise UsageError(f"--keep-states is fixed by the run in {folder}: not with --resume")
+    for flag in given:
+        if flag not in LATER:
+            raise UsageError(f"{flag} is fixed by the run in {folder}: not with --resume")
+    run = open_run(folder)
+    if run.task.name != args.task:
+        raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
+    if not run.config.get("training_state", True):
+        raise UsageError(f"{folder} was imported without the state of its training, so it cannot"
+                         " be trained further")
+    run.load_history()
+    try:
+        run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
+        notes = run.prepare()
+    except KeyError as error:
+        raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
+    done = run.solved or run.optimizer.t >= run.steps
+    if done and not run.history:
+        raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
+    if run.optimizer.t > run.steps or (done and not run.missing):
+        where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
+        raise UsageError(f"nothing to do: the run in {folder} is {where}")
+    return run, notes

@@ -1,0 +1,74 @@
+"""The command `translate`: lines of text through a trained model, and their BLEU."""
+
+from pathlib import Path
+
+from ..checks import check_sizes
+from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
+from .common import UsageError, lines_of_stdin, note, opened, tell
+
+
+def add_translate_options(parser):
+    """The options of `translate`."""
+    parser.add_argument("run", type=Path, help="folder that `train text` wrote")
+    parser.add_argument("file", type=Path, nargs="?", help="of lines, UTF-8 or .gz; none: stdin")
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
+    parser.add_argument("--alpha", type=float, default=0.6,
+                        help="penalty of a beam > 1 (default: 0.6)")
+    parser.add_argument("--batch", type=int, default=100,
+                        help="the most lines to translate at once (default: 100)")
+    parser.add_argument("--reference", type=Path,
+                        help="file of right translations, for BLEU and chrF")
+    parser.add_argument("--bleu-tokenize", choices=TOKENIZERS,
+                        help="how BLEU splits words (default: as in the run's training)")
+
+
+def translate_command(args):
+    """Print the translation of every line; with references, BLEU and chrF on stderr."""
+    from ..runs.decoding_estimates import translation_line
+    from ..runs.estimates import check_beam
+    from ..runs.text_run import TextRun
+    from ..text.pairs import read_lines
+    from ..text.translation import ROWS, translate
+
+    check_sizes(batch=args.batch)
+    run = opened(args.run)
+    if not isinstance(run, TextRun):
+        use = {"gpt2": "generate", "bert": "fill"}.get(run.task.name, "decode")
+        raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np {use}")
+    if run.task.vocabulary is None:
+        raise UsageError(f"{args.run} has no tokenizer: use aiayn-np decode, with ids")
+    model, out = run.trained(), list[str]()
+    references = read_lines(args.reference) if args.reference else None
+    tokenize = args.bleu_tokenize or run.bleu_tokenize
+    if references is not None:
+        check_tokenizer(tokenize)
+    check_beam(model, ROWS, args.beam)
+    whole = None if args.file is None else read_lines(args.file)
+    if whole is not None and references is not None and len(references) != len(whole):
+        raise UsageError(f"--reference must have as many lines as {args.file}, {len(whole)},"
+                         f" got {len(references)}")
+    for lines in ([line] for line in lines_of_stdin("sentence")) if whole is None else [whole]:
+        lines = [fitting(model, run.task.vocabulary, line, len(out) + i)
+                 for i, line in enumerate(lines, 1)]
+        if args.file:
+            tell(translation_line(model, run.task.vocabulary.encode(lines), bos=run.task.bos,
+                                   rows=args.batch, beam=args.beam))
+        new = translate(model, run.task.vocabulary, lines, beam=args.beam, alpha=args.alpha,
+                        rows=args.batch)
+        print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
+        out += new
+    if references is not None:
+        note(bleu(out, references, tokenize=tokenize))
+        note(chrf(out, references))
+    return 0
+
+
+def fitting(model, vocabulary, line, number):
+    """The line. If it is too long for the model's positions, cut it and warn."""
+    from ..text.translation import cut
+
+    line, was_cut = cut(model, vocabulary, line)
+    if was_cut:
+        note(f"warning: line {number} is cut: the model takes {model.max_len} tokens with the end"
+             " mark")
+    return line

@@ -1,0 +1,81 @@
+"""The command `zoo`: plant real bugs one by one, and see which checks catch them."""
+
+from ..files import replacing
+from .common import UsageError, make_writable_file, note
+
+NOTHING = "no bug planted"
+
+
+def zoo_command(args):
+    """Hunt the chosen bugs, or all if none is chosen; or train with each of them planted."""
+    from ..zoo import BUGS
+
+    if args.out and not args.train:
+        raise UsageError("--out is the file for the table of --train")
+    for number in args.number:
+        if number not in BUGS:
+            raise UsageError(f"every number must be one of 1 to {len(BUGS)}, got {number}")
+    bugs = [BUGS[number] for number in dict.fromkeys(args.number or BUGS)]
+    return train_all(bugs, args.out) if args.train else hunt_all(bugs, details=bool(args.number))
+
+
+def hunt_all(bugs, details):
+    """Run the checks without a bug, then with each bug; return the exit code.
+
+    It is 0 if all checks pass without a bug, and the check that is named for each bug catches it.
+    """
+    from ..zoo import CHECKS, failures, hunt
+
+    if broken := failures():
+        note("\n".join(f"{name}: {what}" for name, what in broken.items()))
+        print(f"{len(broken)} of {len(CHECKS)} checks fail with {NOTHING}: nothing can be hunted")
+        return 1
+    print(f"{len(CHECKS)} checks pass with {NOTHING}")
+    name_width = max(len(bug.name) for bug in bugs)
+    where_width = max(len(bug.where) for bug in bugs)
+    caught = 0
+    for bug in bugs:
+        found = hunt(bug)
+        caught += bug.caught_by in found
+        print(f"{bug.number:2d}  {bug.name:<{name_width}}  {bug.where:<{where_width}}  "
+              f"{caught_text(bug, found):<38}  {bug.seen}", flush=True)
+        if details:
+            print(details_text(bug, found), flush=True)
+    print(f"{caught} of {len(bugs)} caught")
+    return 0 if caught == len(bugs) else 1
+
+
+def caught_text(bug, found):
+    """Name the check that caught the bug, and how many others did; or say that it was not caught.
+    """
+    if not found:
+        return "NOT CAUGHT"
+    if bug.caught_by not in found:
+        return f"NOT by {bug.caught_by}"
+    return bug.caught_by + (f", {len(found) - 1} more" if len(found) > 1 else "")
+
+
+def details_text(bug, found):
+    """What goes wrong, the formula, and the findings of the checks, in the order of their runs."""
+    lines = [*bug.what.splitlines(), "", *bug.formula.splitlines(), ""]
+    lines += [f"{name:<29}  {what}" for name, what in found.items()]
+    return "\n".join(f"    {line}".rstrip() for line in lines) + "\n"
+
+
+def train_all(bugs, out):
+    """Train a model without a bug and one with each bug, and make a table of what they learned."""
+    from ..zoo.learning import HEALTHY_SEEDS, learn_to_copy, page
+
+    if out:
+        make_writable_file("--out", out)
+    rows = []
+    for bug, seed in [*((None, seed) for seed in range(HEALTHY_SEEDS)), *((b, 0) for b in bugs)]:
+        outcome = learn_to_copy(bug, seed=seed)
+        rows.append((bug, seed, outcome))
+        name = f"{bug.number:2d}  {bug.name}" if bug else f" -  {NOTHING}, seed {seed}"
+        print(f"{name:<60}  {outcome}", flush=True)
+    if out:
+        with replacing(out) as file:
+            file.write(page(rows).encode())
+        print(out)
+    return 0

@@ -1,0 +1,9 @@
+"""Section 6.1: greedy decoding, beam search, and the KV cache that makes both fast.
+
+Public names, by the file that defines them:
+
+    beam        beam_search
+    generation  GrowingText, WholeText, generate, perplexity, start_generation
+    greedy      exact_match, greedy_decode
+    kv_cache    KVCacheDecoder, RecomputingDecoder, start_decoding
+"""

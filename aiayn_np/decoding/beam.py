@@ -1,0 +1,135 @@
+"""Beam search: every step keeps the `beam` best beginnings instead of one (Sec. 6.1)."""
+
+import numpy as np
+
+from ..checks import check_number, check_sizes
+from ..reductions import row_max, row_sum
+from ..transformer import Transformer
+from .greedy import check_decoding
+from .kv_cache import start_decoding
+
+MOST_ALPHA = 100  # above it the penalty of a long sequence overflows
+
+
+def length_penalty(length, alpha):
+    """((5 + length) / 6)^alpha, the divisor of a log-probability; Wu et al. (2016), Eq. 14.
+
+    Every token makes a sequence less probable, so short ones win without it (alpha = 0).
+    """
+    return ((5 + length) / 6) ** alpha
+
+
+def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam: int = 4,
+                alpha: float = 0.6, max_len: int | None = None,
+                keep: bool | None = None) -> np.ndarray:
+    """Decode a batch of sources: keep the `beam` best beginnings, return the best that ended.
+
+    The score of a sequence Y is ``log P(Y | source) / ((5 + |Y|) / 6)^alpha``; ``|Y|`` counts eos.
+    At every step the search continues each of the `beam` live beginnings of a source by every
+    token. Among the best `beam` continuations, those with eos are finished. The best `beam`
+    continuations without eos live on.
+
+    A source is done when no beginning can overtake its best finished sequence any more. A beginning
+    does not become more probable when it grows, and the penalty is largest at max_len. So its score
+    will be at most log P / penalty(max_len), and the search stops when that is no better. At
+    `max_len` the search counts the best `beam` continuations as finished.
+
+    Parameters
+    ----------
+    model : Transformer
+    src : ids (B, T_src), short ones filled with ``model.pad``
+    bos, eos : the ids that begin and end a sequence
+    beam : live beginnings of each source; 1 with alpha = 0 is greedy decoding
+    alpha : of the length penalty, in [0, 100); the paper's beam and alpha are 4 and 0.6
+    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, but no more than the
+        model has positions)
+    keep : whether keys and values are kept, as in greedy_decode
+
+    Returns
+    -------
+    ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
+
+    Raises
+    ------
+    ValueError, TypeError and IndexError as greedy_decode, and for a bad `beam` or `alpha`
+    """
+    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    check_sizes(beam=beam)
+    check_number("alpha", alpha, 0, MOST_ALPHA)
+    decoding = start_decoding(model, src, keep)
+    search = Search(decoding, bos, eos, beam, alpha, max_len)
+    while len(search.going) and search.length < max_len:
+        search.step()
+    longest = search.best_length.max(initial=1)
+    return search.best[:, :longest]
+
+
+class Search:
+    """The state of a search: n sources that go on, each with `width` <= beam beginnings."""
+
+    def __init__(self, decoding, bos, eos, beam, alpha, max_len):
+        src, pad = decoding.src, decoding.model.pad
+        self.eos, self.max_len = eos, max_len
+        self.beam, self.alpha = beam, alpha
+        self.decoding, self.length = decoding, 0
+        self.going = np.arange(len(src))                       # (n,)
+        self.tokens = np.full((len(src), 1, 1), bos)           # (n, width, 1 + length)
+        self.log_P = np.zeros((len(src), 1))                   # (n, width)
+        self.best = np.full((len(src), max_len), pad)          # (B, max_len), the best finished
+        self.best_score = np.full(len(src), -np.inf)           # (B,)
+        self.best_length = np.zeros(len(src), dtype=int)       # (B,)
+
+    def step(self):
+        """One more token for every beginning."""
+        n, width = self.log_P.shape
+        log_p = log_softmax(self.decoding.next_logits(self.tokens[:, :, -1].ravel()))
+        V = log_p.shape[-1]
+        log_P = (self.log_P[..., None] + log_p.reshape(n, width, V)).reshape(n, width * V)
+        # one of the V continuations of each beginning is eos, so of 2 beam at least beam are not
+        first = highest(log_P, 2 * self.beam)                  # (n, <= 2 beam), the best first
+        log_P, parent, token = np.take_along_axis(log_P, first, axis=1), first // V, first % V
+        self.length += 1
+        ends = (token == self.eos) | (self.length == self.max_len)
+        self.finish(np.where(ends, log_P, -np.inf)[:, : self.beam], parent, token)
+        live = ends.argsort(axis=1, kind="stable")[:, : self.beam]
+        log_P = np.where(ends, -np.inf, log_P)
+        self.go_on(*(np.take_along_axis(x, live, axis=1) for x in (log_P, parent, token)))
+
+    def finish(self, log_P, parent, token):
+        """Store the best of these continuations (n, m) where it beats the best finished so far."""
+        best = log_P.argmax(axis=1)                                            # (n,)
+        score = log_P.max(axis=1) / length_penalty(self.length, self.alpha)
+        i = np.flatnonzero(score > self.best_score[self.going])
+        at, best = self.going[i], best[i]
+        self.best_score[at], self.best_length[at] = score[i], self.length
+        self.best[at, : self.length - 1] = self.tokens[i, parent[i, best], 1:]
+        self.best[at, self.length - 1] = token[i, best]
+
+    def go_on(self, log_P, parent, token):
+        """Take these continuations (n, width) as beginnings; drop the sources that are done."""
+        at_most = log_P.max(axis=1) / length_penalty(self.max_len, self.alpha)
+        done = self.best_score[self.going] >= at_most          # False for nan: then it goes on
+        i = np.flatnonzero(~done)
+        rows = (i[:, None] * self.log_P.shape[1] + parent[i]).ravel()
+        self.decoding.select(rows)
+        before = self.tokens[i[:, None], parent[i]]                            # (n, width, length)
+        self.tokens = np.concatenate([before, token[i][..., None]], axis=2)
+        self.going, self.log_P = self.going[i], log_P[i]
+
+
+def log_softmax(logits):
+    """log of the softmax, (..., V) -> (..., V)."""
+    shifted = logits - row_max(logits)
+    return shifted - np.log(row_sum(np.exp(shifted)))
+
+
+def highest(x, k):
+    """Columns of the k highest numbers of each row, (n, m) -> (n, min(k, m)).
+
+    The highest comes first, and of equal numbers the one in the first column.
+    """
+    x, rows, columns = np.maximum(x, np.finfo(x.dtype).min), np.arange(len(x)), []
+    for _ in range(min(k, x.shape[1])):
+        columns.append(x.argmax(axis=1))
+        x[rows, columns[-1]] = -np.inf                         # lower than all: not found again
+    return np.stack(columns, axis=1)

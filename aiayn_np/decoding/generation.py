@@ -1,0 +1,161 @@
+"""Text from a language model, one token after another, with kept keys and values.
+
+A language model has no source. Its prompt is computed in one forward, and every later token needs
+only the keys and values of the tokens before it (see kv_cache.py).
+"""
+
+import copy
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..checks import check_ids, check_integers, check_number, check_positions, check_sizes
+from ..encoder import Encoder, EncoderLayer
+from ..masking import not_padding
+from ..module import Module, leaves
+from ..multi_head import MultiHeadAttention
+from ..variants.models import LanguageModel
+from ..variants.pre_norm import PreNormEncoderLayer
+from .conditions import layers_of, replaced
+from .kv_cache import GrowingAttention
+
+
+def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: float = 1.0,
+             top_k: int | None = None, eos: int | None = None,
+             rng: np.random.Generator | None = None, keep: bool | None = None) -> Iterator[int]:
+    """Yield the tokens that a language model writes after a prompt.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    ids : the prompt, (T,) ids, at least one
+    steps : the most tokens to write; writing ends earlier after `eos` and where positions end
+    temperature : logits are divided by it; 0 takes the most probable token
+    top_k : draw only from so many of the most probable tokens; None draws from all
+    eos : the id that ends a text; None if there is none
+    rng : the generator that draws; needed for a temperature above 0
+    keep : True keeps keys and values, False computes the whole prefix for every token; None keeps
+        them where that is right
+
+    Raises ValueError, TypeError and IndexError for bad arguments.
+    """
+    ids = check_ids("ids", np.asarray(ids)[None], model.stack.vocab_size, ndim=2)
+    check_positions(ids.shape[1], 0, model.stack.max_len)
+    check_sizes(steps=steps, **({} if top_k is None else {"top_k": top_k}))
+    check_number("temperature", temperature, 0, math.inf)
+    if temperature and not isinstance(rng, np.random.Generator):
+        raise TypeError("rng must be a numpy.random.Generator for a temperature above 0")
+    decoder = start_generation(model, keep)
+    for _ in range(min(steps, model.stack.max_len - ids.shape[1] + 1)):
+        token = chosen(decoder.next_logits(ids)[0], temperature, top_k, rng)
+        yield token
+        if token == eos:
+            return
+        ids = np.array([[token]])
+
+
+def chosen(logits, temperature, top_k, rng):
+    """Choose one token by the logits (V,)."""
+    if not temperature:
+        return int(logits.argmax())
+    logits = logits.astype(float)
+    if top_k is not None and top_k < len(logits):
+        least = np.partition(logits, -top_k)[-top_k]
+        logits = np.where(logits >= least, logits, -math.inf)
+    share = np.exp((logits - logits.max()) / temperature)
+    return int(rng.choice(len(logits), p=share / share.sum()))
+
+
+def start_generation(model: LanguageModel, keep: bool | None = None) -> "WholeText":
+    """Return an object whose `next_logits` takes more and more tokens; `keep` as in `generate`."""
+    if keep is not None and not isinstance(keep, bool):
+        raise TypeError(f"keep must be None, True or False, got keep={keep!r}")
+    if keep and not can_keep(model):
+        raise ValueError("keep=True needs a LanguageModel of known layers without replaced methods")
+    if keep is False or not can_keep(model):
+        return WholeText(model)
+    return GrowingText(model)
+
+
+def can_keep(model: LanguageModel) -> bool:
+    """Whether only the attentions mix positions, and no method was replaced."""
+    if type(model) is not LanguageModel or type(model.stack.encoder) is not Encoder:
+        return False
+    layers = model.stack.encoder.layers
+    known = {EncoderLayer, PreNormEncoderLayer}
+    if any(type(layer) not in known or type(layer.self_attention) is not MultiHeadAttention
+           for layer in layers):
+        return False
+    if any(replaced(layer, "forward", "") for layer in layers_of(model)):
+        return False
+    usual = {id(model), id(model.stack), id(model.stack.encoder), *map(id, layers),
+             *(id(layer.self_attention) for layer in layers)}
+    return all(vars(type(layer)).get("position_wise", False)
+               for _, layer in leaves(model, Module) if id(layer) not in usual)
+
+
+class WholeText:
+    """Logits after more and more tokens, from the whole prefix each time."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.ids = np.empty((1, 0), dtype=int)                         # (B, T)
+
+    def next_logits(self, ids: np.ndarray) -> np.ndarray:
+        """Add these tokens (B, n) to the text; return the logits (B, V) after the last one."""
+        self.ids = np.concatenate([self.ids, ids], axis=1)
+        return self.model(self.ids)[:, -1]
+
+
+class GrowingText(WholeText):
+    """The same logits from kept keys and values: each call computes the new positions."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.encoder = copy.copy(model.stack.encoder)
+        self.encoder.layers = [copy.copy(layer) for layer in model.stack.encoder.layers]
+        for layer in self.encoder.layers:
+            layer.self_attention = GrowingAttention(layer.self_attention)
+
+    def next_logits(self, ids: np.ndarray) -> np.ndarray:
+        start = self.ids.shape[1]
+        self.ids = np.concatenate([self.ids, ids], axis=1)
+        stack = self.model.stack
+        x, _ = stack.embedding.forward(ids)                            # (B, n, d_model)
+        x, _ = stack.positions.forward(x, start=start)
+        x, _ = self.encoder.forward(x, allowed=self.allowed(start))
+        logits, _ = self.model.output_projection.forward(x[:, -1:])    # (B, 1, V)
+        return logits[:, 0]
+
+    def allowed(self, start: int) -> np.ndarray | None:
+        """Mask of the new positions over all, or None where it allows everything."""
+        T = self.ids.shape[1]
+        mask = np.tri(T - start, T, start, dtype=bool)                 # (n, T)
+        if self.model.pad is not None:
+            mask = mask & not_padding(self.ids, self.model.pad)        # (B, 1, n, T)
+        return None if mask.all() else mask
+
+
+def log_sum_exp(x):
+    """log sum_v exp(x_v) of one row (V,)"""
+    top = x.max()
+    return float(np.log(np.exp(x - top).sum()) + top)
+
+
+def perplexity(model: LanguageModel, ids: np.ndarray) -> tuple[float, int]:
+    """Perplexity of a text, ids (T,): (exp of the mean -log P of its tokens, their number).
+
+    The first token is not counted, because nothing predicts it. A text longer than the model has
+    positions is cut into pieces; each piece begins with the last token of the one before.
+    """
+    ids = check_integers("ids", ids)
+    if len(ids) < 2:
+        raise ValueError(f"ids must hold at least two tokens, got {len(ids)}")
+    nats, window = 0.0, model.stack.max_len
+    for begin in range(0, len(ids) - 1, window):
+        given, after = ids[begin : begin + window], ids[begin + 1 : begin + 1 + window]
+        logits = model(given[None])[0]                                 # (n, V)
+        for row, token in zip(logits, after):
+            nats += log_sum_exp(row.astype(float)) - float(row[token])
+    return math.exp(min(nats / (len(ids) - 1), 700)), len(ids) - 1

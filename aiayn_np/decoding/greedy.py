@@ -1,0 +1,82 @@
+"""Decoding: from a trained model to output sequences, one token at a time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..checks import check_ids, check_sizes
+from ..transformer import Transformer
+from .kv_cache import start_decoding
+
+
+def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
+                  max_len: int | None = None, keep: bool | None = None) -> np.ndarray:
+    """Decode a batch of sources by taking the most probable token at every step.
+
+    In training the model gets all true tokens at once, and each position sees only those before it.
+    Here the model writes one token at a time and sees its own output. Keys and values of earlier
+    tokens are kept (see kv_cache.py), and a sequence that has ended leaves the batch.
+
+    Parameters
+    ----------
+    model : Transformer
+    src : ids (B, T_src), short ones filled with ``model.pad``
+    bos, eos : the ids that begin and end a sequence
+    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, but no more than the
+        model has positions)
+    keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
+        them if the layers allow it; it warns and does not if a replaced method would be bypassed
+
+    Returns
+    -------
+    ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
+
+    Raises
+    ------
+    ValueError for a length that the model has no positions for, and for keep=True where it would
+    be wrong; TypeError and IndexError for bad ids
+    """
+    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    decoding = start_decoding(model, src, keep)
+    out = np.full((len(src), max_len), model.pad)
+    going, token = np.arange(len(src)), np.full(len(src), bos)         # rows without eos so far
+    for t in range(max_len):
+        token = decoding.next_logits(token).argmax(axis=-1)
+        out[going, t] = token
+        goes_on = token != eos
+        if not goes_on.any():
+            break
+        if not goes_on.all():                                          # drop the finished ones
+            going, token = going[goes_on], token[goes_on]
+            decoding.select(np.flatnonzero(goes_on))
+    return out[:, : t + 1]
+
+
+def check_decoding(model, src, bos, eos, max_len):
+    """Return sources as an array of ids, and the most tokens to produce."""
+    src = check_ids("src", src, model.vocab_size, ndim=2)
+    check_ids("bos and eos", [bos, eos], model.vocab_size)
+    max_len = min(src.shape[1] + 50, model.max_len) if max_len is None else max_len
+    check_sizes(max_len=max_len)
+    if max_len > model.max_len:
+        raise ValueError(f"max_len must be at most {model.max_len}, got max_len={max_len}")
+    return src, max_len
+
+
+def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eos: int,
+                chunk: int = 250, keep: bool | None = None) -> float:
+    """Share of a batch (src, tgt_in, tgt_out) whose greedy output equals tgt_out, eos and all.
+
+    chunk : sequences that are decoded at once;   keep : as in greedy_decode
+    """
+    src, _, tgt_out = batch
+    check_sizes(chunk=chunk)
+    right = 0
+    for i in range(0, len(src), chunk):
+        want = tgt_out[i : i + chunk]
+        options = dict(bos=bos, eos=eos, max_len=want.shape[1], keep=keep)
+        got = greedy_decode(model, src[i : i + chunk], **options)
+        short = want.shape[1] - got.shape[1]
+        got = np.pad(got, ((0, 0), (0, short)), constant_values=model.pad)
+        right += int((got == want).all(axis=1).sum())
+    return right / max(len(src), 1)

@@ -1,0 +1,178 @@
+"""The KV cache: a decoder that computes one more token without computing anything twice.
+
+Decoding asks for the logits after token 1, then after tokens 1 and 2, and so on. If every step
+computes the whole prefix, T tokens cost 1 + 2 + ... + T positions. The causal mask makes this
+unnecessary: a position does not depend on later ones, so what was computed for it stays right.
+A new position needs only the keys and values of the earlier ones, in each self-attention.
+
+So each self-attention keeps the keys and values of all positions so far and adds those of the new
+one. Each attention over the memory projects the memory once. The layers know nothing of this: a
+copy of the decoder gets the two attention classes below, and its own `forward` then runs on a
+"sequence" of one token. Only the positional encoding is told where this token stands.
+
+This is right if no other layer mixes positions or counts them. A layer that does neither says so in
+the body of its class: `position_wise = True`. If one layer does not say it, every step computes the
+whole prefix.
+
+If a method was replaced, as by `layer.forward = wrapper`, the KV cache calls the replacement, with
+one position at a time. `conditions.bypassed` finds the replaced methods that it would not call.
+"""
+
+import copy
+import warnings
+
+import numpy as np
+
+from ..masking import not_padding
+from ..multi_head import MultiHeadAttention
+from ..transformer import Transformer
+from .conditions import bypassed, layers_of, not_position_wise, replaced
+
+
+def start_decoding(model: Transformer, src: np.ndarray,
+                   keep: bool | None = None) -> "RecomputingDecoder":
+    """Return a decoder that gives logits token by token for sources (B, T_src).
+
+    keep : True keeps keys and values; False computes the whole prefix for every token; None keeps
+        them where that is right, and warns if only a replaced method forbids it.
+
+    Raises ValueError for keep=True where it would be wrong, TypeError for another `keep`.
+    """
+    if keep is not None and not isinstance(keep, bool):
+        raise TypeError(f"keep must be None, True or False, got keep={keep!r}")
+    if keep is False:
+        return RecomputingDecoder(model, src)
+    mixing, hooks = not_position_wise(model), bypassed(model)
+    if keep and hooks:
+        raise ValueError(f"keep=True would bypass {', '.join(hooks)}, which was replaced")
+    if keep and mixing:
+        raise ValueError("keep=True needs layers that say position_wise = True in their class,"
+                         f" got {', '.join(mixing)}")
+    if hooks and not mixing:
+        warnings.warn(f"keeping keys and values would bypass {', '.join(hooks)}, which was"
+                      " replaced: every token is computed from the whole prefix", stacklevel=3)
+    if mixing or hooks:
+        return RecomputingDecoder(model, src)
+    return KVCacheDecoder(model, src)
+
+
+class RecomputingDecoder:
+    """Logits token by token, from the whole prefix each time: slow, and right for every model."""
+
+    def __init__(self, model: Transformer, src: np.ndarray) -> None:
+        self.model, self.src = model, src                              # (B, T_src)
+        self.memory, _ = model.encode(src)                             # (B, T_src, d_model)
+        self.memory_allowed = not_padding(src, model.pad)              # (B, 1, 1, T_src)
+        self.source = np.arange(len(src))                              # (B,), the source of each
+        self.tgt = np.empty((len(src), 0), dtype=int)                  # (B, T)
+
+    def next_logits(self, tokens: np.ndarray) -> np.ndarray:
+        """Logits (B, vocab_size) after one more token (B,) of each sequence."""
+        self.tgt = np.concatenate([self.tgt, tokens[:, None]], axis=1)
+        if replaced(self.model, "forward", "model"):                   # it may do more than decode
+            return self.model.forward(self.src, self.tgt)[0][:, -1]
+        logits, _ = self.model.decode(self.tgt, self.memory, memory_allowed=self.memory_allowed)
+        return logits[:, -1]
+
+    def select(self, rows: np.ndarray) -> None:
+        """Go on with these sequences, in this order; a sequence may come several times."""
+        self.tgt = self.tgt[rows]
+        if not np.array_equal(self.source, self.source[rows]):
+            self.source = self.source[rows]
+            self.select_memory(rows)
+
+    def select_memory(self, rows: np.ndarray) -> None:
+        """The same for the arrays that belong to the sources."""
+        self.src, self.memory = self.src[rows], self.memory[rows]
+        self.memory_allowed = self.memory_allowed[rows]
+
+
+class KVCacheDecoder(RecomputingDecoder):
+    """The same logits from kept keys and values: each call computes one position."""
+
+    def __init__(self, model: Transformer, src: np.ndarray) -> None:
+        super().__init__(model, src)
+        self.decoder = copy.copy(model.decoder)
+        self.decoder.layers = [copy.copy(layer) for layer in model.decoder.layers]
+        for layer in self.decoder.layers:
+            layer.self_attention = GrowingAttention(layer.self_attention)
+            layer.cross_attention = MemoryAttention(layer.cross_attention)
+        self.masks_wanted = any(replaced(layer, name, "") for layer in layers_of(model.decoder)
+                                for name in ("forward", "attend"))     # these may expect an array
+
+    def next_logits(self, tokens: np.ndarray) -> np.ndarray:
+        start = self.tgt.shape[1]
+        self.tgt = np.concatenate([self.tgt, tokens[:, None]], axis=1)
+        x, _ = self.model.tgt_embedding.forward(tokens[:, None])       # (B, 1, d_model)
+        x, _ = self.model.positions.forward(x, start=start)
+        x, _ = self.model.dropout.forward(x, rng=None)
+        masks = not_padding(self.tgt, self.model.pad), self.memory_allowed     # (B, 1, 1, T)
+        allowed, memory_allowed = (self.mask_or_none(mask) for mask in masks)
+        x, _ = self.decoder.forward(
+            x, self.memory, allowed=allowed, memory_allowed=memory_allowed, rng=None
+        )
+        logits, _ = self.model.output_projection.forward(x)            # (B, 1, vocab_size)
+        return logits[:, 0]
+
+    def mask_or_none(self, mask: np.ndarray) -> np.ndarray | None:
+        """The mask, or None (faster) if it allows everything and no replaced method sees it."""
+        return mask if self.masks_wanted or not mask.all() else None
+
+    def select(self, rows: np.ndarray) -> None:
+        super().select(rows)
+        for layer in self.decoder.layers:
+            layer.self_attention.select(rows)
+
+    def select_memory(self, rows: np.ndarray) -> None:
+        super().select_memory(rows)
+        for layer in self.decoder.layers:
+            layer.cross_attention.select(rows)
+
+
+class MemoryAttention(MultiHeadAttention):
+    """Attention over the memory with the layers of a given one: K and V are projected once."""
+
+    def __init__(self, attention):
+        vars(self).update(vars(attention))
+        self.kept: tuple = ()
+
+    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
+        Q, _ = self.project_Q(x_Q)                                     # (B, h, 1, d_k)
+        K, V = self.keys_and_values(x_K, x_V)                          # (B, h, T, d_k or d_v)
+        return self.attend(Q, K, V, allowed=allowed, rng=rng)
+
+    def keys_and_values(self, x_K, x_V):
+        """Keys and values of all positions."""
+        if not self.kept:
+            K, V, _ = self.project_KV(x_K, x_V)
+            self.kept = K, V
+        return self.kept
+
+    def select(self, rows):
+        """Go on with these sequences."""
+        self.kept = tuple(x[rows] for x in self.kept)
+
+
+class GrowingAttention(MemoryAttention):
+    """Self-attention: each call adds positions, and their queries look at all positions so far."""
+
+    def __init__(self, attention):
+        super().__init__(attention)
+        self.T, self.room = 0, 0            # positions in `kept`, and positions it has room for
+
+    def keys_and_values(self, x_K, x_V):
+        K, V, _ = self.project_KV(x_K, x_V)                            # of the new positions
+        start, self.T = self.T, self.T + K.shape[2]
+        if self.room < self.T:
+            self.make_room(start, K, V)
+        for kept, new in zip(self.kept, (K, V)):
+            kept[:, :, start : self.T] = new
+        return [kept[:, :, : self.T] for kept in self.kept]
+
+    def make_room(self, start, *new):
+        """Double the room, so that growing to T positions copies fewer than 2 T of them."""
+        self.room = max(16, self.T, 2 * start)
+        longer = tuple(np.empty((*x.shape[:2], self.room, x.shape[3]), x.dtype) for x in new)
+        for array, old in zip(longer, self.kept):
+            array[:, :, :start] = old[:, :, :start]
+        self.kept = longer

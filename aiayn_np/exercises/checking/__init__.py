@@ -1,0 +1,1 @@
+"""How an answer is checked, and what is said about it."""

@@ -1,0 +1,159 @@
+"""The other side of `sandbox`: runs one student's file, checks what it defines, and answers.
+
+Every statement at the top of a file, or of a notebook's cell, is run by itself: one that fails
+does not lose the class above it. `check` and `train_with` do nothing here while the file runs.
+"""
+
+import ast
+import base64
+import io
+import json
+import linecache
+import os
+import re
+import tokenize
+
+from ... import exercises
+from ...checks import one_line
+from ..exercise import EXERCISES
+from .checker import check
+
+try:
+    import resource
+except ImportError:                                                    # Windows
+    resource = None  # type: ignore[assignment]
+
+MAGIC = re.compile(r"^( *)([%!?].*|.*\?)$", re.MULTILINE)
+FILE_SIZE = 10_000_000  # bytes of the largest file that may be written
+
+
+class Refused(Exception):
+    """The file cannot be checked: a diagnosis, and what to say."""
+
+
+class NotNow:
+    """What `check` and `train_with` return here: false, and nothing to say."""
+
+    def __call__(self, *students, **options):
+        return self
+
+    def __getattr__(self, name):
+        return self
+
+    def __bool__(self):
+        return False
+
+
+def main(job):
+    """Do the job that came from `sandbox.run_alone`, and write the answer."""
+    with open(job["answer"], "w", encoding="utf-8") as file:
+        limit(job["timeout"], job["memory"])
+        try:
+            points, diagnosis, message = judge(job)
+        except Refused as stop:
+            points, diagnosis, message = 0, *stop.args
+        answer = dict(word=job["word"], points=points, diagnosis=diagnosis, message=message[:2000])
+        json.dump(answer, file)
+    os._exit(0)                                                        # without what atexit holds
+
+
+def limit(seconds, memory):
+    """Limit this process for good: memory, time of the processor, files, other processes."""
+    if resource is None:
+        return
+    limits = dict(RLIMIT_AS=memory * 2**20, RLIMIT_CPU=int(seconds) + 1, RLIMIT_FSIZE=FILE_SIZE,
+                  RLIMIT_CORE=0, RLIMIT_NPROC=0)
+    for name, most in limits.items():
+        try:
+            resource.setrlimit(getattr(resource, name), (most, most))
+        except (AttributeError, ValueError, OSError):                  # not on this system
+            continue
+
+
+def judge(job):
+    """(number of right objects, diagnosis, message) for a file: {"exercise", "suffix", "data"}."""
+    parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
+    exercises.check = exercises.train_with = NotNow()
+    names = {"__name__": "__main__"}
+    errors += [error for tree, filename in parts for error in run(tree, filename, names)]
+    found = [look_at(name, names, errors, job["seed"])
+             for name in EXERCISES[job["exercise"]].objects]
+    wrong = [(diagnosis, message) for diagnosis, message in found if diagnosis != "right"]
+    first = wrong[0] if wrong else ("right", f"but {errors[0]}" if errors else "")
+    return len(found) - len(wrong), *first
+
+
+def parse(data, suffix):
+    """[(tree, name of the file)] of a script or of every cell of a notebook, and what is wrong."""
+    try:
+        sources = cells(data) if suffix == ".ipynb" else [script(data)]
+    except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
+        raise Refused("not readable", f"the file cannot be read: {describe(error)}") from None
+    parts, errors = [], []
+    for number, source in enumerate(sources, 1):
+        filename = f"<cell {number}>" if suffix == ".ipynb" else "<answer>"
+        lines = source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(source), None, lines, filename)
+        try:
+            parts.append((tree_of(source, filename), filename))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            errors.append(describe(error))
+    if errors and not parts:
+        raise Refused("syntax error", errors[0])
+    return parts, errors
+
+
+def tree_of(source, filename):
+    """The code as a tree; lines that only a notebook knows, such as %time and !ls, are left out."""
+    try:
+        return ast.parse(source, filename)
+    except SyntaxError:
+        if not filename.startswith("<cell"):
+            raise
+        return ast.parse(MAGIC.sub(r"\1pass", source), filename)
+
+
+def script(data):
+    """The text of a Python file, in the encoding that it names, UTF-8 if none."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding)
+
+
+def cells(data):
+    """The code cells of a notebook."""
+    found = json.loads(data.decode("utf-8-sig"))["cells"]
+    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == "code"]
+
+
+def run(tree, filename, names):
+    """Run the statements one by one; return what went wrong, in words."""
+    errors, cell = [], f"{filename[1:-1]}, " if filename.startswith("<cell") else ""
+    for statement in tree.body:
+        module = ast.Module([statement], type_ignores=[])
+        try:
+            exec(compile(module, filename, "exec"), names)
+        except BaseException as error:
+            errors.append(f"{cell}line {statement.lineno} stops with {describe(error)}")
+    return errors
+
+
+def look_at(name, names, errors, seed):
+    """(diagnosis, message) for one class or function."""
+    thing = names.get(name)
+    if getattr(thing, "__name__", None) != name:
+        why = f"; {errors[0]}" if errors else ""
+        return "missing", f"the file defines no {name}{why}"
+    try:
+        report = check(thing, seed=seed)
+    except (TypeError, ValueError) as error:
+        return "missing", f"{name}: {describe(error)}"
+    diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
+    message = report.message.splitlines()[0]
+    return diagnosis, message if message.startswith(name) else f"{name}: {message}"
+
+
+def describe(error):
+    """An error in one line."""
+    text = one_line(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+

@@ -1,0 +1,321 @@
+"""The right formula with one change, or two: explanations computed from the numbers.
+
+A topic gives its right formula as a plain function. Here each piece of it is changed in turn: a
+term or factor left out, a sign, an axis, another array in its place, two lines in the other order.
+Whose numbers are equal to those of a change, in every case, has most likely made it. What a topic
+knows by heart is a change too, with a sentence of the teacher's: the second line of the reason.
+
+All changes of a formula are compiled at once. A list of switches, one for each place, says what is
+computed there: 0 what is right, 1, 2, ... the changes.
+"""
+
+import ast
+import dataclasses
+import functools
+import inspect
+import itertools
+import re
+import sys
+import textwrap
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from .operators import normal, replacements, text
+from .report import listed
+
+WIDTH = 64  # columns of a piece that is shown
+LIKELY = 1  # rank up to which changes are tried first, and two at a time
+PAIRS = 300  # that are tried at most
+MANY = 120  # places of a formula that takes its time
+PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
+
+
+@dataclass(eq=False)
+class Place:
+    """An expression or line of a formula, and the codes that may stand there by mistake."""
+
+    node: Any
+    parents: list
+    field: str
+    index: int | None
+    codes: list[str] = dataclasses.field(default_factory=list)
+
+    def number(self, code):
+        """The number of a code, which is added if it is new."""
+        if code not in self.codes:
+            self.codes.append(code)
+        return self.codes.index(code) + 1
+
+    def put(self, node):
+        """Put a node in this place of the tree, and return what stood there."""
+        holder = self.parents[-1]
+        if self.index is None:
+            setattr(holder, self.field, node)
+        else:
+            getattr(holder, self.field)[self.index] = node
+
+    def before_and_after(self, number):
+        """The largest piece that can be shown in a line, as it is, and with a change in it."""
+        shown: Any = next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
+            p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
+        if shown is self.node:
+            return text(self.node), normal(self.codes[number - 1])
+        self.put(ast.parse(self.codes[number - 1], mode="eval").body)
+        after = ast.unparse(shown)
+        self.put(self.node)
+        return text(shown), after
+
+
+class Formula:
+    """A plain function or class that computes what is right, and all its Changes.
+
+    known   (old code, new code, key, why), what many write; old and new may be tuples, of changes
+            that belong together. (key, why) is said to every change of that kind.
+    """
+
+    def __init__(self, function, known=()):
+        self.function, self.written = function, -1
+        self.base: list[tuple[int, int]] = []  # what is changed anyway
+        self.known = [entry for entry in known if len(entry) == 4]
+        self.whys = dict(entry for entry in known if len(entry) == 2)
+
+    @functools.cached_property
+    def tree(self):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
+        tree.body[0].decorator_list = []                               # type: ignore[attr-defined]
+        return tree
+
+    @functools.cached_property
+    def by_itself(self):
+        """Whether it computes everything from the inputs, and takes no cache of the forward."""
+        return "cache" not in inspect.signature(self.function).parameters
+
+    def __call__(self, *args, **options):
+        """What it computes with nothing changed but the base."""
+        return self.run((), args, options)
+
+    @functools.cached_property
+    def places(self):
+        return [Place(*place) for place in places(self.tree.body[0])]
+
+    @functools.cached_property
+    def replacements(self):
+        """(rank, key, code, number of the place) of all that may stand somewhere by mistake."""
+        names = names_of(self.tree)
+        return [(rank, key, code, i) for i, place in enumerate(self.places)
+                for rank, key, code in replacements(place, names)]
+
+    @functools.cached_property
+    def likely(self):
+        """The known changes, then the likeliest."""
+        known = [self.known_one(*entry) for entry in self.known]
+        general = self.general(lambda rank: rank <= LIKELY)
+        return [*known, *general, *self.other_orders(), *self.exchanged()]
+
+    @functools.cached_property
+    def others(self):
+        """All other changes; fewer of a formula that takes its time."""
+        most = 9 if self.by_itself and len(self.places) < MANY else LIKELY + 1
+        return self.general(lambda rank: LIKELY < rank <= most)
+
+    def changes(self, different):
+        """All Changes, the likeliest first: known, then single, then two known at once, others.
+
+        different   gives what a change alone computes, as something that can be compared, or None
+        """
+        yield from self.likely
+        yield from self.pairs([change for change in self.likely if change.known], different)
+        yield from self.others
+        yield from self.pairs(self.likely, different)
+
+    def known_one(self, old, new, key, why):
+        """The Change of a known mistake, wherever the old code stands."""
+        parts = []
+        for before, after in [(old, new)] if isinstance(old, str) else zip(old, new):
+            spots = [i for i, p in enumerate(self.places) if text(p.node) == normal(before)]
+            if not spots:
+                raise ValueError(f"{self.function.__name__} has no {before}")
+            parts += [(i, self.places[i].number(after)) for i in spots]
+        return Change(self, key, parts, why)
+
+    def general(self, wanted):
+        """The changes of some ranks: in one place, and the same in all places alike."""
+        found, groups = [], dict[tuple, tuple[float, str, list]]()
+        for rank, key, code, i in self.replacements:
+            if wanted(rank):
+                place = self.places[i]
+                part = i, place.number(code)
+                same = text(place.node), code
+                if key == "wrong axis":                                # the same one in all calls
+                    same = re.findall(r"axis=[^,)]*", code)[-1], ""
+                groups.setdefault((key, same), (rank, key, []))[2].append(part)
+                found.append((rank, key, [part]))
+        found += [group for group in groups.values() if len(group[2]) > 1]
+        found.sort(key=lambda change: change[0])
+        return [Change(self, key, parts, self.whys.get(key, "")) for _, key, parts in found]
+
+    def other_orders(self):
+        """Two lines that follow each other, exchanged."""
+        lines = {(id(p.parents[-1]), p.field, p.index): i for i, p in enumerate(self.places)
+                 if isinstance(p.node, ast.stmt)}
+        for (holder, name, index), i in lines.items():
+            if j := lines.get((holder, name, index + 1)):
+                first, second = self.places[i], self.places[j]
+                both = f"{text(second.node)}\n{text(first.node)}"
+                parts = [(i, first.number(both)), (j, second.number("pass"))]
+                yield Change(self, "order of the lines", parts)
+
+    def exchanged(self):
+        """Two arrays, two parts of self or two caches, exchanged wherever they stand."""
+        arrays, parts, caches = names_of(self.tree)
+        kinds = arrays, [f"self.{part}" for part in parts], [f"cache.{part}" for part in caches]
+        spots: dict[str, list[int]] = {}
+        for i, place in enumerate(self.places):
+            spots.setdefault(text(place.node), []).append(i)
+        for one, other in (pair for kind in kinds for pair in itertools.combinations(kind, 2)):
+            if one in spots and other in spots:
+                yield Change(self, "exchanged", [
+                    *((i, self.places[i].number(other)) for i in spots[one]),
+                    *((i, self.places[i].number(one)) for i in spots[other])])
+
+    def run(self, parts, args, options):
+        """What it computes with some places changed, (place, number of the code)."""
+        written = sum(len(place.codes) for place in self.places)
+        if written != self.written:                                    # there are new ones
+            self.written, self.switches = written, [0] * len(self.places)
+            names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exec(compile(self.code(), "<changes>", "exec"), names)
+            self.compiled = names[self.function.__name__]
+        self.switches[:] = [0] * len(self.switches)
+        for place, number in (*self.base, *parts):
+            self.switches[place] = number
+        return self.compiled(*args, **options)
+
+    def code(self):
+        """Its code with all changes in it: a switch for each place says what is computed."""
+        right = {}
+        for i, place in reversed(list(enumerate(self.places))):        # the inner ones first
+            if place.codes:
+                right[i], name = ast.unparse(place.node), ast.Name(f"_place_{i}_")
+                place.put(ast.Expr(name) if isinstance(place.node, ast.stmt) else name)
+        whole = ast.unparse(self.tree)
+        for i in right:
+            self.places[i].put(self.places[i].node)
+
+        def written(found):
+            indent, line, piece = found.groups()
+            i = int(line or piece)
+            codes = [PLACE.sub(written, right[i]), *self.places[i].codes]
+            if piece:
+                tests = [f"({code}) if _switches[{i}] == {n} else" for n, code in enumerate(codes)]
+                return f"({' '.join(tests)} None)"
+            tests = [f"if _switches[{i}] == {n}:\n{textwrap.indent(code, '    ')}"
+                     for n, code in enumerate(codes)]
+            return textwrap.indent("\n".join(tests).replace("\nif _sw", "\nelif _sw"), indent)
+
+        return PLACE.sub(written, whole)
+
+    def same_as(self, changes):
+        """The parts of Changes of another formula that stand here, too: the same code."""
+        spots: dict[str, list[int]] = {}
+        for i, place in enumerate(self.places):
+            spots.setdefault(text(place.node), []).append(i)
+        theirs = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
+        return [(i, self.places[i].number(place.codes[n - 1]))
+                for place, n in theirs for i in spots.get(text(place.node), ())]
+
+    def pairs(self, changes, different):
+        """Two Changes at once, of those that make a difference by themselves."""
+        distinct: dict[Any, Any] = {}
+        for change in changes:
+            distinct.setdefault(different(change), change)
+        distinct.pop(None, None)
+        some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
+        both = ((some[i], some[total - i]) for total in range(2 * len(some))
+                for i in range(max(0, total - len(some) + 1), (total + 1) // 2))
+        apart = (Pair(one, other) for one, other in both if one.apart_from(other))
+        yield from itertools.islice(apart, most)
+
+
+class Change:
+    """A formula with something changed in it; a call computes what comes out.
+
+    known   what a teacher says to it, if many make it;   parts   (place, number of the code)
+    """
+
+    def __init__(self, formula, key, parts, known=""):
+        self.formula, self.key, self.parts, self.known = formula, key, parts, known
+
+    def __call__(self, *args, **options):
+        return self.formula.run(self.parts, args, options)
+
+    @property
+    def by_itself(self):
+        return self.formula.by_itself
+
+    def apart_from(self, other):
+        """Whether no place of the one lies within a place of the other."""
+        mine, theirs = ([self.formula.places[i] for i, _ in c.parts] for c in (self, other))
+        return not any(a.node is b.node or a.node in b.parents or b.node in a.parents
+                       for a in mine for b in theirs)
+
+    @property
+    def why(self):
+        """What was changed, and what a teacher says to it."""
+        pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
+                               for i, n in self.parts)
+        shown = [f"`{after}` where `{before}` is right" if after != "pass" else
+                 f"`{before}` left out" for before, after in pieces]
+        return f"Your numbers are those of {listed(shown, 2)}. {self.known}".strip()
+
+
+class Pair(Change):
+    """Two Changes at once."""
+
+    def __init__(self, one, other):
+        super().__init__(one.formula, one.key, one.parts + other.parts, one.known)
+        self.both = one, other
+
+    @property
+    def why(self):
+        first, second = self.both
+        return f"Two things at once. {first.why} And then: {second.why}"
+
+
+def in_a_line(code):
+    """Lines of code as one."""
+    return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
+
+
+def places(top):
+    """(node, parents, field, index) of every expression and line below a function or class."""
+    def visit(node, parents):
+        for name, value in ast.iter_fields(node):
+            for i, child in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(child, ast.arguments) or not isinstance(child, ast.AST):
+                    continue
+                above = [node] if isinstance(node, ast.stmt) else [*parents, node]
+                index = i if isinstance(value, list) else None
+                is_line = isinstance(child, ast.stmt) and not isinstance(
+                    child, (ast.FunctionDef, ast.Return))
+                if is_line or (isinstance(child, ast.expr) and not isinstance(
+                        getattr(child, "ctx", None), ast.Store)):
+                    yield child, above, name, index
+                yield from visit(child, above)
+    yield from visit(top, [])
+
+
+def names_of(tree):
+    """Names of arrays, attributes of self, and those of the cache, that a formula uses."""
+    names, of_self, of_cache = dict[str, int](), dict[str, int](), dict[str, int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg not in ("self", "model", "parameters", "cache"):
+            names[node.arg] = 1
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names[node.id] = 1
+        if isinstance(node, ast.Attribute):
+            {"self": of_self, "cache": of_cache}.get(text(node.value), {})[node.attr] = 1
+    return list(names), list(of_self), list(of_cache)

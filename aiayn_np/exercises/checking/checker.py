@@ -1,0 +1,89 @@
+"""check: is the student's class or function right, and if not, why."""
+
+import inspect
+from typing import Any
+
+from ...module import Module
+from ..exercise import SUBJECTS
+from .calling import Stop
+from .function_check import FunctionCheck
+from .layer_check import LayerCheck
+from .report import Report
+
+CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
+
+
+def check(student, *, hint=0, seed=0):
+    """Check one class or function of an exercise, and say what is wrong and most likely why.
+
+    Parameters
+    ----------
+    student : the class itself, not an object of it, or the function; the exercise is found by its
+        name
+    hint : 1, 2, ... adds that hint to the report; the last one is the derivation
+    seed : of the random numbers that it is tried on
+
+    Returns
+    -------
+    Report, true when everything is right; ``print`` shows it
+
+    Raises
+    ------
+    TypeError for what is neither a class nor a function; ValueError for a name that belongs to no
+    exercise, and for a hint that does not exist
+    """
+    subject = subject_of(student)
+    text = hint_text(subject, hint)
+    checking = CHECKS[subject.kind](subject, student, seed)
+    try:
+        must_be_the_students(subject, student)
+        checking.run()
+    except Stop as stop:
+        if stop.tensor in checking.rows and checking.rows[stop.tensor].ok is not False:
+            checking.rows[stop.tensor].verdict = "WRONG"
+        return report_of(subject, checking, stop.diagnosis, stop.message, text)
+    count = len(checking.cases)
+    return report_of(subject, checking, "right", f"Everything agrees in {count} cases.", "")
+
+
+def report_of(subject, checking, diagnosis, message, hint):
+    passed = diagnosis == "right"
+    rows, message = list(checking.rows.values()), message.rstrip(". ")
+    message += "" if message.endswith("?") else "."
+    return Report(subject.exercise.name, subject.name, passed, diagnosis, message, rows, hint)
+
+
+def subject_of(student):
+    """The Subject of that name."""
+    if not (inspect.isclass(student) or inspect.isfunction(student)):
+        raise TypeError(f"student must be a class or function itself, got {student!r}")
+    if student.__name__ not in SUBJECTS:
+        raise ValueError(f"student must be one of {', '.join(SUBJECTS)}, got {student.__name__}")
+    return SUBJECTS[student.__name__]
+
+
+def hint_text(subject, number):
+    """The hint of that number, or for 0 how to ask for one."""
+    hints = subject.exercise.hints[subject.name]
+    if not 0 <= number <= len(hints):
+        raise ValueError(f"hint must be one of 1 to {len(hints)}, or 0 for none, got {number}")
+    if number == 0:
+        return f"Hints: check({subject.name}, hint=1), up to {len(hints)}."
+    return f"Hint {number} of {len(hints)}: {hints[number - 1]}"
+
+
+def must_be_the_students(subject, student):
+    """Stop if it is the package's own class or function, or inherits what was to be written."""
+    methods = [student]
+    if inspect.isclass(student):
+        wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
+        methods += [owner(student, name) for name in wanted if hasattr(student, name)]
+    for method in methods:
+        if method is not Module and method.__module__.split(".")[0] == "aiayn_np":
+            raise Stop("not yours", f"This is the {subject.name} of aiayn_np, or inherits from it:"
+                       " hand in your own.")
+
+
+def owner(student, name):
+    """The class in which a method is written."""
+    return next(c for c in student.__mro__ if name in vars(c))

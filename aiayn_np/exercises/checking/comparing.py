@@ -1,0 +1,230 @@
+"""Comparing two arrays, and what their difference looks like: sign, factor, rows, axes."""
+
+import math
+
+import numpy as np
+
+from .report import Row, listed
+
+TOLERANCE = 1e-10  # relative to the largest expected entry
+
+
+def scale_of(want):
+    """The largest finite entry of an array, at least a tiny number."""
+    finite = np.abs(want[np.isfinite(want)])
+    return max(float(finite.max(initial=0)), 1e-30)
+
+
+def errors(got, want, scale=None):
+    """|got - want| relative to the largest expected entry; inf where only one is not finite."""
+    got, want = np.asarray(got), np.asarray(want)
+    if want.dtype == bool or got.dtype == bool:
+        return (got != want).astype(float)
+    scale = scale_of(want) if scale is None else scale
+    with np.errstate(all="ignore"):
+        difference = np.abs(got - want) / scale
+    difference = np.where(got == want, 0.0, difference)                # -inf equals -inf
+    return np.where(np.isnan(got) & np.isnan(want), 0.0, np.nan_to_num(difference, nan=np.inf))
+
+
+def is_numbers(thing):
+    """Whether it is a number or an array of real numbers or truth values."""
+    if not isinstance(thing, (np.ndarray, np.generic, float, int)):
+        return False
+    return np.asarray(thing).dtype.kind in "fiub"
+
+
+def same(got, want, tolerance=TOLERANCE):
+    """Whether two arrays have one shape and equal entries, to the tolerance."""
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
+        return False
+    if got.dtype.kind == want.dtype.kind == "f" and got.size:
+        with np.errstate(all="ignore"):
+            largest, off = np.abs(want).max(), np.abs(got - want).max()
+        if math.isfinite(largest) and math.isfinite(off):              # the usual case, in no time
+            return bool(off <= tolerance * max(largest, 1e-30))
+    return bool(np.all(errors(got, want) <= tolerance))
+
+
+def row_of(tensor, compared):
+    """The Row of one tensor; `compared` holds (case, got, want) of equal shapes.
+
+    It shows the worst entry of the first case that is wrong, or of all cases if none is.
+    """
+    row = Row(tensor, "ok", error=0.0)
+    for case, got, want in compared:
+        error = errors(got, want)
+        if not error.size or not (row.ok and (not row.size or error.max() > row.error)):
+            continue
+        worst = np.unravel_index(np.argmax(error), error.shape)
+        row.case, row.index, row.error = case.what, tuple(map(int, worst)), float(error[worst])
+        row.yours, row.expected = float(np.asarray(got)[worst]), float(np.asarray(want)[worst])
+        row.wrong, row.size = int((error > TOLERANCE).sum()), error.size
+        row.verdict = "WRONG" if row.error > TOLERANCE else "ok"
+    return row
+
+
+def guess(telling, everything):
+    """(diagnosis, sentence) for a wrong tensor, from lists of (case, got, want).
+
+    `telling` are the cases that are looked at first, `everything` all of them.
+    """
+    return (misplaced(telling) or nearly(telling) or some_cases(everything)
+            or some_slices(everything) or ("wrong", UNKNOWN))
+
+
+def look(compared):
+    """(diagnosis, sentence) for what can be seen at once: nan, zeros, a sign, a factor, digits."""
+    tests = not_finite, all_zero, factor, inverted, digits_lost
+    return next((found for test in tests if (found := test(compared))), None)
+
+
+UNKNOWN = "The difference fits none of the mistakes that are known here."
+
+
+def not_finite(compared):
+    for case, got, want in compared:
+        if np.any(np.isnan(got) & ~np.isnan(want)):
+            return "nan", f"It holds nan ({case.what})."
+        if np.any(np.isinf(got) & np.isfinite(want)):
+            return "inf", f"It holds inf or -inf where a number must be ({case.what})."
+    return None
+
+
+def all_zero(compared):
+    if all(not np.any(got) for _, got, _ in compared):
+        return "zero", "It is zero everywhere: nothing is ever added to it, or a factor is zero."
+    return None
+
+
+def factor(compared):
+    """One number for each case by which every entry is off, and its name."""
+    ratios = []
+    for case, got, want in compared:
+        if want.dtype == bool or not np.isfinite(want).all() or scale_of(want) < 1e-20:
+            continue
+        ratio = float((got * want).sum() / (want * want).sum())
+        if not same(got, ratio * want) or ratio == 0:
+            return None
+        ratios.append((case, ratio))
+    if all(abs(ratio - 1) < TOLERANCE for _, ratio in ratios):
+        return None
+    if all(abs(ratio + 1) < TOLERANCE for _, ratio in ratios):
+        return "sign", "Every entry has the wrong sign."
+    one = len(ratios) > 1 and all(abs(r / ratios[0][1] - 1) < 1e-9 for _, r in ratios)
+    numbers = any(want.size == 1 for _, _, want in compared)           # every number is a multiple
+    sentence = named_factor(ratios) or ((one or not numbers) and unnamed_factor(ratios))
+    return ("factor", sentence) if sentence else None
+
+
+def named_factor(ratios):
+    """A sentence with the name of a factor that fits in every case, such as 1 / √d_k, or None."""
+    known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
+    forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
+             "1 / √{}": lambda n: 1 / math.sqrt(n)}
+    for form, value in forms.items():
+        for name in sorted(known):
+            if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
+                   for case, ratio in ratios):
+                return (f"Every entry is {form.format(name)} times what it must be"
+                        f" (here {ratios[0][1]:.4g}).")
+    return None
+
+
+def unnamed_factor(ratios):
+    """A sentence with a factor that has no name here."""
+    values = " and ".join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
+    return f"Every entry is off by a factor: {values}."
+
+
+def inverted(compared):
+    if all(want.dtype == bool and np.array_equal(got, ~want) for _, got, want in compared):
+        return "inverted", "It is the opposite: True must mean that a query may look at a key."
+    return None
+
+
+def misplaced(compared):
+    """The right numbers in wrong places."""
+    wrong = [(got, want) for _, got, want in compared if not same(got, want)]
+    for got, want in wrong:
+        square = got.ndim > 1 and got.shape[-1] == got.shape[-2]
+        swapped = square and same(got.swapaxes(-1, -2), want)
+        sorted_alike = same(np.sort(got, axis=None), np.sort(want, axis=None))
+        if not swapped and (want.dtype == bool or not sorted_alike):
+            return None
+    return "transposed", ("The numbers are right and stand in wrong places: an axis is swapped, or"
+                          " a reshape stands for a transpose.")
+
+
+def worst_of(compared):
+    """The largest error of all, inf for what holds no real numbers."""
+    if any(want.dtype.kind != "f" for *_, want in compared):
+        return math.inf
+    return max(float(errors(got, want).max(initial=0)) for _, got, want in compared)
+
+
+def digits_lost(compared):
+    """Right but for the last digits: float32 in the end, or a rounding."""
+    if worst_of(compared) > 1e-3:
+        return None
+    if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
+        return "float32", ("The numbers are those of float32, where float64 came in: something is"
+                           " turned into float32, and every result is to have the type of x.")
+    for digits in range(2, 9):
+        if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
+            return "rounded", f"The numbers are rounded to {digits} digits. They must not be."
+    return None
+
+
+def nearly(compared):
+    """Right but for the last digits, and none of these."""
+    worst = worst_of(compared)
+    if worst > 1e-3:
+        return None
+    return "nearly", (f"It is nearly right: off by {worst:.0e} of the largest entry. It comes from"
+                      " float32 on the way, or from a small number that is added.")
+
+
+def apart(compared):
+    """(wrong, right): the cases that are, with what the student's code gave."""
+    wrong = [(case, got) for case, got, want in compared if not same(got, want)]
+    return wrong, [(case, got) for case, got, want in compared if same(got, want)]
+
+
+def other_axes(compared):
+    """Wrong wherever the inputs have some number of axes, and right with all others."""
+    wrong, right = apart(compared)
+    if not right or not all(case.inputs for case, _ in (*wrong, *right)):
+        return None
+    axes = [{max(np.ndim(i) for i in case.inputs) for case, _ in some} for some in (wrong, right)]
+    if axes[0] & axes[1]:
+        return None
+    names = listed([case.what for case, _ in wrong])
+    counts = [" or ".join(map(str, sorted(some))) for some in axes]
+    return "number of axes", (f"It is wrong with {counts[0]} axes ({names}) and right with"
+                              f" {counts[1]}. Count axes from the end, -1, -2, and take all others,"
+                              " however many.")
+
+
+def some_cases(compared):
+    """What the cases that are wrong are, where others are right."""
+    wrong, right = apart(compared)
+    if len(wrong) >= len(right):
+        return None
+    return "some cases", (f"It is wrong only here: {listed([case.what for case, _ in wrong])}."
+                          " Everything else that was tried is right.")
+
+
+def some_slices(compared):
+    """An axis along which some slices are right and others wrong."""
+    case, bad = next((case, bad) for case, got, want in compared
+                     if (bad := errors(got, want) > TOLERANCE).any())
+    for axis in range(bad.ndim):
+        others = tuple(i for i in range(bad.ndim) if i != axis)
+        hit = np.flatnonzero(bad.any(axis=others))
+        if len(hit) < bad.shape[axis]:
+            which = ", ".join(map(str, hit[:5])) + (", ..." if len(hit) > 5 else "")
+            return "some entries", (f"Only some entries are wrong ({case.what}): on axis {axis}"
+                                    f" those with index {which} of 0 to {bad.shape[axis] - 1}.")
+    return None

@@ -1,0 +1,154 @@
+"""Which change of the right formula, or which two, give the student's numbers."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .calling import copied
+from .changes import Pair
+from .comparing import is_numbers, same
+from .report import listed
+
+MOST = 2  # changes that are named, each for tensors of its own
+
+
+class Found(NamedTuple):
+    """An explanation: its key, its sentences, and the changes."""
+
+    key: str
+    why: str
+    changes: list
+
+    @property
+    def known(self):
+        return bool(self.changes[0].known)
+
+
+def explain(formula, stage, trials, wrong, *, quickly=False):
+    """What explains the `wrong` tensors, as Found; or None. Quickly: of the likely changes.
+
+    A second change is named for tensors that the first does not explain.
+    """
+    trials, left = telling(trials, wrong), set(wrong)
+    failing = next(t for t in trials if is_wrong(t, wrong))
+    found: list[Any] = []
+    memo: dict[Any, set] = {}
+
+    def different(change):
+        value = predict(change, stage, failing) or {}
+        return tuple(np.asarray(value[t]).tobytes() for t in wrong
+                     if t in value and not same(value[t], observed(failing, t)[1])) or None
+
+    while left and len(found) < MOST:
+        candidates = formula.likely if quickly or found else formula.changes(different)
+        best, tensors = likeliest(candidates, stage, trials, left, failing, memo)
+        if best is None:
+            break
+        found.append(best)
+        left -= tensors
+    if not found:
+        return None
+    why = " And then: ".join(dict.fromkeys(change.why for change in found))
+    if left:
+        why += f" There is more: {listed(sorted(left))} is wrong in another way, too."
+    return Found(found[0].key, why, found)
+
+
+def told(plain, found, otherwise):
+    """(diagnosis, sentences): what is seen at once, then what explains it; or what is left."""
+    if not found:
+        return plain or otherwise()
+    if not plain:
+        return found.key, found.why
+    why = found.why
+    if plain[0] in ("nan", "inf"):                                     # many changes give the same
+        why = " ".join(change.known for change in found.changes)
+    return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
+
+
+def likeliest(candidates, stage, trials, left, failing, memo):
+    """(change, tensors) of the first one that explains most of the tensors that are left.
+
+    memo   {change: what it explains in the failing trial}, which is filled
+    """
+    best: Any = None
+    explained: set[str] = set()
+    for change in candidates:
+        if best and isinstance(change, Pair):                          # one alone is likelier
+            break
+        if change not in memo:
+            memo[change] = explains(change, stage, [failing])
+        if not memo[change] & left:                                    # most are out at once
+            continue
+        tensors = explains(change, stage, trials) & left
+        if len(tensors) > len(explained):
+            best, explained = change, tensors
+        if explained == left:
+            break
+    return best, explained
+
+
+def telling(trials, tensors):
+    """The trials by which a mistake is known: all ordinary ones, and then up to the first special
+    one that is wrong; beyond it a wrong formula may do anything."""
+    ordinary = [trial for trial in trials if not trial.case.special]
+    if any(is_wrong(trial, tensors) for trial in ordinary):
+        return ordinary
+    first = next(i for i, trial in enumerate(trials) if is_wrong(trial, tensors))
+    return trials[: first + 1]
+
+
+def is_wrong(trial, tensors):
+    return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
+
+
+def explains(change, stage, trials):
+    """The tensors that this change makes wrong in just the way in which they are; or none.
+
+    A tensor that the student has right must be right with the change, too.
+    """
+    differs, off = set(), set()
+    for trial in trials:
+        predicted = predict(change, stage, trial)
+        if predicted is None or not all(map(is_numbers, predicted.values())):
+            return set()
+        for tensor, value in predicted.items():
+            if not has(trial, tensor):
+                continue
+            got, want = observed(trial, tensor)
+            if not same(got, value):
+                off.add(tensor)
+                if same(got, want):
+                    return set()
+            elif not same(value, want):
+                differs.add(tensor)
+    return differs - off
+
+
+def predict(formula, stage, trial):
+    """{tensor: value} that a formula gives in one case; None where it cannot be computed."""
+    case, options, layer = trial.case, copied(trial.case.options), trial.ours
+    try:
+        with np.errstate(all="ignore"):
+            if stage == "forward":
+                return {"output": np.asarray(formula(layer, *case.inputs, **options))}
+            if not formula.by_itself:
+                options = {"cache": trial.our_cache}
+            for p in trial.our_parameters.values():
+                p.grad[...] = 0
+            found = dict(formula(layer, trial.grad_y, *case.inputs, **options))
+    except Exception:                                                  # a change may break anything
+        return None
+    return found | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
+
+
+def has(trial, tensor):
+    """Whether there is such a tensor in this case: a bias may be missing."""
+    return tensor == "output" or tensor in trial.expected
+
+
+def observed(trial, tensor):
+    """(the student's value, the right one) of a tensor."""
+    if tensor == "output":
+        return np.asarray(trial.got), np.asarray(trial.want)
+    return trial.found[tensor], trial.expected[tensor]

@@ -1,0 +1,94 @@
+"""What a teacher says to an error of Python or NumPy."""
+
+import re
+
+from .shapes import shapes_that_do_not_fit
+
+UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
+SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
+    (r"Parameter'|not Parameter|Parameter object", "value forgotten", "A Parameter is no array: its"
+     " numbers are in .value, as in self.W.value, and its gradient in .grad."),
+    (r"name '(np|math)' is not defined", "import missing", r"`import {0}` is missing at the top of"
+     " the file: `import numpy as np`, `import math`."),
+    (r"name '(\w+)' is not defined", "unknown name", "{0} is not known here: what was computed in"
+     " forward comes from the cache, what belongs to the layer from self."),
+    (r"cannot access local variable '(\w+)'|local variable '(\w+)' referenced", "unknown name",
+     "{0} is read before anything is written to it: look at the `if` or the line where it gets its"
+     " value."),
+    (r"takes \d+ positional arguments? but|got multiple values for argument|unexpected keyword"
+     r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
+     " self in front and with every argument under its name; and what is called must get what it"
+     " asks for."),
+    (r"'tuple' object (has no attribute|is not callable|cannot be interpreted)|'tuple' and|and"
+     r" 'tuple'|inhomogeneous shape", "not unpacked", UNPACK),
+    (r"unpack.*`[^`]*\.shape", "number of axes", "The input may have any number of axes in front:"
+     " take the sizes from the end, such as x.shape[-1]."),
+    (r"unpack", "not unpacked", "The names on the left are not as many as the things on the right."
+     " A layer's forward returns two things, y and its cache."),
+    (r"axis -?\d+ is out of bounds|tuple index out of range|too many indices", "number of axes",
+     "There are inputs with fewer axes: count axes from the end, -1, -2."),
+    (r"duplicate value in 'axis'", "axis twice", "One axis is there twice: -1 is the last one,"
+     " which also has a number. For all axes but the last: tuple(range(x.ndim - 1))."),
+    (r"'(list|range)' object cannot be interpreted as an integer", "axis",
+     "Several axes must be a tuple: axis=(0, 1)."),
+    (r"must be 1- or 2-d|must be 2-d|1-dimensional", "number of axes", "This works for one row or"
+     " one matrix only. There may be any number of axes in front: write it with sums along the last"
+     " axis, or with einsum."),
+    (r"(not supported between|unsupported operand).*('Cache'|'dict'|'list')", "cache for an array",
+     "A cache or a list stands here in the place of an array. Take the array out of it, or pass the"
+     " cache that this function made itself."),
+    (r"index -?\d+ is out of bounds for axis", "index", "The axis that is indexed is shorter: look"
+     " which axis counts what."),
+    (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
+     " many: choose with np.where, or ask .any() or .all()."),
+    (r"Integers to negative integer powers", "integer power", "NumPy does not raise whole numbers"
+     " to a negative power: begin with a float, 10000.0, or float(step)."),
+    (r"Cannot cast ufunc|casting rule", "dtype", "The array on the left is of another type than"
+     " what is written into it: make it of floats."),
+    (r"'NoneType' object", "None", "Something is None here: a bias that a layer does not have, an"
+     " option that was not given, or a function without `return`."),
+    (r"'(\w+)' object has no attribute '(\w+)'|KeyError: '?(\w+)|no attribute '(\w+)'",
+     "not kept", "Nothing of that name was kept: backward finds in the cache what forward put into"
+     " it, and in self what __init__ put into it."),
+    (r"only integer scalar arrays|arrays used as indices|only integers, slices", "index", "An index"
+     " must be a whole number, or an array of them."),
+    (r"list indices|'list' object", "list for an array", "A list is no array: np.array(...), or"
+     " arithmetic with arrays from the start."),
+    (r"Stop iteration|StopIteration|RecursionError", "recursion", "A function calls itself without"
+     " end."),
+    (r"math domain|ZeroDivisionError|division by zero", "division by zero", "A number is 0 here:"
+     " what is it in the first step, or for an empty row?"),
+)
+
+
+PARTS = ("The backward of a part takes the gradient of its own output and the cache of its own"
+         " forward.")
+BEGINS = (  # what NumPy calls it, what it is
+    ("overflow encountered in exp", "with an overflow: exp of a number above 709 is inf"),
+    ("invalid value encountered in subtract", "with inf - inf, or -inf - -inf, which is nan"),
+    ("invalid value encountered in sqrt", "with the root of a negative number, which is nan"),
+    ("invalid value encountered in log", "with the logarithm of a negative number"),
+    ("divide by zero encountered in log", "with the logarithm of 0, which is -inf"),
+    (r"invalid value encountered in (true_|scalar_| )?divide", "with 0 / 0, or inf / inf"),
+    ("invalid value encountered in scalar divide", "with 0 / 0, or inf / inf"),
+    ("invalid value encountered in multiply", "with 0 * inf, which is nan"),
+    ("divide by zero", "with a division by 0"),
+)
+
+
+def in_words(error):
+    """How nan or inf begins, from NumPy's error."""
+    return next((words for pattern, words in BEGINS if re.search(pattern, str(error))),
+                f"with: {error}")
+
+
+def advice(text, line):
+    """(diagnosis, sentence) for the text of an error, and the line of code in which it came."""
+    part = PARTS if ".backward(" in line else ""
+    if found := shapes_that_do_not_fit(text):
+        return found[0], f"{found[1]} {part}".strip()
+    for pattern, diagnosis, sentence in SAID:
+        if match := re.search(pattern, f"{text} `{line}"):
+            said = sentence.format(next(filter(None, match.groups()), ""))
+            return diagnosis, f"{said} {part}".strip()
+    return "error", part

@@ -1,0 +1,128 @@
+"""The check of a function, or of a class that is no layer, such as an optimizer."""
+
+import dataclasses
+
+import numpy as np
+
+from .calling import Stop, call, copied, must_be_unchanged
+from .comparing import guess, is_numbers, look, row_of, same
+from .diagnosis import Found, told
+from .report import Row
+from .shapes import BESIDE
+from .trial import check_shape
+
+
+class FunctionCheck:
+    """Runs the student's function on every case, and compares what comes out, name by name."""
+
+    def __init__(self, subject, student, seed):
+        self.subject, self.student = subject, student
+        self.rng = np.random.default_rng(seed)
+        self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
+        self.formula = subject.formulas["function"]
+        self.wanted = [self.run_on(self.formula.function, case) for case in self.cases]
+        self.rows = {name: Row(name) for wanted in self.wanted for name in wanted}
+
+    def run_on(self, thing, case):
+        """{name: array} of one case."""
+        return self.subject.run(thing, case)
+
+    def run(self):
+        """Raise the Stop that names the first thing that is wrong."""
+        tried = []
+        ordinary = sum(not case.special for case in self.cases)
+        for i, (case, want) in enumerate(zip(self.cases, self.wanted), 1):
+            tried.append((case, self.student_on(case), want))
+            if i >= ordinary:                                          # special ones one by one
+                self.look_at(tried)
+
+    def look_at(self, tried):
+        """Compare all that was tried; what has not even the right shape may be known, too."""
+        try:
+            self.must_fit(tried)
+        except Stop as stop:
+            if stop.diagnosis in ("dtype", "wrong type", "nothing returned"):
+                raise
+            found = self.explain(tried)
+            plain = stop.message.removesuffix(BESIDE).strip() if found else stop.message
+            _, why = told((stop.diagnosis, plain), found, None)
+            raise Stop(found.key if found else stop.diagnosis, why, stop.tensor) from stop
+        self.compare(tried)
+
+    def compare(self, tried):
+        """Compare what came out, (case, the student's, the right one), name by name."""
+        pairs = {name: [(case, np.asarray(got[name]), want[name])
+                        for case, got, want in tried if name in want] for name in self.rows}
+        self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
+        if wrong := [name for name in self.rows if not self.rows[name].ok]:
+            self.must_repeat(*tried[0][:2])
+            seen = pairs[wrong[0]]
+            raise Stop(*told(look(seen), self.explain(tried), lambda: guess(seen, seen)))
+
+    def must_repeat(self, case, got):
+        """Stop if the first case gives something else when it is run again."""
+        if not same_all(self.student_on(case), got):
+            raise Stop("stale", "The first case gives something else when run again: something"
+                       " is kept from one call or object to the next. It must begin anew.")
+
+    def must_fit(self, tried):
+        """Stop at the first result of a wrong shape or kind of number."""
+        for case, got, want in tried:
+            for name in want:
+                self.must_be_comparable(name, got.get(name), want[name], case)
+
+    def student_on(self, case):
+        """{name: array} that the student's code gives; Stop for an error or a changed input."""
+        inputs = copied(case.inputs)
+        found = call(self.subject.name, self.run_on, self.student,
+                     dataclasses.replace(case, inputs=inputs))
+        names = [f"argument {i + 1}" for i in range(len(inputs))]
+        must_be_unchanged(self.subject.name, names, case.inputs, inputs)
+        return found
+
+    def must_be_comparable(self, name, got, want, case):
+        """Stop unless it is an array of the right shape and kind of number."""
+        objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
+        if got is None or (objects and None in got.ravel().tolist()):
+            raise Stop("nothing returned", f"{self.subject.name} returns nothing.", name)
+        check_shape(self.subject.name, name, got, want, case)
+        kinds = {"b": "True and False", "i": "integers", "f": "real numbers"}
+        if np.asarray(got).dtype.kind != want.dtype.kind:
+            raise Stop("dtype", f"{name} must hold {kinds[want.dtype.kind]}, and is of type"
+                       f" {np.asarray(got).dtype}.", name)
+
+    def explain(self, tried):
+        """The change, or the two, that give the same, as Found; or None.
+
+        All ordinary cases must fit, and the special ones up to the first that is wrong.
+        """
+        wrong = [i for i, (_, got, want) in enumerate(tried) if not same_all(got, want)]
+        ordinary = sum(not case.special for case, _, _ in tried)
+        case, got, want = tried[wrong[0]]
+        rest = tried[: max(ordinary, wrong[0] + 1)]
+
+        def fits(change):
+            return same_all(got, self.wrong_on(change, case)) and all(
+                same_all(other, self.wrong_on(change, where)) for where, other, _ in rest)
+
+        def different(change):
+            value = self.wrong_on(change, case)
+            return None if not value or same_all(want, value) else tuple(
+                np.asarray(x).tobytes() for x in value.values())
+
+        found = next(filter(fits, self.formula.changes(different)), None)
+        return found and Found(found.key, found.why, [found])
+
+    def wrong_on(self, change, case):
+        """What a change gives, {} where it cannot be computed."""
+        try:
+            with np.errstate(all="ignore"):
+                return self.run_on(change, case)
+        except Exception:                                              # a change may break anything
+            return {}
+
+
+def same_all(got, value):
+    return value.keys() == got.keys() and all(
+        is_numbers(got[n]) and same(got[n], value[n]) for n in value
+    )

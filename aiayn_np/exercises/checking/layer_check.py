@@ -1,0 +1,319 @@
+"""The check of a layer: forward by value, then every gradient, then the protocol, then dtypes."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from ...proofs.gradient_check import ALL, Proof
+from .calling import Stop, call, copied, line_of
+from .comparing import factor, guess, look, other_axes, row_of, same
+from .diagnosis import explain, has, is_wrong, observed, predict, telling, told
+from .errors import in_words
+from .report import Row, listed
+from .trial import MUST_ADD, Trial, as_list
+
+TOLD = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
+
+
+class LayerCheck:
+    """Checks a student's layer; `rows` fill up as far as it gets, and a Stop says what is wrong."""
+
+    def __init__(self, subject, student, seed):
+        self.subject, self.student, self.seed = subject, student, seed
+        self.rng = np.random.default_rng(seed)
+        self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
+        self.rows = {"output": Row("output")}
+
+    def run(self):
+        """Raise the Stop that names the first thing that is wrong."""
+        trials = [Trial(self.subject, self.student, case, self.rng) for case in self.cases]
+        self.trials = trials
+        self.rows |= {tensor: Row(tensor) for trial in trials for tensor in trial.expected}
+        ordinary = sum(not case.special for case in self.cases)
+        for stage in (self.forwards, self.backwards):
+            stage(trials[:ordinary], trials[:ordinary])
+            for i in range(ordinary, len(trials)):                     # special ones one by one
+                stage([trials[i]], trials[: i + 1])
+        self.protocol(trials[0])
+        self.methods(trials[0])
+        self.dtypes(self.cases[0])
+
+    def forwards(self, new, trials):
+        """Run the new cases, and compare the outputs of all that have been run."""
+        for trial in new:
+            with self.axes_counted(trial):
+                trial.got, trial.cache = trial.forward()
+        if self.wrong(["output"], trials):
+            key, why, found = self.why("forward", trials, ["output"])
+            first = next(t for t in trials if is_wrong(t, ["output"]))
+            more = self.own_backward(first) or self.more(trials, found)
+            raise Stop(key, f"{why} {more}".strip())
+
+    @contextlib.contextmanager
+    def axes_counted(self, trial):
+        """Say with an error of Python whether the number of axes is new to the student's code."""
+        axes, before = axes_of(trial), {axes_of(t) for t in self.trials[: self.trials.index(trial)]}
+        try:
+            yield
+        except Stop as stop:
+            if " stops" not in stop.message or not before or axes in before:
+                raise
+            some = " or ".join(map(str, sorted(before)))
+            raise Stop("number of axes", f"{stop.message} It works with {some} axes, and here are"
+                       f" {axes}: count axes from the end, -1, -2, and take all others, however"
+                       " many.") from stop
+
+    def wrong(self, tensors, trials):
+        """The tensors that are wrong in some case; fills their rows."""
+        for tensor in tensors:
+            pairs = [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
+            self.rows[tensor] = row_of(tensor, pairs)
+        return [tensor for tensor in tensors if not self.rows[tensor].ok]
+
+    def why(self, stage, trials, wrong):
+        """(diagnosis, sentences, Found): what it looks like, and what explains it."""
+        def pairs(trials):
+            return [(t.case, *observed(t, wrong[0])) for t in trials if has(t, wrong[0])]
+        seen = pairs(telling(trials, wrong[:1]))
+        plain, formula = look(seen), self.subject.formulas[stage]
+        if plain and plain[0] in ("nan", "inf"):
+            plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
+        if not plain:
+            other = other_axes(pairs(self.others(stage, trials))) or (
+                stage == "forward" and self.without_options(trials, wrong))
+            if other:
+                known = explain(formula, stage, trials, wrong, quickly=True)
+                return (known.key, known.why, known) if known and known.known else (*other, None)
+            plain = stage == "backward" and another_tensor(trials, wrong)
+        found = explain(formula, stage, trials, wrong, quickly=plain and plain[0] == "sign")
+        if found and plain and plain[0] == "sign" and not found.known:
+            found = None                                               # the sign says it all
+        if not found and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
+            part = wrong[0].rsplit(".", 2)[0]
+            plain = "zero", f"{plain[1]} It is {part}.backward that adds to it: is it called?"
+        key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
+        if found and len(found.changes) == 1:
+            why += self.seen_elsewhere(found.changes[0], stage, trials, wrong)
+        return key, why, found
+
+    def seen_elsewhere(self, change, stage, trials, wrong):
+        """What the cases that come later say of a second mistake, where all numbers are finite."""
+        for trial in self.others(stage, trials)[len(telling(trials, wrong)) :]:
+            value = predict(change, stage, trial) or {}
+            for tensor in value.keys() & set(wrong):
+                got, want = observed(trial, tensor)
+                if np.isfinite(got).all() and np.isfinite(want).all() and not same(
+                        got, value[tensor]) and not same(got, want):
+                    return f" There is more: look at {trial.case.what} when this is mended."
+        return ""
+
+    def without_options(self, trials, wrong):
+        """(diagnosis, sentence) if the first output that is wrong is right without an option."""
+        trial = next(t for t in trials if is_wrong(t, wrong))
+        for name in trial.case.options:
+            options = {n: option for n, option in trial.case.options.items() if n != name}
+            try:
+                y, _ = call("forward", trial.theirs.forward, *copied(trial.case.inputs),
+                            **copied(options))
+            except Stop:
+                continue
+            if same(y, trial.want):
+                return f"{name} changes it", (f"It is right without {name}, which must change"
+                                              f" nothing here ({trial.case.what}).")
+        return None
+
+    def others(self, stage, trials):
+        """The trials so far and those after them, if the student's code does not stop there."""
+        try:
+            for trial in self.trials[len(trials) :]:
+                trial.got, trial.cache = trial.forward()
+                if stage == "backward":
+                    trial.found = trial.backward(trial.cache)
+        except Stop:
+            return trials
+        return self.trials
+
+    def began(self, trials, stage):
+        """The line of the student's in which nan or inf begins, and how; or nothing."""
+        tensors = ["output"] if stage == "forward" else list(trials[0].expected)
+        failing = next(t for t in trials if is_wrong(t, tensors))
+        raising: Any = dict(over="raise", invalid="raise", divide="raise")
+        try:
+            with np.errstate(**raising if stage == "forward" else {}):
+                _, cache = failing.theirs.forward(*copied(failing.case.inputs),
+                                                  **copied(failing.case.options))
+            with np.errstate(**raising):
+                if stage == "backward":
+                    failing.theirs.backward(copied(failing.grad_y), cache)
+        except FloatingPointError as error:
+            return f"It begins{line_of(error)} {in_words(error)}."
+        return ""
+
+    def own_backward(self, trial):
+        """Whether backward is the derivative of the student's own forward, which is wrong."""
+        try:
+            fits = call("backward", is_derivative, trial.theirs, trial.case, self.seed)
+        except Stop:
+            return ""
+        return ("Your backward is the derivative of your own forward: it is the forward that"
+                " differs.") if fits else ""
+
+    def more(self, trials, found):
+        """What is wrong about backward besides, if its numbers tell: its cache is a wrong one.
+
+        The right backward is computed with the mistake of forward in it, where that is known.
+        """
+        formula = self.subject.formulas["backward"]
+        try:
+            for trial in trials:
+                trial.found = trial.backward(trial.cache)
+        except Stop as stop:
+            sure = stop.diagnosis in TOLD or (formula.by_itself and "stops" in stop.message)
+            return f"There is more: {stop.message}" if sure else ""
+        if not found:
+            return ""
+        formula.base = formula.same_as(found.changes)
+        try:
+            trials = telling(trials, ["output"])
+            if not any(is_wrong(trial, trial.expected) for trial in trials):
+                return ""
+            for trial in trials:
+                self.go_on(trial)
+            wrong = [t for t in trials[0].expected if any(is_wrong(trial, [t]) for trial in trials)]
+            if not wrong or not formula.by_itself:
+                return ""
+            more = explain(formula, "backward", trials, wrong, quickly=True)
+            plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
+            why = told(plain, more, lambda: None)
+        finally:
+            formula.base = []
+        return f"There is more, in backward: {why[1]}" if why else ""
+
+    def go_on(self, trial):
+        """Make what is expected of backward what a right one gives after the wrong forward."""
+        found = predict(self.subject.formulas["backward"], "backward", trial) or {}
+        trial.expected |= {name: np.array(gradient) for name, gradient in found.items()}
+
+    def backwards(self, new, trials):
+        """Run the new cases, and compare the gradients of all that have been run."""
+        for trial in new:
+            with self.axes_counted(trial):
+                trial.found = self.backward_of(trial)
+        overwritten = "".join(f"backward writes over {listed(t.overwritten)}. {MUST_ADD} "
+                              for t in trials[:1] if t.overwritten)
+        if wrong := self.wrong(list(trials[0].expected), trials):
+            self.remembers(trials)
+            self.adds(trials, wrong)
+            key, why, _ = self.why("backward", trials, wrong)
+            if overwritten:
+                raise Stop("overwritten", f"{overwritten}There is more, in {listed(wrong)}: {why}",
+                           trials[0].overwritten[0])
+            raise Stop(key, f"Forward is right; wrong is {listed(wrong)}. {why}")
+        if overwritten:
+            raise Stop("overwritten", overwritten.strip(), trials[0].overwritten[0])
+
+    def backward_of(self, trial):
+        """Its gradients; another forward, elsewhere, comes between forward and backward."""
+        trial.forward(other=True)
+        return trial.backward(trial.cache)
+
+    def remembers(self, trials):
+        """Stop if gradients are right without the forward in between: the layer keeps arrays."""
+        for trial in trials:
+            _, cache = trial.forward()
+            found = trial.backward(cache)
+            if not all(same(found[n], trial.expected[n]) for n in found):
+                return
+        raise Stop("stale", "The gradients are right only as long as no other forward comes between"
+                   " forward and backward: the layer keeps arrays in itself. Put them into the"
+                   " cache, and read them from the cache that backward receives.")
+
+    def adds(self, trials, wrong):
+        """Stop if the gradient of a parameter depends on what `grad` held before."""
+        trial = trials[0]
+        _, cache = trial.forward()
+        zeros = {name: np.zeros_like(x) for name, x in trial.start.items()}
+        found = trial.backward(cache, zeros)
+        for tensor in wrong:
+            if tensor.endswith(".grad") and not same(found[tensor], trial.found[tensor]):
+                raise Stop("overwritten", f"{tensor} depends on what it held before: backward"
+                           f" writes over it, at least in part. {MUST_ADD}", tensor)
+
+    def protocol(self, trial):
+        """A second backward with one cache gives the same, and adds once more."""
+        _, cache = trial.forward()
+        first = trial.backward(cache)
+        second = trial.backward(cache)
+        for tensor in first:
+            if not same(second[tensor], first[tensor]):
+                raise Stop("cache changed", f"A second backward with the same cache gives another"
+                           f" {tensor}: backward writes into an array of the cache.", tensor)
+
+    def methods(self, trial):
+        """What else was asked for, called by itself."""
+        for name, (arguments, options) in self.subject.methods.items():
+            method = getattr(trial.theirs, name, None)
+            if method is None:
+                raise Stop("missing", f"{self.subject.name} has no {name}.")
+            got = call(f"{self.subject.name}.{name}", method, *arguments, **options)
+            if not same(got, getattr(trial.ours, name)(*arguments, **options)):
+                raise Stop("wrong method", f"forward and backward are right, but {name} called by"
+                           " itself gives something else.")
+
+    def dtypes(self, case):
+        """float32 in, float32 out; and the inputs are read-only."""
+        trial = Trial(self.subject, self.student, case, self.rng)
+        layer = trial.theirs.astype(np.float32)
+        inputs = tuple(read_only(x) for x in case.inputs)
+        options = {k: read_only(v) for k, v in copied(case.options).items()}
+        y, cache = call(f"{self.subject.name}.forward", layer.forward, *inputs, **options)
+        if np.ndim(y):
+            must_be_float32("output", y)
+        grad_y = read_only(np.asarray(trial.grad_y)) if np.ndim(y) else float(trial.grad_y)
+        returned = call(f"{self.subject.name}.backward", layer.backward, grad_y, cache)
+        for name, grad in zip(trial.moving, as_list(returned)):
+            must_be_float32(f"grad_{name}", grad)
+        for name, p in layer.named_parameters():
+            must_be_float32(f"{name}.grad", p.grad)
+
+
+def another_tensor(trials, wrong):
+    """(diagnosis, sentence) if the first wrong gradient is what another one must be."""
+    for other in trials[0].expected:
+        if all(other in t.expected and same(t.found[wrong[0]], t.expected[other])
+               for t in trials if has(t, wrong[0])):
+            return "another gradient", f"{wrong[0]} is what {other} must be."
+    return None
+
+
+def axes_of(trial):
+    """The number of axes of the inputs of a case."""
+    return max(np.ndim(x) for x in trial.case.inputs)
+
+
+def is_derivative(layer, case, seed):
+    """Whether backward is the derivative of the layer's own forward, all tensors together."""
+    proof = Proof(layer, case.inputs, case.options, seed)
+    gradients, problems = proof.gradients()
+    draw = proof.rng.standard_normal
+    directions = {n: draw(x.shape) * np.isfinite(x) for n, x in proof.tensors.items()}
+    return not problems and proof.row(ALL, gradients, directions).ok
+
+
+def read_only(thing):
+    """A float32 copy of a float array, and a copy of any other, that cannot be written to."""
+    if not isinstance(thing, np.ndarray):
+        return thing
+    thing = thing.astype(np.float32) if thing.dtype.kind == "f" else thing.copy()
+    thing.flags.writeable = False
+    return thing
+
+
+def must_be_float32(tensor, array):
+    dtype = np.asarray(array).dtype
+    if dtype != np.float32:
+        raise Stop("dtype", f"The numbers are right, but {tensor} is {dtype} where everything that"
+                   " came in is float32. Mostly it is a number of NumPy, such as np.sqrt(4) or"
+                   " mask.sum(), where a Python one would do (math.sqrt, int), or an array made by"
+                   " np.zeros or np.arange without a dtype.", tensor)

@@ -1,0 +1,256 @@
+"""What may stand in the place of a piece of a right formula by mistake, as code.
+
+A table holds (rank, key, template): the lower the rank, the likelier. In a template {0} is the code
+that is right, {l} and {r} are the two sides of an operator.
+"""
+
+import ast
+import copy
+import functools
+
+OTHERS = {  # names of functions that are easily taken for each other
+    "sum": ("mean", "max", "prod", "std"), "mean": ("sum", "max"), "max": ("min", "mean", "sum"),
+    "min": ("max",), "any": ("all",), "all": ("any",), "argmax": ("argmin",), "sin": ("cos",),
+    "cos": ("sin",), "log": ("log2", "log10", "log1p"), "exp": ("exp2", "expm1"),
+    "sqrt": ("abs", "square"), "maximum": ("minimum", "add"),
+}
+COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+FIXED = "0", "1", "2", "0.1", "0.9", "0.99", "0.999", "1e-8", "1e-6", "1e-5", "1e-12"
+SMALL = "1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12", "1e-15", "1e-16"
+NUMBERS = "-1e4", "-1e6", "-1e8", "-1e9", "-1e10", "-1e12", "-1e20", "-1e30"  # for -inf
+LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
+
+
+def table(*kinds):
+    """((rank, key, template), ...) of (rank, key, templates)."""
+    return tuple((rank, key, template) for rank, key, *templates in kinds for template in templates)
+
+
+OPERATORS = {
+    ast.Add: table(
+        (0, "term left out", "{l}", "{r}"), (0, "sign", "{l} - {r}"),
+        (1, "product instead of sum", "{l} * {r}"), (2, "term counted wrong", *(
+            sides for n in (2, 0.5, 3) for sides in (f"{{l}} + {n} * {{r}}", f"{n} * {{l}} + {{r}}")
+        ))),
+    ast.Sub: table(
+        (0, "term left out", "{l}", "-{r}"), (0, "sign", "{l} + {r}"),
+        (2, "product instead of difference", "{l} * (1 - {r})"),
+        (1, "product instead of sum", "{l} * {r}"), (2, "term counted wrong", *(
+            sides for n in (2, 0.5, 3) for sides in (f"{{l}} - {n} * {{r}}", f"{n} * {{l}} - {{r}}")
+        ))),
+    ast.Mult: table(
+        (0, "factor left out", "{l}", "{r}"), (1, "factor on the wrong side", "{l} / {r}"),
+        (1, "factor twice", "{l} * {r} * {r}"), (2, "factor squared", "{l} ** 2 * {r}"),
+        (2, "sum instead of product", "{l} + {r}"), (3, "sigmoid", "{l} * (1 - {l}) * {r}")),
+    ast.Div: table(
+        (-1, "whole-number division", "{l} // {r}"), (0, "factor left out", "{l}", "1 / {r}"),
+        (1, "factor on the wrong side", "{l} * {r}"), (1, "factor twice", "{l} / {r} / {r}"),
+        (2, "factor squared", "{l} ** 2 / {r}"), (2, "upside down", "{r} / {l}"),
+        (2, "sum instead of product", "{l} + {r}")),
+    ast.Pow: table(
+        (0, "power left out", "{l}", "{r}"), (1, "absolute value", "np.abs({l})"),
+        (1, "sign of the power", "{l} ** -{r}"), (1, "product instead of power", "{l} * {r}")),
+    ast.MatMult: table((2, "another product", "{r} @ {l}", "{l} @ {r}.mT", "{l}.mT @ {r}")),
+    ast.BitAnd: table((0, "condition left out", "{l}", "{r}")),
+    ast.BitOr: table((0, "condition left out", "{l}", "{r}")),
+}
+NAMED = table(
+    (2, "replaced by ones", "np.ones_like({0})"), (2, "replaced by zeros", "np.zeros_like({0})"),
+    (2, "off by one", "({0} + 1)", "({0} - 1)"),
+    (3, "first or last only", "{0}[:1]", "{0}[-1:]", "{0}[:, :1]", "{0}[:, -1:]"),
+    (3, "the opposite", "~{0}", "-{0}"), (3, "fixed number", "0", "1", "2"),
+    (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
+    (3, "summed for all", *(f"({{0}}.{name}(axis={axis}, keepdims=True) + 0 * {{0}})"
+                            for name in ("sum", "mean") for axis in (0, -1, -2))),
+    (3, "shifted by one", "np.roll({0}, 1, -1)", "np.roll({0}, -1, -1)", "np.roll({0}, 1, -2)",
+     "np.roll({0}, -1, -2)"),
+)
+OF_SELF = table((2, "off by one", "({0} - 1)", "({0} + 1)"), (3, "first or last only", "{0}[:1]"))
+NUMBER = table((2, "another number", "({0} + 1)", "({0} - 1)", "2 * {0}", "({0} / 2)", "10 * {0}",
+                "({0} / 10)", "-{0}"), (3, "another number", "np.e"))
+WHOLE = table(  # the right side of a line
+    (4, "factor", *(f"({{0}}) * {factor}" for factor in (
+        "2", "0.5", "-1", "np.pi / 180", "2 * np.pi", "np.log2(np.e)"))),
+    (4, "a function too many", *(f"np.{name}({{0}})" for name in (
+        "exp", "log", "sqrt", "abs", "square", "tanh", "floor")), "np.maximum({0}, 0)",
+     "1 / ({0})", "1 - ({0})", "({0}) + 1", "np.round({0}, 4)", "np.round({0}, 6)"),
+    (4, "float32", "({0}).astype(np.float32)"),
+)
+SIZE = table((1, "off by one", "({0} - 1)"))
+A_SMALL_NUMBER = table((3, "a small number", *(f"({{0}} + {number})" for number in SMALL)))
+BRANCHES = (0, "condition ignored")
+
+text = functools.cache(ast.unparse)
+
+
+@functools.cache
+def normal(code):
+    """Code as `text` writes it."""
+    return ast.unparse(ast.parse(code))
+
+
+def replacements(place, names):
+    """(rank, key, code) of what may stand in a place.
+
+    names   (names of arrays, attributes of self, of the cache) of the formula
+    """
+    node, code = place.node, text(place.node)
+    if isinstance(node, ast.stmt):
+        if isinstance(node, (ast.AugAssign, ast.Expr, ast.If, ast.Break)):
+            yield 1 if isinstance(node, ast.If) else 0, "line left out", "pass"
+        return
+    sides = {}
+    if isinstance(node, ast.BinOp):
+        sides = dict(l=f"({text(node.left)})", r=f"({text(node.right)})")
+    for rank, key, template in templates(place, code, names):
+        yield rank, key, template.format(code, **sides)
+    yield from codes(place, code, names)
+
+
+def templates(place, code, names):
+    """The rows of the tables that fit a place."""
+    node, holder = place.node, place.parents[-1]
+    if isinstance(node, ast.BinOp):
+        yield from OPERATORS.get(type(node.op), ())
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield from NUMBER
+    if isinstance(node, ast.Subscript) and ".shape[" in code:
+        yield from SIZE
+    if is_array(place, code, names) and not isinstance(holder, ast.keyword):
+        yield from NAMED
+    if code.startswith("self.") and isinstance(node, ast.Attribute) and code.count(".") == 1:
+        yield from OF_SELF
+    if isinstance(node, ast.Call) and isinstance(holder, (ast.BinOp, ast.Assign)) and text(
+            node.func).rpartition(".")[2] in ("sum", "where", "sqrt"):
+        yield from A_SMALL_NUMBER
+    if isinstance(holder, (ast.Return, ast.Dict, ast.Assign, ast.AugAssign)) and not isinstance(
+            node, (ast.Name, ast.Constant, ast.Dict, ast.Tuple)):
+        yield from WHOLE
+
+
+def is_array(place, code, names):
+    """Whether it is the name of an array, and not that of a function that is called."""
+    return isinstance(place.node, ast.Name) and code in names[0] and place.field != "func"
+
+
+def codes(place, code, names):
+    """What depends on more than the piece itself."""
+    node, holder = place.node, place.parents[-1]
+    if kind := KINDS.get(type(node)):
+        yield from kind(node, code, names)
+    if is_array(place, code, names):
+        yield from ((1, "another array", name) for name in names[0] if name != code)
+        if isinstance(holder, ast.Call):
+            yield from ((4, "something added", f"({code} + {name})") for name in names[0])
+    if isinstance(holder, ast.Dict):
+        yield from ((0, "gradient of another argument", text(value)) for value in holder.values
+                    if value is not node)
+    if isinstance(holder, (ast.Return, ast.Dict, ast.Assign)) and isinstance(
+            node, (ast.BinOp, ast.Call)):
+        yield from ((3, "something left out", name) for name in names[0] if name in code)
+        yield from ((4, "something added", f"({code}) + {name}") for name in names[0])
+        if isinstance(holder, (ast.Return, ast.Dict)):
+            values = *names[0], *(f"self.{part}.value" for part in names[1])
+            yield from ((2, "something multiplied", f"({code}) {sign} {name}") for name in values
+                        for sign in "*/")
+
+
+def called(node, code, names):
+    function, args = text(node.func), [text(a) for a in node.args]
+    options, short = [text(k) for k in node.keywords], function.rpartition(".")[2]
+
+    def call(args, options=options, function=function):
+        return f"{function}({', '.join([*args, *options])})"
+
+    for other in OTHERS.get(short, ()):
+        yield 1, f"{other} instead of {short}", call(
+            args, function=function.removesuffix(short) + other)
+    if isinstance(node.func, ast.Attribute):
+        yield from turned(node.func.value, short, code)
+        if isinstance(node.func.value, ast.BinOp) and short in ("sum", "mean"):
+            one, two = text(node.func.value.left), text(node.func.value.right)
+            rest = call(args, function=short)
+            yield 2, "factor outside of the sum", f"({one}) * ({two}).{rest}"
+            yield 2, "factor outside of the sum", f"({two}) * ({one}).{rest}"
+    yield from ((0, f"{short} left out", arg) for arg in args if not arg.startswith("*"))
+    for i in range(len(args)):
+        for j in range(i):
+            yield 1, "order of the arguments", call(
+                [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
+    if len(args) == 1 and not options:
+        yield 2, "reshape instead", f"({args[0]}).reshape({code}.shape)"
+        if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, ast.Add):
+            left, right = text(node.args[0].left), text(node.args[0].right)
+            yield 1, "term outside of the function", f"({function}({left}) + {right})"
+    if short in ("sum", "mean") and options:
+        squares = f"(({text(node.func.value)}) ** 2).{call(args, function=short)}"
+        yield 3, "root of the squares", f"np.sqrt({squares})"
+    for i, option in enumerate(node.keywords):
+        rest = options[:i] + options[i + 1 :]
+        if option.arg == "axis":
+            yield from ((0, "wrong axis", call(
+                args, [*options[:i], f"axis={axis}", *options[i + 1 :]]))
+                        for axis in ("-1", "-2", "0", "1", "None") if axis != text(option.value))
+        elif option.arg not in ("keepdims", "dtype"):
+            yield 0, f"{option.arg} not passed on", call(args, rest)
+
+
+def turned(owner, name, code):
+    """What is left of a reshape or a transpose that is left out, or made by a reshape."""
+    if name in LEFT_OUT:
+        yield 0, f"{name} left out", text(owner)
+        yield 1, "reshape for a transpose", f"{text(owner)}.reshape({code}.shape)"
+    if name == "mT":
+        yield 1, "all axes reversed", f"{text(owner)}.T"
+
+
+def attribute(node, code, names):
+    owner = text(node.value)
+    yield from ((1, "another part", f"self.{part}") for part in names[1]
+                if owner == "self" and part != node.attr)
+    yield from ((0, "another cache", f"cache.{part}") for part in names[2]
+                if owner == "cache" and part != node.attr)
+    yield from ((3, "fixed number", number) for number in FIXED if owner in ("self", "model"))
+    yield from turned(node.value, node.attr, code)
+
+
+def added(node, code, names):
+    """A factor of one term only; a term that is computed, for its parts' gradients, and lost."""
+    sign = {ast.Mult: "*", ast.Div: "/"}.get(type(node.op))
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if sign and isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Add, ast.Sub)):
+            plus = "+" if isinstance(one.op, ast.Add) else "-"
+            first, second, factor = (f"({text(x)})" for x in (one.left, one.right, other))
+            if sign == "*" or other is node.right:
+                yield 1, "factor of one term only", f"{first} {sign} {factor} {plus} {second}"
+            elif sign == "/":
+                yield 1, "term outside of the division", f"{factor} / {first} {plus} {second}"
+                continue
+                yield 1, "factor of one term only", f"{first} {plus} {second} {sign} {factor}"
+    if isinstance(node.op, ast.Add) and ".backward(" in text(node.right):
+        yield -1, "computed and not added", f"({text(node.right)}, {text(node.left)})[1]"
+
+
+def compared(node, code, names):
+    yield 2, "sign instead of a comparison", f"np.sign({text(node.left)})"
+    for other in COMPARED:
+        if not isinstance(node.ops[0], (other, ast.Is, ast.IsNot)):
+            new = copy.copy(node)
+            new.ops = [other()]
+            yield 1, "another comparison", ast.unparse(new)
+
+
+def indexed(node, code, names):
+    yield 2, "index left out", text(node.value)
+    if ".shape[" in code and code.endswith("]"):
+        yield from ((1, "another size", f"{text(node.value)}[{axis}]")
+                    for axis in ("-1", "-2", "0", "1"))
+
+
+KINDS = {
+    ast.Call: called, ast.Attribute: attribute, ast.BinOp: added, ast.Compare: compared,
+    ast.Subscript: indexed,
+    ast.UnaryOp: lambda node, code, names: [(0, "sign", f"({text(node.operand)})")],
+    ast.IfExp: lambda node, code, names: [(*BRANCHES, text(node.body)),
+                                          (*BRANCHES, text(node.orelse))],
+}

@@ -1,0 +1,66 @@
+"""What a wrong shape, or NumPy's complaint about shapes, most likely comes from."""
+
+import ast
+import re
+
+BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
+TOO_LARGE = re.compile(r"output operand with shape (\(.*?\)) doesn't match the broadcast shape"
+                       r" (\(.*?\))")
+BESIDE = "Write the shape of every array beside its line, and see where they part."
+EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
+             " or one of them 1.")
+NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradient is the sum over"
+              " them: sum over every axis that the parameter does not have, without keepdims.")
+LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"
+        " keepdims=True to stay beside it.")
+TURNED = "One of the two is the other one's transpose: check the order of the factors."
+FACTORS = ("In a product the last axis of the first factor and the last but one of the second must"
+           " have one length: one of them must be transposed (X.mT swaps the last two axes only,"
+           " X.T all of them), or they stand in the wrong order.")
+
+
+def shapes_that_do_not_fit(text):
+    """(diagnosis, sentence) for an error of NumPy about shapes, or None."""
+    if TOO_LARGE.search(text):
+        return "not summed", NOT_SUMMED
+    if "matmul" in text and "mismatch" in text:
+        return "error", FACTORS
+    if "could not broadcast input array" in text:
+        return "shapes", "What is written must have the shape of the place that it is written into."
+    if not (found := BROADCAST.search(text)):
+        return None
+    first, second, *target = [ast.literal_eval(shape) for shape in found[1].split()]
+    if first == second[::-1]:
+        return "transposed", TURNED
+    if target == [first]:                                              # first += second
+        return "not summed", NOT_SUMMED
+    if len(second) + 1 == len(first) and is_without_an_axis(second, first):
+        return "axis lost", LOST
+    return "shapes", EACH_PAIR
+
+
+def is_without_an_axis(short, long):
+    """Whether a shape is another with one axis left out."""
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
+
+
+def shape_guess(got, want, sizes):
+    """(diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
+    got, want = tuple(got), tuple(want)
+    names = {n: label for label, n in sizes.items()}
+    if got == want[::-1] and len(want) > 1:
+        return "transposed", "It is transposed: check the order of the factors in the product."
+    if tuple(n for n in got if n != 1) == want and want:
+        return "shape", "It has axes of length 1 that must not be there: index them away."
+    if not want:
+        return "shape", "It must be a single number: take the sum or mean over all axes."
+    if len(got) > len(want) and got[len(got) - len(want) :] == want:
+        lost = " and ".join(names.get(n, str(n)) for n in got[: len(got) - len(want)])
+        return "not summed", f"Sum over all other axes (here {lost}): each position adds its part."
+    if len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)):
+        return "shape", "An axis was summed that must stay."
+    if [n for n in got if n != 1] == [n for n in want if n != 1]:
+        return "shape", "An axis of length 1 is left over or lost: look at keepdims."
+    if sorted(got) == sorted(want):
+        return "transposed", "The axes are in another order."
+    return "shape", BESIDE

@@ -1,0 +1,208 @@
+"""One case tried on the student's layer and on the right one, with the same parameters."""
+
+import inspect
+
+import numpy as np
+
+from ...module import Parameter
+from ...proofs.probing import randomise
+from .calling import Stop, call, copied, must_be_unchanged
+from .comparing import is_numbers, same
+from .shapes import shape_guess
+
+COUNT = "one gradient for each array of forward that stands before the *"
+MUST_ADD = ("It must add, `+=`: a layer may be used several times before the optimizer reads the"
+            " sum.")
+
+
+class Trial:
+    """Both layers in one case, with equal parameters.
+
+    ours, want, expected          the right layer, its output, {tensor: gradient}
+    theirs, got, cache, found     the student's layer, and what it returned, when it has run
+    """
+
+    def __init__(self, subject, student, case, rng):
+        self.case, self.name = case, subject.name
+        self.ours = case.make(subject.reference)
+        self.our_parameters = dict(self.ours.named_parameters())
+        self.theirs = call(f"{self.name}.__init__", case.make, student)
+        self.parameters = self.give_parameters(rng)
+        signature = inspect.signature(self.ours.forward).parameters.values()
+        names = [p.name for p in signature if p.kind == p.POSITIONAL_OR_KEYWORD]
+        self.names = names[: len(case.inputs)]
+        self.moving = [n for n, x in zip(self.names, case.inputs) if x.dtype.kind == "f"]
+        self.want, self.our_cache = self.ours.forward(*case.inputs, **copied(case.options))
+        grad_y = rng.standard_normal(np.shape(self.want))
+        self.grad_y = grad_y if grad_y.ndim else float(grad_y)
+        self.start = {n: rng.standard_normal(p.value.shape) for n, p in self.parameters.items()}
+        self.expected = self.right_gradients()
+        self.got = self.cache = self.found = None
+        self.overwritten: list[str] = []
+
+    def give_parameters(self, rng):
+        """The student's parameters by name, set to the values of ours."""
+        if not hasattr(self.theirs, "named_parameters"):
+            raise Stop("not a layer", f"{self.name} must be a subclass of Module, as in the stub.")
+        theirs, ours = (dict(layer.named_parameters()) for layer in (self.theirs, self.ours))
+        if set(theirs) != set(ours):
+            raise Stop("parameters", f"{self.name} must have the parameters"
+                       f" {', '.join(ours) or 'none'}, and has {', '.join(theirs) or 'none'}:"
+                       " leave __init__ as it is in the stub.")
+        for name, p in theirs.items():
+            want = ours[name].value
+            if np.shape(p.value) != want.shape:
+                raise Stop("parameters", f"{name} must have shape {want.shape}, and has"
+                           f" {np.shape(p.value)}: leave __init__ as it is in the stub.")
+            if want.ndim == 1 and not np.array_equal(p.value, want):
+                raise Stop("parameters", f"{name} must start as {want[0]:.0f} everywhere: leave"
+                           " __init__ as it is in the stub.")
+        randomise(self.ours, rng)
+        for name, p in theirs.items():
+            p.value = ours[name].value.copy()
+            ours[name].value.flags.writeable = False                   # a change may do anything
+        return theirs
+
+    def right_gradients(self):
+        """{tensor: gradient} of the right layer, whose backward is proven."""
+        self.ours.zero_grad()
+        returned = as_list(self.ours.backward(copied(self.grad_y), self.our_cache))
+        found = {f"grad_{n}": g for n, g in zip(self.moving, returned)}
+        return found | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
+
+    def forward(self, other=False):
+        """The student's (y, cache), or that of other arrays; Stop if it breaks the protocol."""
+        inputs, options = copied(self.case.inputs), copied(self.case.options)
+        if other:
+            inputs = tuple(map(another, inputs))
+            options = {name: another(option) for name, option in options.items()}
+        given = [copied(x) for x in (*inputs, *options.values())]
+        values = [p.value.copy() for p in self.parameters.values()]
+        result = call(f"{self.name}.forward", self.theirs.forward, *inputs, case=self.case.what,
+                      **options)
+        if result is None:
+            raise Stop("nothing returned", "forward returns nothing: it must end with"
+                       " `return y, cache`.", "output")
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise Stop("no cache", "forward must return two things, the output and a cache with all"
+                       f" that backward needs: `return y, cache`. It returns {kind(result)}.",
+                       "output")
+        self.unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
+        self.unchanged("forward", self.parameters, values,
+                       [p.value for p in self.parameters.values()])
+        if not other and self.swapped(*result, inputs):
+            raise Stop("order", "forward returns two things in the other order: `return y, cache`,"
+                       " the output first.", "output")
+        check_shape("forward", "output", result[0], self.want, self.case)
+        return result
+
+    def swapped(self, y, cache, inputs):
+        """Whether the output came second, and what came first is no attempt at it.
+
+        An attempt is a list, or numbers of the output's shape that are not an input as it was.
+        """
+        if self.is_output(y) or not self.is_output(cache):
+            return False
+        if is_numbers(y) and np.shape(y) == np.shape(self.want):
+            return any(is_numbers(x) and same(y, x) for x in inputs)
+        return not isinstance(y, list)
+
+    def is_output(self, thing):
+        """Whether it is the right output of this case."""
+        return is_numbers(thing) and same(thing, self.want)
+
+    def backward(self, cache, start=None):
+        """{tensor: the student's gradient}, parameters' as what was added to `start`."""
+        start = self.start if start is None else start
+        for name, p in self.parameters.items():
+            p.grad = start[name].copy()
+        grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
+        what = f"{self.name}.backward"
+        returned = call(what, self.theirs.backward, grad_y, cache, case=self.case.what)
+        self.unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
+        self.unchanged("backward", self.parameters, values,
+                       [p.value for p in self.parameters.values()])
+        found = {}
+        for name, gradient in zip(self.moving, self.counted(returned)):
+            tensor = f"grad_{name}"
+            if is_numbers(gradient):
+                self.must_not_be_another(tensor, gradient)
+            check_shape("backward", tensor, gradient, self.expected[tensor], self.case)
+            found[tensor] = np.array(gradient)                         # it may be changed later
+        for name, p in self.parameters.items():
+            check_shape("backward", f"{name}.grad", p.grad, start[name], self.case)
+            got, right = np.asarray(p.grad), self.expected[f"{name}.grad"]
+            if same(got, right) and not same(got - start[name], right):
+                self.overwritten.append(f"{name}.grad")                # go on as if it were added
+                got = got + start[name]
+            found[f"{name}.grad"] = got - start[name]
+        return found
+
+    def counted(self, returned):
+        """What backward returned, as a list of the right length."""
+        found = [g for g in as_list(returned) if g is not None]
+        if len(self.moving) and not found:
+            raise Stop("nothing returned", f"backward returns nothing: it must return {COUNT}.",
+                       f"grad_{self.moving[0]}")
+        if found and not self.moving:
+            raise Stop("wrong count", "backward must return None: ids have no gradient, and those"
+                       " of the parameters are added to them.")
+        if len(found) != len(self.moving):
+            raise Stop("wrong count", f"backward must return {COUNT}, {len(self.moving)} here, and"
+                       f" returns {len(found)}.")
+        if len(found) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
+            raise Stop("wrong count", "backward must return a single gradient as it is, not in a"
+                       " tuple.")
+        return found
+
+    def must_not_be_another(self, tensor, gradient):
+        """Stop if it has the shape of another input's gradient, and not its own."""
+        shape = np.shape(gradient)
+        others = [n for n in self.moving if np.shape(self.expected[f"grad_{n}"]) == shape]
+        if others and shape != np.shape(self.expected[tensor]):
+            names = ", ".join(f"grad_{n}" for n in self.moving)
+            raise Stop("order", f"backward: {tensor} has the shape of grad_{others[0]}. The"
+                       f" gradients must come in the order of the inputs: {names}.", tensor)
+
+    def unchanged(self, what, names, before, after):
+        must_be_unchanged(what, list(names), before, after)
+
+
+def another(thing):
+    """An array of the same shape and kind with other numbers; everything else as it is."""
+    if not isinstance(thing, np.ndarray):
+        return thing
+    return (thing[::-1] * (0.5 if thing.dtype.kind == "f" else 1)).astype(thing.dtype)
+
+
+def kind(thing):
+    """What it is, for a message."""
+    if isinstance(thing, np.ndarray):
+        return f"one array of shape {thing.shape} and type {thing.dtype}"
+    if isinstance(thing, tuple):
+        return f"a tuple of {len(thing)}"
+    return f"an object of type {type(thing).__name__}"
+
+
+def as_list(returned):
+    """What a backward returned, as a list."""
+    if returned is None:
+        return []
+    return list(returned) if isinstance(returned, (tuple, list)) else [returned]
+
+
+def check_shape(what, tensor, got, want, case):
+    """Stop if a result is no array of real numbers of the right shape, with the likely reason."""
+    if not is_numbers(got):
+        raise Stop("wrong type", f"{what}: {tensor} must be an array of real numbers, and is"
+                   f" {kind(got)}.", tensor)
+    got = np.asarray(got)
+    if got.shape != np.shape(want):
+        diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)
+        raise Stop(diagnosis, f"{what}: {tensor} must have shape {np.shape(want)}, and has"
+                   f" {got.shape} ({case.what}). {why}", tensor)
+
+
+def parameter(value):
+    """A Parameter of its own for every layer that a case makes."""
+    return Parameter(np.array(value))

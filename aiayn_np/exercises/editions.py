@@ -1,0 +1,49 @@
+"""The student edition of a lesson: no outputs, answers folded, the exercises that belong to it.
+
+A notebook is the dict that its JSON is, so that no package for notebooks is needed.
+`aiayn-np lessons DIR` writes this edition; the lessons in `notebooks/` are the teacher edition.
+"""
+
+import copy
+
+from .exercise import EXERCISES
+from .grading.submissions import stem
+
+FOLD = "<details><summary>After you have run it: what it shows</summary>\n\n{}\n\n</details>"
+
+
+def student_edition(notebook, number):
+    """The notebook of a lesson as a student gets it, with a link to each of its exercises.
+
+    Parameters
+    ----------
+    notebook : dict, as `json.load` gives it; it is left as it is
+    number : int, of the lesson
+    """
+    edition, asked = copy.deepcopy(notebook), False
+    for cell in edition["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+        elif cell["cell_type"] == "markdown":
+            source = "".join(cell["source"])
+            if asked and not source.startswith(("## ", "> ")):
+                first, *rest = source.split("\n\n")
+                cell["source"] = "\n\n".join([FOLD.format(first), *rest])
+            asked = "**Predict.**" in source.split("## ")[-1]
+    links = [f"- [Exercise {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
+             for e in exercises_of(number)]
+    if links:
+        text = "\n".join(["## Exercises", "", *links])
+        edition["cells"].append(dict(cell_type="markdown", id="exercises", metadata={},
+                                     source=text))
+    return edition
+
+
+def exercises_of(number):
+    """The exercises that a lesson explains."""
+    return [exercise for exercise in EXERCISES.values() if number in lessons_of(exercise)]
+
+
+def lessons_of(exercise):
+    """The numbers of the lessons that explain an exercise."""
+    return {int(section.split(".")[0]) for section in exercise.lesson.split(", ")}

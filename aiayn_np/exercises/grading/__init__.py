@@ -1,0 +1,1 @@
+"""Checking a folder of students' answers."""

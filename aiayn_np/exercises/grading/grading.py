@@ -1,0 +1,189 @@
+"""Grade a folder of submissions: a row for every student and exercise.
+
+    >>> from aiayn_np.exercises.grading.grading import COLUMNS
+    >>> COLUMNS
+    ['student', 'exercise', 'passed', 'points', 'of', 'diagnosis', 'message', 'seconds', 'file',
+     'seed']
+
+`submissions` finds the files and reads them all, before the first one runs; `sandbox` runs each in
+a process of its own, and `answer` is that process.
+"""
+
+import base64
+import collections
+import csv
+import io
+import re
+import secrets
+import signal
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from ...files import replacing
+from ..exercise import EXERCISES
+from .sandbox import run_alone
+from .submissions import students as students_of
+from .submissions import submissions
+
+MESSAGE = 300  # characters of a message that are kept
+# A piece of a cell that a spreadsheet may take for a formula, whatever separates its cells.
+FORMULA = re.compile(r"(^|[,;\t|:])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+
+
+@dataclass
+class Grade:
+    """How one student's answer to one exercise is.
+
+    points      how many of its classes and functions are right, `of` how many
+    diagnosis   that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
+    message     what is wrong, in one line;   seconds   that it took, start of Python included
+    file        the file that was graded, as seen from the folder
+    seed        of the numbers on which it was tried, one for the whole run
+    """
+
+    student: str
+    exercise: str
+    passed: bool
+    points: int
+    of: int
+    diagnosis: str
+    message: str
+    seconds: float
+    file: str
+    seed: int = 0
+
+
+COLUMNS = [field.name for field in fields(Grade)]
+
+
+def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None):
+    """Grade all submissions in a folder, one after the other.
+
+    Parameters
+    ----------
+    folder : see `submissions.submissions` for the two ways in which files may lie in it
+    exercise : name of the only exercise to grade; None: all that anyone handed in
+    timeout : seconds for each file
+    memory : MB of address space for each file; it is kept to on Linux only
+    seed : of the numbers on which all answers are tried; None: one is drawn for the run
+
+    Returns
+    -------
+    (students, exercises, rows): names, and a generator of a Grade for every student and exercise.
+    Of two files for one exercise, script and notebook, the better one counts.
+
+    Raises
+    ------
+    ValueError for what is no folder, an exercise that does not exist, a limit that is not positive
+    """
+    must_be_limits(exercise, timeout, memory)
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    found = submissions(folder)
+    handed_in = {s.exercise for s in found}
+    names = [exercise] if exercise else [name for name in EXERCISES if name in handed_in]
+    who = students_of(folder, found)
+
+    def rows():
+        for student in who:
+            own = [s for s in found if s.student == student]
+            for name in names:
+                mine = [s for s in own if s.exercise == name]
+                grades = [graded(s, folder, timeout, memory, seed) for s in mine]
+                yield best(grades) if grades else missing(student, name, own, seed)
+
+    return who, names, rows()
+
+
+def must_be_limits(exercise, timeout, memory):
+    if exercise is not None and exercise not in EXERCISES:
+        raise ValueError(f"exercise must be one of {', '.join(EXERCISES)}, got {exercise}")
+    if not 0 < timeout < 1e6:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
+    if not 256 <= memory < 1e7:
+        raise ValueError(f"memory must be at least 256 MB, for Python and NumPy, got {memory}")
+
+
+def graded(submission, folder, timeout, memory, seed):
+    """The Grade of one file."""
+    path, points, seconds = submission.path, 0, 0.0
+    if submission.problem:
+        diagnosis, message = "not readable", submission.problem
+    else:
+        job = dict(exercise=submission.exercise, suffix=path.suffix, seed=seed,
+                   data=base64.b64encode(submission.data).decode())
+        outcome = run_alone(job, timeout=timeout, memory=memory)
+        points, diagnosis, message = verdict(outcome, timeout)
+        seconds = round(outcome.seconds, 2)
+    of = len(EXERCISES[submission.exercise].objects)
+    return Grade(one_line(submission.student), submission.exercise, diagnosis == "right", points,
+                 of, diagnosis, one_line(message), seconds, one_line(str(path.relative_to(folder))),
+                 seed)
+
+
+def verdict(outcome, timeout):
+    """(points, diagnosis, message) of a process that has ended."""
+    if outcome.answer is not None:
+        return tuple(outcome.answer[name] for name in ("points", "diagnosis", "message"))
+    if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
+        return 0, "too slow", f"it did not end within {timeout:g} seconds"
+    last = (outcome.output.strip().splitlines() or [""])[-1]
+    if "MemoryError" in last:
+        return 0, "memory", "it needs more memory than it may have"
+    message = f"it ends the process, with code {outcome.code}, before it was checked. {last}"
+    return 0, "exits", message
+
+
+def best(grades):
+    """The Grade that counts: the one with most points, or else one that was written."""
+    return min(grades, key=lambda g: (-g.points, g.diagnosis in ("not written yet", "missing")))
+
+
+def totals(grades):
+    """{student: (points, of how many)} over all exercises."""
+    found: dict[str, tuple[int, int]] = {}
+    for g in grades:
+        points, of = found.get(g.student, (0, 0))
+        found[g.student] = points + g.points, of + g.of
+    return found
+
+
+def commonest(grades):
+    """{exercise: (diagnosis, how often, of how many that were wrong)}, the commonest mistake."""
+    wrong: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for g in grades:
+        if not g.passed and g.diagnosis not in ("missing", "not written yet"):
+            wrong[g.exercise][g.diagnosis] += 1
+    return {exercise: (*counts.most_common(1)[0], counts.total())
+            for exercise, counts in wrong.items()}
+
+
+def missing(student, exercise, own, seed):
+    """The Grade of who handed in nothing."""
+    others = [s.path.name for s in own if s.exercise is None]
+    more = f"; not recognised: {', '.join(others[:3])}" if others else ""
+    message = one_line(f"no file for it{more}")
+    of = len(EXERCISES[exercise].objects)
+    return Grade(one_line(student), exercise, False, 0, of, "missing", message, 0.0, "", seed)
+
+
+def one_line(text):
+    """A text that can neither leave its line nor steer a terminal."""
+    text = " ".join(re.sub(r"[^ -~\u00a1-\u1fff\u2010-\u2027\u2030-\ufffd]", " ", text).split())
+    return text if len(text) <= MESSAGE else text[: MESSAGE - 3] + "..."
+
+
+def write_csv(rows, path):
+    """Write Grades as a table that a spreadsheet opens, and does not take for formulas."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([harmless(cell) for cell in astuple(row)])
+    with replacing(path) as file:
+        file.write(text.getvalue().encode("utf-8-sig"))
+    return Path(path)
+
+
+def harmless(cell):
+    """A cell of which no piece begins as a formula does, between any separators."""
+    return FORMULA.sub(r"\1\2'", cell) if isinstance(cell, str) else cell

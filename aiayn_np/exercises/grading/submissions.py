@@ -1,0 +1,86 @@
+"""Which files in a folder are whose answer to which exercise."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..exercise import EXERCISES
+
+LARGEST = 5_000_000  # bytes of a file that is looked at
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One file of a student, as it was when the folder was read.
+
+    exercise   that it belongs to, None where none was found
+    data       what it holds;   problem   why it could not be read, or nothing
+    """
+
+    student: str
+    exercise: str | None
+    path: Path
+    data: bytes
+    problem: str
+
+
+def stem(exercise):
+    """The name of an exercise's file without its ending, such as 02_layer_norm."""
+    return f"{exercise.number:02}_{re.sub(r'[^a-z]+', '_', exercise.name)}"
+
+
+STEMS = {stem(e): e.name for e in EXERCISES.values()}
+NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])", re.IGNORECASE)
+
+
+def submissions(folder):
+    """All Submissions in a folder, by student and exercise, read at once.
+
+    FOLDER/STUDENT/... holds one student's files, in folders of their own if need be. Files that lie
+    in FOLDER itself belong to the student whose name stands before that of the exercise, as in
+    anna_01_softmax.py. A file that does not have the name of an exercise's file belongs to every
+    exercise whose classes or functions it defines.
+
+    Raises
+    ------
+    ValueError if it is no folder
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"FOLDER must be a folder that holds submissions, got {folder}")
+    found = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts
+        hidden = any(part.startswith((".", "__")) for part in inside)
+        if path.suffix in (".py", ".ipynb") and path.is_file() and not hidden:
+            named = NAMED.match(path.stem)
+            alone = (named["student"] if named else path.stem) or "(no name)"
+            student = inside[0] if len(inside) > 1 else alone
+            data, problem = read(path)
+            found += [Submission(student, exercise, path, data, problem)
+                      for exercise in exercises_of(data, named)]
+    return found
+
+
+def read(path):
+    """(what a file holds, why it cannot be read)"""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        return b"", f"the file cannot be opened: {error.strerror}"
+    return data, f"the file is larger than {LARGEST} bytes" if len(data) > LARGEST else ""
+
+
+def exercises_of(data, named):
+    """The exercises that a file belongs to, by its name, or else by what it defines."""
+    if named:
+        return [STEMS[named["stem"].lower()]]
+    defined = set(re.findall(r"\b(?:class|def) +(\w+)", data.decode(errors="replace")))
+    return [e.name for e in EXERCISES.values() if defined & set(e.objects)] or [None]
+
+
+def students(folder, found):
+    """All students: those with a file, and those whose folder holds none."""
+    folders = {p.name for p in Path(folder).iterdir() if p.is_dir() and p.name[0] not in "._"}
+    return sorted({s.student for s in found} | folders)

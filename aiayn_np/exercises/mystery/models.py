@@ -1,0 +1,178 @@
+"""Find the bug: models that are broken without saying where.
+
+See notebooks/exercises/find_the_bug.ipynb.
+
+    >>> from aiayn_np.exercises.mystery import guess, mystery
+    >>> kit = mystery(1)
+    >>> kit
+    mystery(1): model, loss, Adam, warmup_rate
+    >>> print(guess(1, "V"))                   # a letter of STATEMENTS
+    No: something is wrong with it.
+
+Number 0 is the worked example. Of 1 to 13 twelve have one bug each, and one is healthy. The bugs
+are from the zoo (`aiayn_np.zoo`), where they have names: this file and that one spoil the hunt.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...attention import ScaledDotProductAttention
+from ...checks import check_integers
+from ...training.loss import LabelSmoothedCrossEntropy
+from ...training.optimizer import Adam, warmup_rate
+from ...training.tasks import CopyTask
+from ...transformer import Transformer
+from ...zoo import BUGS
+from .disguise import disguise, disguised, look_alike
+
+TASK = CopyTask(symbols=6, max_length=5)  # what the models are made for
+SIZES = dict(N=2, d_model=12, d_ff=20, h=3, max_len=16)
+P_DROP = 0.1  # on sub-layers, and on attention weights too
+
+EXAMPLE, HEALTHY = 11, 0
+TOOLS = {  # by number in the zoo: a tool that shows it, and on what
+    HEALTHY: "All tools of the table: what passes says as much as what fails",
+    3: "check_gradients on single layers, after randomise",
+    8: "check_gradients on the whole model, then on its halves",
+    11: "check_gradients on the whole model, then on smaller and smaller parts",
+    13: "assert_padding_invariant and assert_heads_equal_loop show it; assert_causal does not",
+    14: "check_gradients on the whole model, then on smaller and smaller parts",
+    15: "assert_heads_equal_loop",
+    17: "assert_causal",
+    18: "assert_padding_invariant",
+    20: "numbers by hand: a layer used twice, once with an rng and once without",
+    25: "check_gradients on the whole model, then on its halves",
+    26: "numbers by hand: four numbers of a table",
+    29: "numbers by hand: what the very first step must be, for every parameter",
+    32: "check_gradients on the loss; read the place of the worst entry",
+}
+DECOYS = 1, 5, 7, 10, 16, 22, 24, 30  # wrong answers: bugs of the zoo that no model here has
+STATEMENTS = {
+    chr(ord("A") + i): BUGS[number].name if number else "nothing: it is healthy"
+    for i, number in enumerate([*sorted({*TOOLS, *DECOYS} - {HEALTHY}), HEALTHY])
+}
+# In an order that is fixed and not to be guessed; 20 puts easy ones first.
+ORDER = [EXAMPLE, *sorted(
+    TOOLS.keys() - {EXAMPLE}, key=lambda n: hashlib.sha256(f"20 {n}".encode()).digest()
+)]
+
+
+@dataclass(frozen=True, repr=False)
+class Mystery:
+    """What is needed to train, of which one part may be wrong.
+
+    model         a Transformer, initialised as usual, in float64
+    loss          a LabelSmoothedCrossEntropy
+    Adam          the class of the optimizer: ``kit.Adam(kit.model)``
+    warmup_rate   the function of Eq. (3)
+    """
+
+    number: int
+    model: Transformer
+    loss: LabelSmoothedCrossEntropy
+    Adam: type
+    warmup_rate: Callable[[int, int, int], float]
+
+    def __repr__(self):
+        return f"mystery({self.number}): model, loss, Adam, warmup_rate"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a guess is worth: true if it is right."""
+
+    right: bool
+    message: str
+
+    def __bool__(self):
+        return self.right
+
+    def __repr__(self):
+        return self.message
+
+
+def mystery(n, *, seed=0):
+    """One of the models, made anew: nothing done to it is left in the next one.
+
+    Parameters
+    ----------
+    n : 0 for the worked example, 1 to 13      seed : of the initial parameters
+
+    Returns
+    -------
+    Mystery. The package stays right, and so do other models, whatever is alive at the time.
+
+    Raises
+    ------
+    ValueError if there is no such number, TypeError for what is not an integer
+    """
+    bug, rng = bug_of(n), np.random.default_rng(seed)
+
+    def attention(h, d_k, d_v, rng):
+        return ScaledDotProductAttention(P_DROP)
+    model: Any = Transformer(TASK.vocab_size, P_drop=P_DROP, attention=attention, rng=rng, **SIZES)
+    loss: Any = LabelSmoothedCrossEntropy(pad=TASK.pad)
+    parts = disguise(model, bug), disguise(loss, bug), look_alike(Adam, bug)
+    return Mystery(n, *parts, disguised(warmup_rate, warmup_rate))
+
+
+def bug_of(n):
+    """The Bug of a number, None for the healthy one."""
+    n = check_integers("n", n, ndim=0)
+    if not 0 <= n < len(ORDER):
+        raise ValueError(f"n must be one of 0 to {len(ORDER) - 1}, got {n}")
+    return BUGS.get(ORDER[int(n)])
+
+
+def guess(n, letter):
+    """Say what is wrong with a model: a letter of STATEMENTS, large or small.
+
+    Returns
+    -------
+    Verdict, true if it is right; otherwise it says how near the guess is
+
+    Raises
+    ------
+    ValueError for a number or a letter that does not exist
+    """
+    bug = bug_of(n)
+    if isinstance(letter, str):
+        letter = letter.upper()
+    if letter not in STATEMENTS:
+        raise ValueError(f"letter must be one of {', '.join(STATEMENTS)}, got {letter!r}")
+    said = {b.name: b for b in BUGS.values()}.get(STATEMENTS[letter])
+    if said is bug:
+        return Verdict(True, f"Right: {STATEMENTS[letter]}. Now read reveal({n}).")
+    if said is None:
+        return Verdict(False, "No: something is wrong with it.")
+    if bug is not None and said.layer is bug.layer:
+        return Verdict(False, "No, but you are at the right place: another fault of the same part.")
+    if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
+        return Verdict(False, "No. It is a gradient that is wrong, but that of another part.")
+    return Verdict(False, "No, it has no such fault.")
+
+
+def hint(n, stage=1):
+    """Help with a model, as text: 1 a tool that shows it, 2 the part to look at, 3 what happens."""
+    bug, stages = bug_of(n), (1, 2, 3)
+    if stage not in stages:
+        raise ValueError(f"stage must be 1, 2 or 3, got {stage!r}")
+    if stage == 1:
+        return f"{TOOLS[bug.number if bug else HEALTHY]}."
+    if bug is None:
+        return "Every part that you look at is what it must be." if stage == 2 else reveal(n)
+    return f"Look at {bug.where.split('.')[0]}." if stage == 2 else bug.what
+
+
+def reveal(n):
+    """The whole story of a model, as text: what is wrong, what must be, and who had it."""
+    bug = bug_of(n)
+    if bug is None:
+        return "This one is healthy. That every tool passes is the finding, not a failure to find."
+    seen = "a mistake that many make" if bug.seen == "common" else f"seen in {bug.seen}"
+    return f"{bug.where}: {bug.name}\n\n{bug.what}\n\n{bug.formula}\n\nBug {bug.number} of the" \
+           f" zoo, caught there by \"{bug.caught_by}\"; {seen}."

@@ -1,0 +1,51 @@
+"""An array that counts the multiply-adds of whatever layer it goes through.
+
+`count` hands such arrays to a function. NumPy calls their method `__array_ufunc__` for every
+operation, which does the operation with plain arrays and counts it if it is a matrix product.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Counting(np.ndarray):
+    """An array that adds to `total` the multiply-adds of every matrix product that it is part of.
+
+    A product of (..., a, b) and (..., b, c) takes a b c multiply-adds for each matrix of the batch.
+    A product with a vector of ones is a sum, and does not count. `chain` is the number of products
+    that had to wait for one another until this array was there.
+    """
+    total = 0
+
+    def __array_finalize__(self, source):
+        self.chain = getattr(source, "chain", 0)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if "out" in options:                                           # y += b
+            options["out"] = tuple(map(np.asarray, options["out"]))
+        y = np.asarray(getattr(ufunc, method)(*map(np.asarray, inputs), **options))
+        is_sum = any(np.ndim(x) == 1 and np.all(np.asarray(x) == 1) for x in inputs)
+        product = int(ufunc is np.matmul and not is_sum)
+        Counting.total += product * y.size * inputs[0].shape[-1]
+        return follow(y, inputs, product)
+
+    def __array_function__(self, func, types, args, options):
+        y = super().__array_function__(func, types, args, options)
+        return follow(y, args[0] if isinstance(args[0], list) else args, 0)
+
+
+def follow(y, sources, product):
+    """The result as a counting array, whose chain is one longer after a product."""
+    if isinstance(y, np.ndarray):
+        y = y.view(Counting)
+        y.chain = max(getattr(source, "chain", 0) for source in sources) + product
+    return y
+
+
+def count(f: Callable, *arrays: ArrayLike) -> tuple[int, int]:
+    """(longest chain of matrix products, number of multiply-adds) of f(*arrays)."""
+    Counting.total = 0
+    y = f(*[np.asarray(a).view(Counting) for a in arrays])
+    return y.chain, Counting.total

@@ -1,0 +1,56 @@
+"""A Transformer as a torch.nn.Module, and back."""
+
+from typing import Any
+
+import numpy as np
+
+from ..text.extra import extra
+from ..transformer import Transformer
+from .describe import build, check_config, describe
+from .layout import to_ours, to_theirs
+
+
+def to_torch(model: Transformer) -> Any:
+    """A torch.nn.Module made of torch.nn.Transformer, with the values of a Transformer copied.
+
+    Its forward(src, tgt) takes ids (B, T_src), (B, T_tgt) and gives logits (B, T_tgt, vocab_size).
+    It builds the masks from `pad`, as ours does. It has our eps, dropout rates, norms and dtype,
+    and one E. Projection biases that our model lacks are zero and frozen. `.config` describes it.
+
+    Raises ValueError with the reason if torch.nn.Transformer cannot be the same model (d_k is not
+    d_model / h, another attention, ...), and ImportError without PyTorch.
+    """
+    config = describe(model)
+    extra("torch", of="torch")
+    from .torch_module import TorchTransformer
+
+    return TorchTransformer(config, to_theirs(model.state_dict(), config))
+
+
+def from_torch(module: Any, config: dict | None = None) -> Transformer:
+    """The Transformer of a module that `to_torch` made, with the values copied.
+
+    module : that module; or its state_dict, with its `.config` as `config`
+
+    Raises KeyError, ValueError and TypeError for a state that does not fit the config.
+    """
+    if config is None:
+        if not hasattr(module, "config"):
+            raise TypeError("module must be one that to_torch made, or a state_dict with its"
+                            f" config, got {type(module).__name__}")
+        config = module.config
+    check_config(config)
+    state = module.state_dict() if hasattr(module, "state_dict") else module
+    arrays = {name: numpy_of(name, value) for name, value in state.items()}
+    ours = to_ours(arrays, config)
+    model = build(config).astype(ours["src_embedding.E"].dtype)
+    model.load_state_dict(ours)
+    return model
+
+
+def numpy_of(name, value):
+    """A tensor, or an array, as an array of floats."""
+    array = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+    if array.dtype.char not in "fd":
+        raise TypeError(f"{name} must be float32 or float64, got {array.dtype}")
+    return array

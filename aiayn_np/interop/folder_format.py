@@ -1,0 +1,133 @@
+"""Folders of Hugging Face, as formats of the commands `export` and `import`."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..attention import ScaledDotProductAttention
+from ..dropout import Dropout
+from ..embedding import Embedding, OutputProjection
+from ..encoder import Encoder
+from ..feed_forward import PositionwiseFeedForward, ReLU
+from ..files import CheckpointError
+from ..layer_norm import LayerNorm
+from ..linear import Linear
+from ..masking import Mask
+from ..module import Module, leaves
+from ..multi_head import MultiHeadAttention
+from ..pretrained.config import read_json
+from ..pretrained.weights import FILE
+from ..runs.pretrained_run import FOLDER_FILES, KINDS, open_pretrained
+from ..softmax import Softmax
+from ..text.extra import extra
+from ..variants.activations import GELU, FeedForward, SiLU, TanhGELU
+
+PICKLE = "pytorch_model.bin"
+ACTIVATIONS = {ReLU: "relu", GELU: "gelu", TanhGELU: "gelu_new", SiLU: "silu"}
+KNOWN = {Embedding, OutputProjection, Encoder, MultiHeadAttention, ScaledDotProductAttention, Mask,
+         Softmax, Dropout, Linear, LayerNorm, PositionwiseFeedForward, FeedForward, *ACTIVATIONS}
+
+
+def recognises(path):
+    """Whether the path is a folder whose config.json names one of the three families."""
+    try:
+        return read_json(Path(path) / "config.json").get("model_type") in KINDS
+    except (OSError, CheckpointError, TypeError):
+        return False
+
+
+def read(path, folder, *, convert=False):
+    """The run in a folder of Hugging Face, copied into `folder`.
+
+    convert : whether PyTorch may read a pickle, with weights_only=True, if there is no other file
+    """
+    path, convert = Path(path), convert and not (Path(path) / FILE).is_file()
+    if not convert:
+        run = open_pretrained(path)                  # before anything is copied
+    for name in FOLDER_FILES:
+        copy_if_there(path / name, folder / name)
+    if convert:
+        convert_pickle(path / PICKLE, folder / FILE)
+        try:
+            run = open_pretrained(folder)
+        except CheckpointError as error:  # by the name that the user knows, not by the copy's
+            raise CheckpointError(str(error).replace(str(folder), str(path))) from error
+    run.folder = folder
+    return run
+
+
+def copy_if_there(path, target):
+    """Copy a file, if there is one."""
+    if path.is_file():
+        shutil.copyfile(path, target)
+
+
+def convert_pickle(path, target):
+    """Write the tensors of a pytorch_model.bin as safetensors. No code in the file is run."""
+    torch, safetensors = extra("torch", of="torch"), extra("safetensors.torch", of="pretrained")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = {name: tensor.detach().clone().contiguous()
+                   for name, tensor in without_copies(state)}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # UnpicklingError, and anything for damaged bytes
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path} is not readable: {reason[:200]}") from error
+    safetensors.save_file(tensors, str(target))
+
+
+def without_copies(state):
+    """Yield (name, tensor), but of a tied matrix under its first name only."""
+    seen = set()
+    for name, tensor in state.items():
+        place = tensor.data_ptr(), tensor.shape
+        if tensor.ndim < 2 or place not in seen:
+            yield name, tensor
+        seen.add(place)
+
+
+def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray]) -> None:
+    """Write config.json and model.safetensors; arrays are made contiguous."""
+    save = extra("safetensors.numpy", of="pretrained").save_file
+    text = json.dumps(config, indent=2, ensure_ascii=False)
+    (folder / "config.json").write_text(f"{text}\n", encoding="utf-8")
+    state = {name: np.ascontiguousarray(array) for name, array in state.items()}
+    save(state, folder / FILE, metadata={"format": "pt"})
+
+
+def check_exportable(model, family, known):
+    """Refuse, with the reason, a model that a family's layers cannot be: ValueError.
+
+    known : classes of layers that this family has besides KNOWN
+    """
+    heads = {(a.h, a.d_k, a.d_v, a.d_model) for _, a in leaves(model, MultiHeadAttention)}
+    if len(heads) > 1 or any(h * d_k != d_model or d_v != d_k for h, d_k, d_v, d_model in heads):
+        raise ValueError(f"a {family} must have d_k = d_v = d_model / h in all layers")
+    for path, layer in leaves(model, Module):
+        if type(layer) not in KNOWN | known:
+            raise ValueError(f"a {family} has no {type(layer).__name__}, which is at {path}")
+    if len({norm.eps for _, norm in leaves(model, LayerNorm)}) > 1:
+        raise ValueError(f"a {family} must have one eps in all layer norms")
+
+
+def feed_forward_of(layers):
+    """(d_ff, the name of the activation) of the layers of a stack; ValueError where they differ."""
+    found = {(fed.linear_1.d_out, type(fed.relu if isinstance(fed, PositionwiseFeedForward)
+                                       else fed.activation))
+             for fed in (layer.feed_forward for layer in layers)}
+    if len(found) > 1:
+        raise ValueError("all layers of a stack must have one d_ff and one activation")
+    [(d_ff, activation)] = found
+    return d_ff, ACTIVATIONS[activation]
+
+
+def copied(run: Any, folder: Path) -> list[str]:
+    """Write a run that came from such a folder into another one: its files, the current weights."""
+    for name in FOLDER_FILES:
+        copy_if_there(run.folder / name, folder / name)
+    write_folder(folder, run.loaded.config, run.loaded.state())
+    return [f"{len(run.loaded.tensors)} tensors of a {run.loaded.family}"]

@@ -1,0 +1,88 @@
+"""The format `gpt2`: one of our language models as a GPT2LMHeadModel."""
+
+import errno
+from pathlib import Path
+
+import numpy as np
+
+from ..embedding import Embedding
+from ..files import new_folder
+from ..layer_norm import LayerNorm
+from ..module import leaves
+from ..positional_encoding import LearnedPositionalEncoding
+from ..pretrained.gpt2 import tensors_of
+from ..runs.pretrained_run import GPT2Run
+from ..variants.embeddings import UnscaledEmbedding
+from ..variants.models import LanguageModel, TokenStack
+from ..variants.pre_norm import PreNormEncoderLayer
+from .folder_format import (
+    check_exportable,
+    copied,
+    feed_forward_of,
+    read,
+    recognises,
+    write_folder,
+)
+
+__all__ = ["read", "recognises", "save_gpt2", "write"]
+GPT2_LAYERS = {LanguageModel, TokenStack, UnscaledEmbedding, LearnedPositionalEncoding,
+               PreNormEncoderLayer}
+
+
+def write(run, folder):
+    """Write a run into an empty folder; ValueError for a run that is not a GPT-2."""
+    if not isinstance(run, GPT2Run):
+        raise ValueError("a GPT-2 must be a language model, got a run of the task"
+                         f" {run.task.name}, which has a source")
+    return copied(run, folder)
+
+
+def save_gpt2(model: LanguageModel, folder: Path) -> None:
+    """Write a LanguageModel as a folder that GPT2LMHeadModel.from_pretrained opens.
+
+    A model with `pad` masks it; transformers does so only where it gets an attention_mask.
+
+    Raises ValueError, with the reason, for a model that GPT-2's layers cannot be, and
+    FileExistsError for a folder that holds something.
+    """
+    config, folder = config_of(model), Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(errno.EEXIST, "must be empty, or not there yet", str(folder))
+    d, d_ff = config["n_embd"], config["n_inner"]
+    parameters, dtype = dict(model.named_parameters()), model.stack.embedding.E.value.dtype
+    state = {}
+    for t in tensors_of(config["vocab_size"], d, d_ff, config["n_positions"], config["n_layer"],
+                        tied=config["tie_word_embeddings"]):
+        share = (*t.shape[:-1], t.shape[-1] // len(t.paths))
+        values = [parameters[path].value if path in parameters else np.zeros(share, dtype)
+                  for path in t.paths]
+        state[t.names[0]] = t.form.theirs(values)
+    if type(model.stack.embedding) is Embedding:
+        state["transformer.wte.weight"] = state["transformer.wte.weight"] * d**0.5
+        state["lm_head.weight"] = model.output_projection.E.value
+        config["tie_word_embeddings"] = False
+    with new_folder(folder) as made:
+        write_folder(made, config, state)
+
+
+def config_of(model):
+    """The content of config.json. ValueError for a model that GPT-2's layers cannot represent."""
+    if type(model) is not LanguageModel:
+        raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
+                         f" {type(model).__name__}")
+    check_exportable(model, "GPT-2", GPT2_LAYERS)
+    stack, layers = model.stack, model.stack.encoder.layers
+    if stack.encoder.norm is None:
+        raise ValueError("a GPT-2 must have a norm at its end, got none")
+    d_ff, activation = feed_forward_of(layers)
+    _, norm = next(leaves(model, LayerNorm))
+    return dict(
+        model_type="gpt2", architectures=["GPT2LMHeadModel"], vocab_size=stack.vocab_size,
+        n_positions=stack.max_len, n_embd=stack.d_model, n_layer=len(layers),
+        n_head=layers[0].self_attention.h, n_inner=d_ff, activation_function=activation,
+        layer_norm_epsilon=norm.eps, scale_attn_weights=True,
+        resid_pdrop=stack.dropout.P_drop, embd_pdrop=stack.dropout.P_drop, attn_pdrop=0.0,
+        pad_token_id=model.pad, bos_token_id=None, eos_token_id=None,
+        tie_word_embeddings=model.output_projection.E is stack.embedding.E,
+        dtype=str(stack.embedding.E.value.dtype),
+    )

@@ -1,0 +1,157 @@
+"""The format `marian`: one of our translators as a MarianMTModel, with its tokenizer."""
+
+import copy
+import json
+
+import numpy as np
+
+from ..add_norm import AddNorm
+from ..decoder import Decoder, DecoderLayer
+from ..encoder import EncoderLayer
+from ..layer_norm import LayerNorm
+from ..module import leaves
+from ..positional_encoding import SinusoidalPositionalEncoding
+from ..pretrained.marian import EPS, SHARED, layer_tensors
+from ..runs.pretrained_run import MarianRun
+from ..text.translation import translate
+from ..transformer import Transformer
+from ..variants.layer_options import set_eps
+from .folder_format import (
+    check_exportable,
+    copied,
+    feed_forward_of,
+    read,
+    recognises,
+    write_folder,
+)
+
+__all__ = ["read", "recognises", "write"]
+MARIAN = {Transformer, SinusoidalPositionalEncoding, EncoderLayer, Decoder, DecoderLayer, AddNorm}
+MEASURED = 200  # lines of the validation set to translate with both eps
+
+
+def write(run, folder):
+    """Write a run into an empty folder; return lines that say what Marian's eps changes."""
+    if isinstance(run, MarianRun):
+        return copied(run, folder)
+    model = run.trained()
+    config = config_of(model, run.task)
+    write_folder(folder, config, state_of(model))
+    vocabulary = getattr(run.task, "vocabulary", None)
+    if vocabulary is not None:
+        write_tokenizer(vocabulary, model.max_len, folder)
+    return changes(run, model) if vocabulary is not None else []
+
+
+def check_marian(model):
+    """{side: its layers}; ValueError, with the reason, for a model that Marian's cannot be."""
+    if type(model) is not Transformer:
+        raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
+                         f" {type(model).__name__}")
+    check_exportable(model, "Marian model", MARIAN)
+    ends = (model.src_embedding, model.tgt_embedding, model.output_projection)
+    if len({id(layer.E) for layer in ends}) > 1:
+        raise ValueError("a Marian model must have one E at all three places")
+    if model.encoder.norm is not None or model.decoder.norm is not None:
+        raise ValueError("a Marian model must have no norm at the ends of its stacks")
+    stacks = {side: getattr(model, side).layers for side in ("encoder", "decoder")}
+    if len({feed_forward_of(layers)[1] for layers in stacks.values()}) > 1:
+        raise ValueError("a Marian model must have one activation on both sides")
+    return stacks
+
+
+def config_of(model, task):
+    """The content of config.json. ValueError for a model that Marian's layers cannot represent."""
+    stacks = check_marian(model)
+    (activation,) = {feed_forward_of(layers)[1] for layers in stacks.values()}
+    config: dict = dict(
+        model_type="marian", architectures=["MarianMTModel"], is_encoder_decoder=True,
+        d_model=model.d_model, vocab_size=model.vocab_size, decoder_vocab_size=model.vocab_size,
+        max_position_embeddings=model.max_len, activation_function=activation, scale_embedding=True,
+        share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
+        static_position_embeddings=True, normalize_before=False, pad_token_id=model.pad,
+        bos_token_id=int(task.bos), eos_token_id=int(task.eos),
+        decoder_start_token_id=int(task.bos), forced_eos_token_id=None,
+        dropout=model.dropout.P_drop, attention_dropout=0.0, activation_dropout=0.0,
+        dtype=str(d_type(model)),
+    )
+    for side, layers in stacks.items():
+        config |= {f"{side}_layers": len(layers), f"{side}_attention_heads": model.h,
+                   f"{side}_ffn_dim": feed_forward_of(layers)[0]}
+    return config
+
+
+def state_of(model):
+    """{Marian's name: array}: channels in the order of halves, zero biases in attentions.
+
+    Our sines and cosines alternate; Marian has all sines first. A model computes the same if all
+    its d_model channels change places together: in E, and in each matrix and norm that reads or
+    writes them.
+    """
+    d, parameters = model.d_model, dict(model.named_parameters())
+    halves = np.r_[0:d:2, 1:d:2]
+    state = {SHARED: parameters["src_embedding.E"].value[:, halves],
+             "final_logits_bias": np.zeros((1, model.vocab_size), d_type(model))}
+    for side in ("encoder", "decoder"):
+        for i, layer in enumerate(getattr(model, side).layers):
+            for t in layer_tensors(side, i, d, layer.feed_forward.linear_1.d_out):
+                (path,) = t.paths
+                known = parameters.get(path)
+                value = np.zeros(t.shape, d_type(model)) if known is None else known.value
+                state[t.names[0]] = t.form.theirs([moved(value, path, halves)])
+    return state
+
+
+def d_type(model):
+    """The dtype of a model."""
+    return model.src_embedding.E.value.dtype
+
+
+def moved(value, path, halves):
+    """The value with its d_model channels in the order of halves."""
+    writes = path.endswith(("O.W", "O.b", "linear_2.W", "linear_2.b", "gamma", "beta"))
+    reads = path.endswith(("Q.W", "K.W", "V.W", "linear_1.W"))
+    return value[..., halves] if writes else value[halves] if reads else value
+
+
+def write_tokenizer(vocabulary, max_len, folder):
+    """Write the files that MarianTokenizer reads: one SentencePiece model for both languages."""
+    for side in ("source", "target"):
+        (folder / f"{side}.spm").write_bytes(vocabulary.model)
+    processor = vocabulary.processor
+    pieces = {processor.id_to_piece(i): i for i in range(len(vocabulary))}
+    options = dict(tokenizer_class="MarianTokenizer", model_max_length=max_len, unk_token="<unk>",
+                   eos_token="</s>", pad_token="<pad>", separate_vocabs=False)
+    for name, content in (("vocab.json", pieces), ("tokenizer_config.json", options)):
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        (folder / name).write_text(f"{text}\n", encoding="utf-8")
+
+
+def changes(run, model):
+    """Yield lines that say what eps = 1e-5 changes in this model. Marian always has this eps."""
+    other, eps = set_eps(copy.deepcopy(model), EPS), next(leaves(model, LayerNorm))[1].eps
+    sources, references = sources_of(run)
+    difference = 0.0
+    for line in sources[:5]:
+        src, tgt_in, _ = run.example(run.task.source(line))
+        difference = max(difference, float(np.abs(model(src, tgt_in) - other(src, tgt_in)).max()))
+    before, after = (translate(m, run.task.vocabulary, sources) for m in (model, other))
+    same = sum(a == b for a, b in zip(before, after))
+    theirs, ours = (f"{value:.0e}".replace("e-0", "e-") for value in (EPS, eps))
+    yield (f"Marian's layer norms have eps {theirs} instead of {ours}: logits change by at most"
+           f" {difference:.1e}, {same} of {len(sources)} greedy translations stay the same")
+    if references:
+        from ..text.bleu import bleu
+
+        scores = [bleu(lines, references).score for lines in (before, after)]
+        yield f"BLEU {scores[0]:.2f} becomes {scores[1]:.2f}"
+
+
+def sources_of(run):
+    """(lines, references) of the validation set; without its files, the run's examples and []."""
+    try:
+        run.prepare()
+    except (OSError, ValueError):
+        return list(run.config["examples"]), []
+    sources, references = zip(*run.validation[:MEASURED])
+    return list(sources), list(references)

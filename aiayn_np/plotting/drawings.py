@@ -1,0 +1,46 @@
+"""Ten drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
+
+    python -m aiayn_np.plotting.drawings figures/drawings
+
+This command writes all of them, as SVG and as PNG. In a notebook, a call such as
+`figure_1("attention")` shows one. Their shapes and numbers come from the layers of this package.
+"""
+
+import sys
+from pathlib import Path
+
+from .drawn.attention import attention_gradients, attention_shapes
+from .drawn.example import ASKING, SENTENCE, example
+from .drawn.heads import heads_split, masks_combined
+from .drawn.model import figure_1, norm_places
+from .drawn.sums import clock_hands, dot_products, norm_axes
+from .drawn.workers import two_workers
+from .figures import DPI
+
+__all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
+
+DRAWINGS = {drawing.__name__: drawing for drawing in (
+    figure_1, attention_shapes, attention_gradients, heads_split, masks_combined,
+    dot_products, norm_axes, norm_places, clock_hands, two_workers,
+)}
+
+
+def save_drawings(folder):
+    """Write every drawing into a folder as SVG and as PNG; return the paths."""
+    from matplotlib import rc_context
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, drawing in DRAWINGS.items():
+        figure = drawing()
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            paths.append(folder / f"{name}.{kind}")
+            with rc_context({"svg.hashsalt": name}):
+                figure.savefig(paths[-1], dpi=DPI, metadata=metadata, facecolor="white")
+    return paths
+
+
+if __name__ == "__main__":
+    for path in save_drawings(sys.argv[1] if sys.argv[1:] else "figures/drawings"):
+        print(path)

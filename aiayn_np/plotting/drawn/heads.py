@@ -1,0 +1,136 @@
+"""How one matrix becomes heads, and how masks combine."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...masking import causal, not_padding
+from ...multi_head import merge_heads, split_heads
+from .example import SENTENCE
+from .pen import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NORMAL,
+    ORANGE,
+    SMALL,
+    arrow,
+    canvas,
+    column_names,
+    grid,
+    row_names,
+    tint,
+    word,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADS = (BLUE, ORANGE)
+
+
+def heads_split() -> "Figure":
+    """Splitting (T, d_model) into h = 2 heads of (T, d_k), in colours, with every number."""
+    T, d_model, h = len(SENTENCE), 6, len(HEADS)
+    d_k = d_model // h
+    x = 10 * np.arange(T)[:, None] + np.arange(d_model)                    # (T, d_model)
+    heads = split_heads(x, h)                                              # (h, T, d_k)
+    fig, ax = canvas(8.4, 5.2)
+    draw_heads(ax, 0.65, 4.25, x, lambda i, j: tint(HEADS[j // d_k], 0.35))
+    row_names(ax, 0.65, 4.25, SENTENCE)
+    word(ax, 1.95, 4.45, f"$Q = x\\,W^Q$   (T, d_model) = {x.shape}", size=NORMAL)
+    arrow(ax, (3.15, 3.6), (4.75, 3.6), tip="-", color=GREY)
+    arrow(ax, (5.2, 1.75), (5.2, 0.95), (3.15, 0.95), color=GREY)
+    for i, color in enumerate(HEADS):
+        y = 4.85 - 2.15 * i
+        draw_heads(ax, 6.4, y, heads[i], lambda _, j, color=color: tint(color, 0.35))
+        row_names(ax, 6.4, y, SENTENCE)
+        word(ax, 7.0, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
+        arrow(ax, (4.75, 3.6), (4.75, y - 0.65), (5.85, y - 0.65), color=color)
+        arrow(ax, (5.85, y - 0.95), (5.2, y - 0.95), (5.2, 1.75), tip="-", color=color)
+    word(ax, 3.25, 3.76, "split_heads", size=SMALL, align="left")
+    merged = merge_heads(heads)
+    draw_heads(ax, 0.65, 1.75, merged, lambda i, j: tint(HEADS[j // d_k], 0.35))
+    row_names(ax, 0.65, 1.75, SENTENCE)
+    word(ax, 3.25, 1.11, "merge_heads", size=SMALL, align="left")
+    word(ax, 3.25, 0.25, "a cell: number of the token, then of the feature, from 0", size=SMALL,
+         align="left")
+    return fig
+
+
+def draw_heads(ax, x, y, array, fill):
+    grid(ax, x, y, [[f"{v:02.0f}" for v in row] for row in array], fill=fill)
+
+
+READ, WRITTEN = ("<bos>", *SENTENCE, "<pad>"), (*SENTENCE, "<eos>", "<pad>")
+
+
+def masks_combined(*, masks: bool = True, shift: bool = True) -> "Figure":
+    """The causal mask & the padding mask = the decoder's mask; below, the target shifted by one.
+
+    masks, shift : False leaves out the upper or the lower part
+    """
+    low = 1.75 * shift
+    fig, ax = canvas(8.9, low + 3.15 * masks)
+    if masks:
+        draw_masks(ax, low + 2.3)
+    if shift:
+        draw_shift(ax)
+    return fig
+
+
+def draw_masks(ax, y):
+    """Three masks of the decoder's input, in a row; y is the upper edge of their cells."""
+    ids = np.array([[1, 2, 3, 4, 5, 0]])
+    future, padding = causal(len(READ)), not_padding(ids)[0, 0]            # (T, T), (1, T)
+    masks = {
+        "causal(T)": future,
+        "not_padding(ids)": np.broadcast_to(padding, future.shape),
+        "both": future & padding,
+    }
+    below = "row = query", "one row, the same\nfor every query", "column = key"
+    for n, (name, allowed) in enumerate(masks.items()):
+        x = 0.75 + 2.95 * n
+        grid(ax, x, y, [["✓" if a else "" for a in row] for row in allowed], size=SIDE,
+             fill=lambda i, j, a=allowed: tint(GREEN, 0.35) if a[i, j] else "white")
+        hatch(ax, x, y, ~allowed)
+        column_names(ax, x, y, READ, size=SIDE)
+        row_names(ax, x, y, READ, size=SIDE)
+        middle = x + len(READ) * SIDE / 2
+        word(ax, middle, y + 0.7, name, weight="bold")
+        word(ax, middle, y - 2.14, below[n], size=SMALL, linespacing=1.1)
+        if n:
+            word(ax, x - 0.78, y - 1, "&=" [n - 1], size=16)
+
+
+SIDE = 0.32
+
+
+def hatch(ax, x, y, forbidden):
+    """Hatched cells of a grid at (x, y), as in the maps: may not be looked at."""
+    from matplotlib.patches import Rectangle
+
+    for i, j in zip(*np.nonzero(forbidden)):
+        ax.add_patch(Rectangle((x + j * SIDE, y - (i + 1) * SIDE), SIDE, SIDE, facecolor="none",
+                               edgecolor="0.6", hatch="////", linewidth=0))
+
+
+def draw_shift(ax):
+    """What the decoder reads, and what it has to write at each place."""
+    word(ax, 2.3, 1.35, "tgt_in: the decoder reads", size=SMALL, align="right")
+    word(ax, 2.3, 0.55, "tgt_out: it has to write", size=SMALL, align="right")
+    for i, (read, written) in enumerate(zip(READ, WRITTEN)):
+        x = 2.9 + 1.05 * i
+        blank = read == "<pad>"
+        for y, text, color in ((1.35, read, BLUE), (0.55, written, ORANGE)):
+            color = GREY if blank else color
+            word(ax, x, y, text, color=color if blank else BLACK, bbox=dict(
+                boxstyle="round,pad=0.3", facecolor=tint(color, 0.1 if blank else 0.3),
+                edgecolor=color))
+        if not blank:
+            arrow(ax, (x, 1.15), (x, 0.75))
+            if i:
+                arrow(ax, (x - 0.85, 0.75), (x - 0.2, 1.15), color=GREY, line=1)
+    word(ax, 4.7, 0.13, "grey arrow: the same token, one place later", size=SMALL, color=GREY)
+    word(ax, 8.15, 0.13, "no loss here", size=SMALL, color=GREY)

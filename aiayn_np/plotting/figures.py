@@ -1,0 +1,309 @@
+"""Pictures: attention maps, positional encodings, training curves.
+
+Every function returns a matplotlib Figure, which a notebook shows, and prints nothing. Attention
+weights are always drawn on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is
+not "looked, weight 0". A small map has its numbers in its cells. matplotlib is imported when
+something is drawn.
+"""
+
+import contextlib
+import functools
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+CMAP = "cividis"
+DPI, SCREEN = 150, 96  # pixels an inch in a file, and on the page of a notebook
+SMALL, WIDEST = 9.5, 9  # the smallest words in points, the widest picture in inches
+SMALLEST = 0.18  # the least side of a cell in inches, so that its label has room
+NUMBERED = 5  # a map of at most so many rows and columns has its numbers in the cells
+# Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
+              "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
+
+
+def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
+    """An empty Picture; width and height are in inches."""
+    return picture_class()(figsize=(width, height), layout=layout)
+
+
+def few_colours(png):
+    """The bytes of a PNG with at most 256 colours: about a third as many."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(file, "png", optimize=True)
+    return file.getvalue()
+
+
+def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
+    """Write a picture to a file, whole or not at all."""
+    content = io.BytesIO()
+    fig.savefig(content, format="png", dpi=dpi)
+    with replacing(Path(path)) as file:
+        file.write(content.getbuffer())
+
+
+def load_matplotlib() -> ModuleType:
+    """Import matplotlib and return it, even if MPLBACKEND names a backend that it does not know.
+
+    Pictures in files need no backend.
+    """
+    if "matplotlib" not in sys.modules:
+        backend = os.environ.pop("MPLBACKEND", None)
+        try:
+            import matplotlib
+        finally:
+            if backend is not None:
+                os.environ["MPLBACKEND"] = backend
+        if backend is not None:
+            with contextlib.suppress(ValueError):
+                matplotlib.rcParams["backend"] = backend
+    return sys.modules["matplotlib"]
+
+
+@functools.cache
+def picture_class():
+    """A Figure that a notebook shows by itself, whichever backend matplotlib has there."""
+    load_matplotlib()
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self):
+            file = io.BytesIO()
+            self.savefig(file, format="png", dpi=DPI)
+            width, height = (round(SCREEN * inches) for inches in self.get_size_inches())
+            return few_colours(file.getvalue()), {"width": width, "height": height}
+
+    return Picture
+
+
+def draw_spread(ax: "Axes", x: np.ndarray, runs: ArrayLike, label: str, style: int = 0) -> None:
+    """Draw the median of several runs over x as a line, and their range as a band.
+
+    runs : (seeds, len(x))   style : which of COLORS and MARKERS
+    """
+    runs, color, marker = np.asarray(runs), COLORS[style], MARKERS[style]
+    every = max(1, len(x) // 8)
+    ax.plot(x, np.median(runs, axis=0), color=color, marker=marker, markevery=every, label=label)
+    ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.2, linewidth=0)
+
+
+def log_ticks(axis: "Axis", values: Any) -> None:
+    """Set the ticks of a logarithmic axis (`ax.xaxis` or `ax.yaxis`) to these values only."""
+    axis.set_ticks(values, [f"{v:g}" for v in values])
+    axis.set_ticks([], minor=True)
+
+
+def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
+                   allowed: ArrayLike | None = None, titles: list[str] | None = None,
+                   title: str | None = None, quantity: str = 'attention weight') -> "Figure":
+    """Draw the heads of one attention side by side.
+
+    Parameters
+    ----------
+    weights : (h, T_q, T_k), or (T_q, T_k) for one head
+    query_tokens, key_tokens : T_q and T_k labels, for the rows and the columns
+    allowed : bool, broadcast to the shape of weights; cells that are False are hatched
+    titles : a title for each head; title : one above them all
+    quantity : what the colours show, for other numbers from 0 to 1 than weights
+
+    Raises ValueError when labels and weights differ in number.
+    """
+    weights = np.asarray(weights)
+    if weights.ndim == 2:
+        weights, titles = weights[None], titles or [""]
+    titles = titles or [f"head {i + 1}" for i in range(len(weights))]
+    if allowed is not None:
+        allowed = np.broadcast_to(allowed, weights.shape)
+    n = columns_of(len(weights), query_tokens, key_tokens)
+    rows = [slice(i, i + n) for i in range(0, len(weights), n)]
+    grid = [(weights[r], None if allowed is None else allowed[r], titles[r]) for r in rows]
+    return draw_grid(grid, query_tokens, key_tokens, title, quantity)
+
+
+def columns_of(heads, query_tokens, key_tokens):
+    """How many maps to draw side by side: all rows are full, and the picture is not too wide."""
+    fitting = [n for n in range(1, heads + 1)
+               if heads % n == 0 and width_of(n, query_tokens, key_tokens) <= WIDEST]
+    return max(fitting, default=1)
+
+
+def cell_of(query_tokens, key_tokens):
+    """The side of a cell in inches."""
+    longest = max(len(key_tokens), len(query_tokens), 1)
+    return min(max(2.4 / longest, 0.21), 0.42, 8 / longest)
+
+
+def width_of(columns, query_tokens, key_tokens):
+    """The width in inches of a picture with this many maps side by side."""
+    return columns * (cell_of(query_tokens, key_tokens) * len(key_tokens) + 0.2) + 1.9
+
+
+def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
+                        masks: dict | None = None, title: str | None = None) -> "Figure":
+    """Draw several attentions of one kind, a row for each layer, a column for each head.
+
+    Parameters
+    ----------
+    maps : dict of name -> (h, T_q, T_k), such as one sequence of `attention_maps`
+    masks : dict with the same names -> bool, such as one sequence of `attention_masks`
+    """
+    if not maps:
+        raise ValueError("maps must hold at least one attention map, got none")
+    grid = []
+    for row, (name, weights) in enumerate(maps.items()):
+        titles = [f"layer {row + 1}, head {i + 1}" for i in range(len(weights))]
+        grid.append((np.asarray(weights), masks[name] if masks else None, titles))
+    return draw_grid(grid, query_tokens, key_tokens, title)
+
+
+def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str], title: str | None,
+              quantity: str = 'attention weight') -> "Figure":
+    columns = max(len(weights) for weights, _, _ in grid)
+    fitting = ((WIDEST - 1.9) / columns - 0.2) / max(len(key_tokens), 1)
+    cell = min(cell_of(query_tokens, key_tokens), max(fitting, SMALLEST))
+    width = columns * (cell * len(key_tokens) + 0.2) + 1.9
+    height = len(grid) * (cell * len(query_tokens) + 0.35) + (1.3 if title else 0.8)
+    fig = new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
+    axes = fig.subplots(len(grid), columns, squeeze=False, sharex=True, sharey=True)
+    for r, (weights, allowed, titles) in enumerate(grid):
+        if weights.ndim != 3 or weights.shape[1:] != (len(query_tokens), len(key_tokens)):
+            raise ValueError(
+                f"weights must have shape (h, {len(query_tokens)}, {len(key_tokens)}) for these"
+                f" tokens, got {weights.shape}"
+            )
+        mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
+        if not len(weights) == len(titles) == columns:
+            raise ValueError(f"every row must have {columns} heads and titles, got {len(weights)}"
+                             f" and {len(titles)}")
+        for c, ax in enumerate(axes[r]):
+            image = draw_map(ax, weights[c], mask[c], titles[c])
+    label_axes(axes, query_tokens, key_tokens)
+    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), pad=0.01,
+                       aspect=min(max(6 * height - 6, 7), 30))
+    bar.set_label(quantity)
+    lines = [title] if title else []
+    if any(allowed is not None and not np.all(allowed) for _, allowed, _ in grid):
+        lines.append("hatched: masked, may not be looked at")
+    fig.suptitle("\n".join(lines), fontsize=11)
+    return fig
+
+
+def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str) -> "AxesImage":
+    """Draw one heat-map. Masked cells are left transparent, so that the hatched ground shows."""
+    shown = np.ma.masked_where(~allowed, weights)
+    ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
+    image = ax.imshow(shown, cmap=CMAP, vmin=0, vmax=1, aspect="equal", interpolation="nearest")
+    write_numbers(ax, shown, lambda weight: weight < 0.5)
+    ax.set_title(title, fontsize=SMALL)
+    return image
+
+
+def write_numbers(ax, matrix, is_dark):
+    """The numbers of a small matrix in its cells, white where is_dark(number); masked ones not."""
+    if max(matrix.shape) > NUMBERED:
+        return
+    for (i, j), number in np.ma.ndenumerate(matrix):
+        text = f"{number:.2f}".replace("-0.00", "0.00")
+        ax.text(j, i, text, ha="center", va="center", fontsize=SMALL,
+                color="white" if is_dark(number) else "black")
+
+
+def label_axes(axes, query_tokens, key_tokens):
+    """Write the tokens on the outer axes. A dollar sign is shown, and does not begin a formula."""
+    style = dict(fontsize=SMALL, parse_math=False)
+    for ax in axes[-1]:
+        ax.set_xticks(range(len(key_tokens)), key_tokens, **style)
+        for label in ax.get_xticklabels():
+            label.set_rotation(90 if len(label.get_text()) > 2 else 0)
+        ax.set_xlabel("key (is asked)", fontsize=SMALL)
+    for ax in axes[:, 0]:
+        ax.set_yticks(range(len(query_tokens)), query_tokens, **style)
+        ax.set_ylabel("query (asks)", fontsize=SMALL)
+
+
+def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":
+    """Draw a table of positional encodings, (T, d_model), from -1 to 1."""
+    table = np.asarray(table)
+    if table.ndim != 2:
+        raise ValueError(f"table must have shape (T, d_model), got {table.shape}")
+    fig = new_figure(7, 4)
+    ax = fig.subplots()
+    limit = max(1, np.abs(table).max())
+    image = ax.imshow(table, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto",
+                      interpolation="nearest")
+    ax.set_xlabel("dimension of the encoding")
+    ax.set_ylabel("position")
+    ax.set_title(title or "Positional encoding: each row is added to the token at that position")
+    fig.colorbar(image, ax=ax).set_label("value added")
+    return fig
+
+
+def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Sequence[str], *,
+                value: str, rows: str = 'query', columns: str = 'key',
+                title: str | None = None) -> "Figure":
+    """Draw a small matrix of numbers with signs, such as a gradient: purple above 0, orange below.
+
+    matrix : (len(row_tokens), len(column_tokens))   value, rows, columns : what they mean
+    """
+    matrix = np.asarray(matrix)
+    if matrix.shape != (len(row_tokens), len(column_tokens)):
+        raise ValueError(f"matrix must have shape ({len(row_tokens)}, {len(column_tokens)}) for"
+                         f" these tokens, got {matrix.shape}")
+    fig = new_figure(4.6, 3.8)
+    ax = fig.subplots()
+    limit = np.abs(matrix).max() or 1
+    image = ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit)
+    write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit)
+    ax.set_xticks(range(len(column_tokens)), column_tokens)
+    ax.set_yticks(range(len(row_tokens)), row_tokens)
+    ax.set(xlabel=columns, ylabel=rows, title=title)
+    fig.colorbar(image, ax=ax).set_label(value)
+    return fig
+
+
+def plot_loss(history: Iterable, *, title: str | None = None) -> "Figure":
+    """Draw training: loss and token accuracy of each step, validation where it was measured.
+
+    history : Progress records, or anything with their attributes.
+    """
+    history = list(history)
+    if not history:
+        raise ValueError("history must hold at least one record, got none")
+    steps = [p.step for p in history]
+    fig = new_figure(7, 4.5)
+    top, bottom = fig.subplots(2, 1, sharex=True)
+    top.plot(steps, [p.loss for p in history], color="C0", linewidth=1)
+    top.set_ylim(bottom=0)
+    top.set_ylabel("loss (nats per token,\nwithout smoothing)")
+    bottom.plot(steps, [p.accuracy for p in history], color="C0", linewidth=1,
+                label="tokens right, training batch")
+    validated = [p for p in history if p.validation is not None]
+    bottom.plot([p.step for p in validated], [p.validation for p in validated], "o-", color="C1",
+                markersize=4, label="whole sequences right, validation (longest first)")
+    bottom.set_ylabel("share")
+    bottom.set_xlabel("step")
+    bottom.set_ylim(-0.03, 1.03)
+    bottom.legend(loc="best", fontsize="small")
+    top.set_title(title or "Training")
+    return fig

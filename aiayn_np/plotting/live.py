@@ -1,0 +1,165 @@
+"""A page that runs a trained model in the browser: one HTML file, with no network.
+
+The model's layers are described by the names of their classes and attributes. The scripts in the
+folder page/ have classes of the same names, so the page builds the same model from the description
+and the numbers. For a layer that no script knows, NotRunnable is raised and names it.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..dropout import Dropout
+from ..files import replacing
+from ..module import Module, Parameter
+from ..transformer import Transformer
+from .explorer import encoded, tables
+
+PAGE = Path(__file__).with_name("page")
+FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
+           "address.js")
+INTERFACE = ("drawing.js", "thinking.js", "maps.js", "why.js", "figure_1.js", "changes.js",
+             "page.js")
+LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
+           "8": "08_positions", "11": "11_reading_attention_maps"}
+MOST = 12_000_000  # characters of base64 in a page
+STATIC = 200_000  # characters of plain tables; the first example's are always there
+
+
+class NotRunnable(ValueError):
+    """A model or a task that the page cannot run; the message says why."""
+
+
+def live_page(model: Transformer, task: dict, examples: list, *, title: str,
+              states: dict | None = None, lessons: str = '', language: str = 'en') -> str:
+    """Return the page of a model.
+
+    Parameters
+    ----------
+    model : Transformer
+    task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
+        text what `text.cutting.rules_of` gives
+    examples : list of (text, list of Attention): sequences to begin with, and their maps for
+        readers without JavaScript
+    states : {step: {name: array}} of earlier states of the model, which the page holds as float16
+    lessons : the address of the lessons' pages, such as "../lessons/"; "" names them without a link
+    language : a key of words.json
+
+    Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
+    many weights.
+    """
+    values: list[np.ndarray] = []
+    tree = described(model, values, {})
+    weights = base64_of(values, "<f4")
+    if len(weights) > MOST:
+        raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
+                          f" {MOST / 1e6:.0f} MB")
+    words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))[language]
+    data = dict(
+        title=title, task=task, model=tree, weights=weights, words=words, language=language,
+        lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
+        states=kept_states(model, states or {}, MOST - len(weights)),
+        examples=[text for text, _ in examples],
+    )
+    return filled(data, words, title=escape(title), static=static_maps(examples))
+
+
+def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
+    """Write the page of `live_page` to a file, whole or not at all; return its path."""
+    page, path = live_page(*arguments, **options), Path(path)
+    with replacing(path) as file:
+        file.write(page.encode())
+    return path
+
+
+def scripts(names):
+    """The scripts of these names joined into one, with a single "use strict"."""
+    texts = [(PAGE / name).read_text(encoding="utf-8") for name in names]
+    return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
+
+
+def known_classes():
+    """Names of the layers that the scripts have."""
+    return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
+
+
+def described(node, values, places):
+    """A layer as plain data {"class", "formula", parts}; its parameters are added to `values`.
+
+    places : {id of a Parameter: its description}, so that a shared one is stored once
+    """
+    if isinstance(node, Parameter):
+        if id(node) not in places:
+            at = sum(value.size for value in values)
+            places[id(node)] = dict(shape=node.value.shape, at=at)
+            values.append(node.value)
+        return places[id(node)]
+    if isinstance(node, (list, tuple)):
+        return [described(child, values, places) for child in node]
+    if not isinstance(node, Module):
+        return node
+    cls = type(node)
+    own = cls.__module__.split(".")[0] == __package__.split(".")[0]
+    if cls.__name__ not in known_classes() or not own:
+        raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
+    parts = {name: described(child, values, places) for name, child in vars(node).items()
+             if not isinstance(child, Dropout)}                        # decoding drops nothing
+    return {"class": cls.__name__, "formula": cls.formula} | parts
+
+
+def static_maps(examples):
+    """The maps of the first example as plain tables, and of further ones up to STATIC characters.
+    """
+    text = ""
+    for name, attentions in examples:
+        maps = dict(name=name, attentions=[encoded(a) for a in attentions])
+        more = "\n".join(tables(dict(examples=[maps])))
+        if text and len(text) + len(more) > STATIC:
+            break
+        text += more
+    return text
+
+
+def base64_of(arrays, dtype):
+    """Arrays one after the other in a dtype, as base64."""
+    return base64.b64encode(b"".join(a.astype(dtype).tobytes() for a in arrays)).decode()
+
+
+def kept_states(model, states, most):
+    """[{step, weights}] with at most `most` characters of weights in all.
+
+    Where there are more, every second state is left out. The first one stays.
+    """
+    names = [name for name, _ in model.named_parameters()]
+    order = sorted(states)
+    found = [dict(step=step, weights=base64_of([states[step][name] for name in names], "<f2"))
+             for step in order]
+    while found and sum(len(state["weights"]) for state in found) > most:
+        found = found[::2] if len(found) > 1 else []
+    return found
+
+
+def filled(data, words, *, title, static):
+    """The template with its parts filled in, and a policy that allows only its script and style."""
+    parts = {name: escape(word) for name, word in words.items()} | dict(
+        title=title, static=static, lang=data["language"],
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        style=(PAGE / "page.css").read_text(encoding="utf-8"),
+        script=scripts((*FORWARD, *INTERFACE)),
+    )
+    parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
+                       f" style-src {digest(parts['style'])}; base-uri 'none'; form-action 'none'")
+    template = (PAGE / "page.html").read_text(encoding="utf-8")
+    page = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+    return page.encode("utf-8", "replace").decode()                    # half a surrogate pair: "?"
+
+
+def digest(text):
+    """The hash by which a content security policy knows a script or a style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

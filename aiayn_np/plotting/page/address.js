@@ -1,0 +1,130 @@
+"use strict";
+// The place in the page that an address names, such as page.html#src=3+1+4&what-if=mask&step=2.
+// An address is data only: a part that is wrong is left out, and reported. All counts begin at 0.
+//
+//   src=3+1+4                        what is typed
+//   step=2                           how many tokens are written
+//   state=1                          which kept state of the training
+//   kind=cross&layer=1&head=0        the attention that is shown
+//   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
+//   what-if=scale                    no 1/√d_k; scale:2 makes the scores twice as large
+//   what-if=positions                no positions
+//   what-if=mask                     no causal mask
+//   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
+//   what-if=even:PATH:HEAD:QUERY     the row of weights of this query is even
+//   what-if=replace:POSITION:TOKEN   another source token
+//
+// There may be several what-ifs.
+
+const KINDS = ["encoder_self", "decoder_self", "cross"];
+const LONGEST = 2000; // characters of a source
+
+/** A part of an address that this page does not have. */
+class Wrong extends Error {}
+
+function require_that(right) {
+  if (!right) throw new Wrong();
+}
+
+/** The whole number that a text is; it must be below `end`. */
+function number_of(text, end) {
+  require_that(/^\d{1,4}$/.test(text) && Number(text) < end);
+  return Number(text);
+}
+
+/** The factor on the scores that a text is, within those of the slider. */
+function factor_of(text) {
+  require_that(/^[\d.]{1,20}$/.test(text) && text >= 1 / 8 && text <= 8);
+  return Number(text);
+}
+
+function head_of(model, path, head) {
+  require_that(attention_paths(model).includes(path));
+  return { path, head: number_of(head, at(model, path).h) };
+}
+
+/** What each part of an address is in the view. `page` is {model, tokens, states}. */
+const PARTS = {
+  src(page, text) {
+    require_that(text.length <= LONGEST);
+    return { text };
+  },
+  step: ({ model }, text) => ({ written: number_of(text, model.max_len) }),
+  state: ({ states }, text) => ({ state: number_of(text, states) }),
+  kind(page, kind) {
+    require_that(KINDS.includes(kind));
+    return { kind };
+  },
+  layer: ({ model }, text) => ({ layer: number_of(text, model.encoder.layers.length) }),
+  head: ({ model }, text) => ({ head: number_of(text, at(model, attention_paths(model)[0]).h) }),
+  side: (page, text) => ({ side: number_of(text, 2) }),
+  query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
+  key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
+};
+
+/** What each what-if changes. */
+const WHAT_IFS = {
+  scale({ model }, factor) {
+    if (factor !== undefined) return { factor: factor_of(factor) };
+    require_that(factor_without_scale(model) !== 1);
+    return { factor: factor_without_scale(model) };
+  },
+  positions: () => ({ positions: false }),
+  mask: () => ({ causal: false }),
+  mute: ({ model }, path, head) => ({ muted: [head_of(model, path, head)] }),
+  even({ model }, path, head, query) {
+    return { uniform: [{ ...head_of(model, path, head), query: number_of(query, model.max_len) }] };
+  },
+  replace({ model, tokens }, position, ...rest) {
+    const token = tokens.indexOf(rest.join(":"));
+    require_that(token >= 0);
+    return { replaced: [{ position: number_of(position, model.max_len), token }] };
+  },
+};
+
+/** {place, wrong}: what of the view an address sets, and the parts that are wrong. */
+function read_address(address, page) {
+  const place = { changes: { ...AS_TRAINED } };
+  const wrong = [];
+  for (const [name, value] of new URLSearchParams(address)) {
+    try {
+      if (name === "what-if") add_what_if(place.changes, value, page);
+      else {
+        require_that(Object.hasOwn(PARTS, name));
+        Object.assign(place, PARTS[name](page, value));
+      }
+    } catch (error) {
+      if (!(error instanceof Wrong)) throw error;
+      wrong.push(`${name}=${value}`);
+    }
+  }
+  return { place, wrong };
+}
+
+function add_what_if(changes, text, page) {
+  const [name, ...rest] = text.split(":");
+  require_that(Object.hasOwn(WHAT_IFS, name));
+  for (const [part, value] of Object.entries(WHAT_IFS[name](page, ...rest)))
+    changes[part] = Array.isArray(value) ? [...changes[part], ...value] : value;
+}
+
+/** The address of a view: `read_address` gives the view back. */
+function address_of(view, { model, tokens, states }) {
+  const { factor, positions, causal, muted, uniform, replaced } = view.changes;
+  const scale = factor === factor_without_scale(model) ? "scale" : `scale:${factor}`;
+  const what_ifs = [
+    ...(factor === 1 ? [] : [scale]),
+    ...(positions ? [] : ["positions"]),
+    ...(causal ? [] : ["mask"]),
+    ...muted.map(({ path, head }) => `mute:${path}:${head}`),
+    ...uniform.map(({ path, head, query }) => `even:${path}:${head}:${query}`),
+    ...replaced.map(({ position, token }) => `replace:${position}:${tokens[token]}`),
+  ];
+  const parts = new URLSearchParams({ src: view.text });
+  if (view.written < Infinity) parts.set("step", view.written);
+  if (view.state < states) parts.set("state", view.state);
+  for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
+  if (view.side) parts.set("side", view.side);
+  for (const what_if of what_ifs) parts.append("what-if", what_if);
+  return parts.toString().replaceAll("%3A", ":");
+}

@@ -1,0 +1,90 @@
+"use strict";
+// The switches of "What if": what the reader changes, and showing what is changed.
+
+function change(changes) {
+  view.changes = { ...view.changes, ...changes };
+  rethink();
+}
+
+const is_muted = (path, head) =>
+  view.changes.muted.some((one) => one.path === path && one.head === head);
+
+function toggle_muted(path, head) {
+  const others = view.changes.muted.filter((one) => one.path !== path || one.head !== head);
+  change({ muted: is_muted(path, head) ? others : [...others, { path, head }] });
+}
+
+/** The heads of the chosen attention but the chosen one. */
+function other_heads() {
+  const { path, place } = attended(thoughts[0]);
+  const heads = [...Array(place.h).keys()].filter((head) => head !== view.head);
+  return heads.map((head) => ({ path, head }));
+}
+
+function toggle_others() {
+  const { path } = attended(thoughts[0]);
+  const elsewhere = view.changes.muted.filter((one) => one.path !== path);
+  const all = element("if-others").getAttribute("aria-pressed") === "true";
+  change({ muted: all ? elsewhere : [...elsewhere, ...other_heads()] });
+}
+
+const chosen_row = () => ({ path: attended(thoughts[0]).path, head: view.head, query: view.query });
+const same_row = (a) => (b) => a.path === b.path && a.head === b.head && a.query === b.query;
+
+function toggle_uniform() {
+  const row = chosen_row();
+  const others = view.changes.uniform.filter((one) => !same_row(row)(one));
+  const there = others.length < view.changes.uniform.length;
+  change({ uniform: there ? others : [...others, row] });
+}
+
+function draw_changes() {
+  const { factor, positions, causal, muted, uniform } = view.changes;
+  const { path } = attended(thoughts[0]);
+  const unscaled = factor_without_scale(trained);
+  element("if-reset").disabled = !is_changed(view.changes);
+  element("if-scale").value = Math.log2(factor);
+  element("if-no-scale").hidden = unscaled === 1;
+  const none = factor !== 1 && factor === unscaled;
+  const words = factor === 1 ? "if_scale_paper" : none ? "if_scale_none" : "if_scale_value";
+  element("if-scale-value").textContent = say(words, { factor: digits(factor, 2) });
+  element("if-scale").setAttribute("aria-valuetext", element("if-scale-value").textContent);
+  element("if-positions").checked = !positions;
+  element("if-causal").checked = !causal;
+  const others = other_heads();
+  const here = muted.filter((one) => one.path === path);
+  const all = others.length > 0 && here.length === others.length && !is_muted(path, view.head);
+  element("if-others").setAttribute("aria-pressed", all);
+  const place = (one) => `${one.path}, ${say("head", { head: one.head + 1 })}`;
+  element("if-muted").textContent = muted.length
+    ? say("if_muted", { list: muted.map(place).join("; ") })
+    : say("if_muted_none");
+  element("if-uniform").setAttribute("aria-pressed", uniform.some(same_row(chosen_row())));
+  const rows = uniform.map((one) => `${place(one)}, ${say("why_query")} ${one.query + 1}`);
+  element("if-uniform-list").textContent = rows.length
+    ? say("if_uniform_list", { list: rows.join("; ") })
+    : "";
+}
+
+/** The source tokens that can be replaced. */
+function fill_positions() {
+  const src = thoughts[0].src;
+  const place = Math.min(Math.max(element("if-position").selectedIndex, 0), src.length - 1);
+  const options = names(src).map((token, i) => make("option", {}, `${i + 1}: ${visible(token)}`));
+  element("if-position").replaceChildren(...options);
+  element("if-position").selectedIndex = place;
+  show_replacement();
+}
+
+function show_replacement() {
+  const position = element("if-position").selectedIndex;
+  const found = view.changes.replaced.find((one) => one.position === position);
+  element("if-token").selectedIndex = found ? found.token + 1 : 0;
+}
+
+function replace_token() {
+  const position = element("if-position").selectedIndex;
+  const token = element("if-token").selectedIndex - 1;
+  const others = view.changes.replaced.filter((one) => one.position !== position);
+  change({ replaced: token < 0 ? others : [...others, { position, token }] });
+}

@@ -1,0 +1,124 @@
+"use strict";
+// Words, elements and colours.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const element = (id) => document.getElementById(id);
+
+/** The words for a key in the language of the page, with values in the place of {names}. */
+function say(key, values = {}) {
+  return data.words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+/** A new element with attributes (class, text or on... among them) and children. */
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name.startsWith("aria-") && value !== null) made.setAttribute(name, String(value));
+    else if (value !== false && value !== null)
+      made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** A token as it can be seen, also where it is only white space. */
+function visible(token) {
+  const signs = { " ": "␣", "\n": "↵", "\t": "⇥" };
+  const code = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  const sign = (c) => signs[c] ?? code(c);
+  if (!token.trim()) return [...token].map(sign).join("") || "(empty)";
+  return token.replace(/[\n\t\u2028\u2029]/g, sign);
+}
+
+/** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
+const token_element = (token) => make("bdi", {}, visible(token));
+
+/** The words for a key, split where a {name} stands for an element. */
+function say_with(key, elements) {
+  return data.words[key].split(/(\{\w+\})/).map((part) => elements[part.slice(1, -1)] ?? part);
+}
+
+/** A number with three digits after the point, and a real minus sign. */
+const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");
+
+/** A table of a caption, a head and rows of cells; a cell is a text or an element. */
+function make_table(caption, head, rows, foot = []) {
+  const cell = (tag, content) => make(tag, tag === "th" ? { scope: "row" } : {}, content);
+  const row = ({ cells, on = false }) =>
+    make("tr", { class: on ? "on" : null }, ...cells.map((c, i) => cell(i ? "td" : "th", c)));
+  const top = head.map((name) => (name ? make("th", { scope: "col" }, name) : make("td")));
+  return make(
+    "table",
+    {},
+    make("caption", {}, ...[caption].flat()),
+    make("thead", {}, make("tr", {}, ...top)),
+    make("tbody", {}, ...rows.map(row)),
+    make("tfoot", {}, ...foot.map(row)),
+  );
+}
+
+// The colours of cividis, from weight 0 to weight 1.
+const CIVIDIS = `
+  00224e 00285b 002e6a 053371 1a386f 273e6e 32436d 3b496c 434e6c 4b546c 535a6d 5a5f6e 61656f 686a71
+  6f7073 767676 7d7c78 848279 8c8878 938e78 9b9476 a39a74 aba072 b4a76f bcae6c c4b468 cdbb63 d5c25e
+  dec958 e7d150 f0d846 f9e03a fee838`;
+const BLUE_TO_ORANGE = "2166ac 67a9cf d1e5f0 f7f7f7 fee0b6 f1a340 b35806";
+
+/** A function from 0 .. 1 to a colour [red, green, blue] between those of a list. */
+function ramp(list) {
+  const colours = list
+    .trim()
+    .split(/\s+/)
+    .map((hex) => parseInt(hex, 16));
+  return (share) => {
+    const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
+    const i = Math.min(Math.floor(place), colours.length - 2);
+    return [16, 8, 0].map((shift) => {
+      const [low, high] = [colours[i], colours[i + 1]].map((c) => (c >> shift) & 255);
+      return Math.round(low + (high - low) * (place - i));
+    });
+  };
+}
+
+const weight_colour = ramp(CIVIDIS);
+const signed_colour = ramp(BLUE_TO_ORANGE);
+
+const css = (colour) => `rgb(${colour.join(" ")})`;
+
+/** A picture of one pixel for each cell; colour(i, j) is [red, green, blue], or null for none. */
+function picture(rows, columns, colour, attributes) {
+  const canvas = make("canvas", { width: columns, height: rows, ...attributes });
+  const image = new ImageData(columns, rows);
+  for (let i = 0, n = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++, n += 4) {
+      const found = colour(i, j);
+      if (found) image.data.set([...found, 255], n);
+    }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** A matrix as a picture, blue below 0 and orange above. */
+function signed_picture({ rows, columns, data }, attributes) {
+  const most = data.reduce((a, x) => Math.max(a, Math.abs(x)), 1e-9);
+  const colour = (i, j) => signed_colour(0.5 + data[i * columns + j] / most / 2);
+  return picture(rows, columns, colour, { role: "img", ...attributes });
+}
+
+/** A vector as a strip of colours. */
+function strip(vector) {
+  const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x, 2));
+  const name = say("vector_name", { count: vector.length, low, high });
+  const matrix = new Matrix(1, vector.length, vector);
+  return signed_picture(matrix, { class: "strip", "aria-label": name });
+}
+
+const length_of = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
+
+/** A share of 1 as a bar; the number beside it says the same. */
+function bar(share) {
+  const filled = make("div", { class: "bar" });
+  filled.style.width = `${100 * Math.min(Math.max(share, 0), 1)}%`;
+  return make("div", { class: "track" }, filled);
+}

@@ -1,0 +1,199 @@
+"use strict";
+// The maps of attention: all heads small, the chosen one large, before and after a change.
+
+const ROOM = 14; // keys beside which there is room for digits in the cells
+
+/** Two digits for inside a cell; nothing for what rounds to 0. */
+function brief(weight) {
+  if (weight === null) return "";
+  const text = weight.toFixed(2);
+  return text === "0.00" ? "" : text === "1.00" ? "1" : text.slice(1);
+}
+
+function draw_heads() {
+  const layers = trained.encoder.layers.length;
+  const rows = Array.from({ length: layers }, (_, layer) => {
+    const { h } = attended(thoughts[0], view.kind, layer).place;
+    const heads = Array.from({ length: h }, (_, head) => one_head(layer, head));
+    return make(
+      "div",
+      { class: "layer" },
+      make("span", {}, say("layer", { layer: layer + 1 })),
+      ...heads,
+    );
+  });
+  keep_focus(element("heads"), () =>
+    element("heads").replaceChildren(element("heads").firstElementChild, ...rows),
+  );
+}
+
+/** Fill an element anew; what had the focus in it has it again, by its id. */
+function keep_focus(parent, fill) {
+  const { id } = document.activeElement ?? {};
+  const inside = id && parent.contains(document.activeElement);
+  fill();
+  if (inside) element(id)?.focus();
+}
+
+/** A head to choose and its small maps: a second click mutes it, as the button does. */
+function one_head(layer, head) {
+  const name = { layer: layer + 1, head: head + 1 };
+  const { path } = attended(thoughts[0], view.kind, layer);
+  const [chosen, muted] = [view.layer === layer && view.head === head, is_muted(path, head)];
+  const input = make("input", {
+    type: "radio",
+    name: "head",
+    id: `head-${layer}-${head}`,
+    "aria-label": say("head_name", name),
+    onclick: () => (chosen ? toggle_muted(path, head) : choose({ layer, head, key: null })),
+  });
+  input.checked = chosen;
+  const maps = thoughts.map((thought) => small_map(thought, layer, head));
+  const mute_button = make(
+    "button",
+    {
+      type: "button",
+      id: `mute-${layer}-${head}`,
+      "aria-label": say("if_mute_name", name),
+      "aria-pressed": muted,
+      onclick: () => toggle_muted(path, head),
+    },
+    say("if_mute"),
+  );
+  const label = make(
+    "label",
+    { class: muted ? "head muted" : "head" },
+    input,
+    make("span", { class: "small" }, ...maps),
+    say("head", name),
+  );
+  return make("div", { class: "one-head" }, label, mute_button);
+}
+
+function small_map(thought, layer, head) {
+  const { cache } = attended(thought, view.kind, layer);
+  const { rows, columns, data } = cache.weights[head];
+  const free = allowed(thought);
+  const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
+  const canvas = picture(rows, columns, colour, { "aria-hidden": "true" });
+  const longer = Math.max(rows, columns);
+  canvas.style.width = `calc(var(--thumb) * ${columns / longer})`;
+  canvas.style.height = `calc(var(--thumb) * ${rows / longer})`;
+  return canvas;
+}
+
+// ---- the chosen head, large ----------------------------------------------------------------
+
+function map_name() {
+  return say("map_name", { kind: say(view.kind), layer: view.layer + 1, head: view.head + 1 });
+}
+
+function draw_grids() {
+  const grids = thoughts.map((thought, side) => {
+    const name = make("h3", { id: `grid-name-${side}` }, map_name(), ...side_name(side, ", "));
+    return make("div", {}, name, make("div", { class: "scroll" }, grid(thought, side)));
+  });
+  keep_focus(element("grids"), () => element("grids").replaceChildren(...grids));
+  element("grids").classList.toggle("two", grids.length > 1);
+}
+
+/** The weights of the chosen head as a table that the arrow keys walk through. */
+function grid(thought, side) {
+  const { queries, keys, cache } = attended(thought);
+  const weights = cache.weights[view.head];
+  const free = allowed(thought);
+  const top = make(
+    "tr",
+    { role: "row" },
+    make("td", { role: "presentation" }),
+    ...keys.map((key, j) => header(key, "col", side, view.query, j)),
+  );
+  const rows = queries.map((query, i) => {
+    const cells = keys.map((_, j) => {
+      const weight = free(i, j) ? weights.row(i)[j] : null;
+      return cell(side, i, j, weight, keys.length > ROOM ? "" : brief(weight));
+    });
+    const on = side === view.side && i === view.query;
+    return make(
+      "tr",
+      { role: "row", class: on ? "on" : null },
+      header(query, "row", side, i, view.key),
+      ...cells,
+    );
+  });
+  const made = make(
+    "table",
+    {
+      role: "grid",
+      "aria-readonly": "true",
+      "aria-labelledby": `grid-name-${side}`,
+      "aria-describedby": "map-axis map-help",
+      onkeydown: (event) => move_in_grid(event, side, queries.length, keys.length),
+      onclick: choose_clicked,
+    },
+    make("thead", { role: "rowgroup" }, top),
+    make("tbody", { role: "rowgroup" }, ...rows),
+  );
+  made.style.setProperty("--keys", keys.length);
+  return made;
+}
+
+function header(token, scope, side, query, key) {
+  const chosen = side === view.side && (scope === "row" ? query === view.query : key === view.key);
+  const upright = scope === "col" && [...visible(token)].length > 2;
+  const role = scope === "row" ? "rowheader" : "columnheader";
+  const style = [chosen && "on", upright && "upright"].filter(Boolean).join(" ");
+  const attributes = { scope, role, title: token, class: style || null };
+  return make(
+    "th",
+    { ...attributes, onclick: () => choose({ side, query, key }) },
+    token_element(token),
+  );
+}
+
+/** A cell with a weight, or with null where it is masked, and the text that is in it. */
+function cell(side, query, key, weight, text) {
+  const free = weight !== null;
+  const chosen = side === view.side && query === view.query && key === view.key;
+  const made = make("td", {
+    role: "gridcell",
+    id: `cell-${side}-${query}-${key}`,
+    tabindex: chosen ? 0 : -1,
+    class: `${free ? "weight" : "masked"}${chosen ? " on" : ""}`,
+    "aria-label": free ? digits(weight) : say("masked"),
+    "aria-selected": chosen,
+    "data-brief": text || null,
+  });
+  if (free) {
+    made.style.background = css(weight_colour(weight));
+    made.style.color = weight < 0.47 ? "#fff" : "#000";
+  }
+  return made;
+}
+
+/** A cell that was clicked has its place in its id. */
+function choose_clicked(event) {
+  const { id } = event.target.closest("td") ?? {};
+  if (id) choose_cell(...id.split("-").slice(1).map(Number));
+}
+
+function choose_cell(side, query, key) {
+  choose({ side, query, key });
+  element(`cell-${side}-${view.query}-${view.key}`).focus();
+}
+
+function move_in_grid(event, side, queries, keys) {
+  const [query, key] = [view.query, view.key];
+  const moves = {
+    ArrowUp: [query - 1, key],
+    ArrowDown: [query + 1, key],
+    ArrowLeft: [query, key - 1],
+    ArrowRight: [query, key + 1],
+    Home: [event.ctrlKey ? 0 : query, 0],
+    End: [event.ctrlKey ? queries - 1 : query, keys - 1],
+  };
+  const to = moves[event.key];
+  if (!to || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  choose_cell(side, within(to[0], queries), within(to[1], keys));
+}

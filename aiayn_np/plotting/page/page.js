@@ -1,0 +1,242 @@
+"use strict";
+// What the reader does, and drawing everything anew.
+
+/** Take over what the reader chose, and draw it. */
+function choose(change) {
+  Object.assign(view, change);
+  draw();
+}
+
+function draw() {
+  settle();
+  draw_answer();
+  draw_heads();
+  draw_grids();
+  draw_why();
+  draw_tokens();
+  draw_changes();
+  draw_figure();
+  element("link").href = `#${address_of(view, page)}`;
+}
+
+/** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
+function rethink(before_drawing = () => {}) {
+  draw_note();
+  element("app").setAttribute("aria-busy", "true");
+  think((ms) => {
+    element("app").setAttribute("aria-busy", "false");
+    element("app").inert = false; // it is until the first answer is there
+    element("took").textContent = say("took", { ms: ms.toFixed(0) });
+    fill_positions();
+    before_drawing();
+    draw();
+  });
+}
+
+// ---- the address ---------------------------------------------------------------------------
+
+/** A link within the page, such as #maps, names no place of address.js. */
+const names_a_place = () => location.hash.includes("=");
+
+/** Show what the address names, or the beginning. */
+function open_address() {
+  stop();
+  const { place, wrong } = read_address(names_a_place() ? location.hash.slice(1) : "", page);
+  Object.assign(view, START, place);
+  if (place.query === undefined && place.written !== undefined && view.kind !== "encoder_self")
+    view.query = place.written; // as go_to does
+  element("source").value = view.text;
+  element("kind").selectedIndex = KINDS.indexOf(view.kind);
+  element("state").value = view.state;
+  show_state();
+  rethink(() => {
+    const list = [...wrong, ...leave_out_beyond(place)].map(visible).join(", ");
+    element("address-note").textContent = list ? say("address_wrong", { list }) : "";
+  });
+}
+
+/** Parts of an address that are wrong for what was computed; they are as at the start again. */
+function leave_out_beyond(place) {
+  const ends = { written: longest() + 1, side: thoughts.length };
+  const { queries, keys } = attended(thoughts[0]);
+  Object.assign(ends, { query: queries.length, key: keys.length });
+  return Object.keys(ends)
+    .filter((name) => place[name] >= ends[name])
+    .map((name) => {
+      view[name] = START[name];
+      return `${name === "written" ? "step" : name}=${place[name]}`;
+    });
+}
+
+// ---- typing and decoding -------------------------------------------------------------------
+
+/** What was read of the typed text. */
+function draw_note() {
+  const { ids, unknown, cut, most } = source_ids();
+  const count = ids.length - 1;
+  const list = unknown.map(visible).join(" ");
+  const pieces = Boolean(data.task.scores);
+  const lines = [];
+  if (!count) lines.push(say("empty"));
+  if (unknown.length) lines.push(say(pieces ? "unknown_pieces" : "unknown", { list }));
+  if (cut) lines.push(say("too_long", { most }));
+  else if (count > data.task.max_length)
+    lines.push(say("long", { count, most: data.task.max_length }));
+  if (pieces && count)
+    lines.push(say("cut_into", { count, list: names(ids.slice(0, -1)).map(visible).join(" ") }));
+  element("source-note").textContent = lines.join(" ");
+}
+
+/** The tokens written so far, and the best five for the next one; of both models. */
+function draw_answer() {
+  const base = thoughts[0].steps.map((step) => step.token);
+  const rows = thoughts.map((thought, side) => {
+    const tokens = thought.steps.slice(0, written(thought)).map((step) => step.token);
+    const spans = tokens.map((id, t) =>
+      make(
+        "span",
+        { class: side && id !== base[t] ? "differs" : null },
+        token_element(data.task.tokens[id]),
+      ),
+    );
+    const line = make("div", { class: "tokens" }, ...(spans.length ? spans : [say("nothing_yet")]));
+    return make(
+      "div",
+      {},
+      ...side_name(side),
+      line,
+      make("p", {}, make("strong", {}, vocabulary.text(tokens))),
+    );
+  });
+  element("written").replaceChildren(...rows);
+  const at_end = written(thoughts[0]) === thoughts[0].steps.length;
+  element("best-heading").textContent = say(at_end ? "best_done" : "best_heading");
+  element("best").replaceChildren(...thoughts.map(best_table));
+  const place = Math.min(view.written, longest());
+  element("start").disabled = element("back").disabled = place === 0;
+  element("next").disabled = element("end").disabled = place === longest();
+}
+
+function best_table(thought, side) {
+  const { logits, tgt } = shown(thought);
+  const rows = best(logits.row(tgt.length - 1), 5).map(([token, share]) => ({
+    cells: [token_element(token), bar(share), digits(share)],
+  }));
+  return make_table(side_name(side), [say("token"), "", say("probability")], rows);
+}
+
+let playing = null;
+
+function stop() {
+  clearInterval(playing);
+  playing = null;
+  element("play").textContent = say("play");
+}
+
+function go_to(place) {
+  const to = within(place, longest() + 1);
+  const query = view.kind === "encoder_self" ? view.query : to;
+  const token = { stack: "decoder", position: to };
+  choose({ written: to, query, key: null, token });
+}
+
+function play() {
+  if (playing) return stop();
+  if (Math.min(view.written, longest()) === longest()) go_to(0);
+  element("play").textContent = say("pause");
+  playing = setInterval(() => {
+    go_to(Math.min(view.written, longest()) + 1);
+    if (view.written >= longest()) stop();
+  }, 900);
+}
+
+// ---- lessons, time and theme ----------------------------------------------------------------
+
+/** The lesson of every change, as a link where the page knows where the lessons are. */
+function name_lessons() {
+  for (const place of document.querySelectorAll("[data-lesson]")) {
+    const number = place.dataset.lesson;
+    const words = say("lesson", { number });
+    const address = data.lessons[number];
+    place.lastElementChild.append(" ", address ? make("a", { href: address }, words) : words);
+  }
+}
+
+function show_state() {
+  const kept = data.states[view.state];
+  const name = kept ? say("time_step", { step: kept.step }) : say("time_end");
+  element("state-name").textContent = name;
+  element("state").setAttribute("aria-valuetext", name);
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function use_theme(is_dark) {
+  document.documentElement.dataset.theme = is_dark ? "dark" : "light";
+  element("theme").textContent = say(is_dark ? "theme_light" : "theme_dark");
+  if (thoughts.length) draw();
+}
+
+// ---- the beginning -------------------------------------------------------------------------
+
+function listen() {
+  const on = (id, event, act) => element(id).addEventListener(event, act);
+  on("source", "input", () => {
+    stop();
+    Object.assign(view, { text: element("source").value, written: Infinity, key: null });
+    view.changes = { ...view.changes, replaced: [] };
+    element("address-note").textContent = "";
+    rethink();
+  });
+  on("example", "change", () => {
+    if (!element("example").selectedIndex) return;
+    element("source").value = data.examples[element("example").selectedIndex - 1];
+    element("source").dispatchEvent(new Event("input"));
+  });
+  on("start", "click", () => go_to(0));
+  on("back", "click", () => go_to(Math.min(view.written, longest()) - 1));
+  on("next", "click", () => go_to(view.written + 1));
+  on("end", "click", () => go_to(longest()));
+  on("play", "click", play);
+  on("kind", "change", () => choose({ kind: KINDS[element("kind").selectedIndex], key: null }));
+  on("if-reset", "click", () => change(AS_TRAINED));
+  on("if-scale", "input", () => change({ factor: 2 ** element("if-scale").value }));
+  on("if-no-scale", "click", () => change({ factor: factor_without_scale(trained) }));
+  on("if-positions", "change", () => change({ positions: !element("if-positions").checked }));
+  on("if-causal", "change", () => change({ causal: !element("if-causal").checked }));
+  on("if-others", "click", toggle_others);
+  on("if-uniform", "click", toggle_uniform);
+  on("if-position", "change", show_replacement);
+  on("if-token", "change", replace_token);
+  on("boxes", "keydown", move_box);
+  on("box-previous", "click", () => step_box(-1));
+  on("box-next", "click", () => step_box(1));
+  on("state", "input", () => {
+    view.state = Number(element("state").value);
+    show_state();
+    rethink();
+  });
+  addEventListener("hashchange", () => names_a_place() && open_address());
+  on("theme", "click", () => use_theme(document.documentElement.dataset.theme !== "dark"));
+  dark.addEventListener("change", (event) => use_theme(event.matches));
+}
+
+function begin_page() {
+  const options = (list) => list.map((text) => make("option", {}, visible(text)));
+  element("example").replaceChildren(...options([say("example_none"), ...data.examples]));
+  element("kind").replaceChildren(...options(KINDS.map((kind) => say(kind))));
+  element("if-token").replaceChildren(...options([say("if_replace_same"), ...data.task.tokens]));
+  const example = data.examples.at(-1) ?? "";
+  element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
+  element("time").hidden = element("time-link").hidden = !data.states.length;
+  element("state").max = data.states.length;
+  const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
+  element("ramp").style.background = `linear-gradient(to right, ${colours})`;
+  name_lessons();
+  listen();
+  use_theme(dark.matches);
+  element("app").hidden = element("theme").hidden = false;
+  open_address();
+}
+
+begin_page();

@@ -1,0 +1,176 @@
+"use strict";
+// What the page knows: what the reader chose, and what the models made of it.
+
+const vocabulary = vocabulary_of(data.task);
+const { pad, bos, eos } = data.task;
+
+/** What is shown at first. */
+const START = {
+  text: data.examples[0] ?? "",
+  written: Infinity, // how many tokens are shown; Infinity is all of them
+  state: data.states.length,
+  changes: AS_TRAINED,
+  kind: "cross",
+  layer: data.model.encoder.layers.length - 1,
+  head: 0,
+  query: 0,
+  key: null, // null is the key with the highest weight
+  side: 0, // 0 is the model as trained, 1 the changed one: whose cell is explained
+  token: { stack: "decoder", position: 0 },
+  box: 0,
+};
+
+/** What the reader chose. */
+const view = { ...START };
+
+// ---- the models ----------------------------------------------------------------------------
+
+const bytes_of = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+
+/** Bytes of little-endian float16 as numbers. */
+function float16(bytes) {
+  const half = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length / 2 }, (_, i) => {
+    const bits = half.getUint16(2 * i, true);
+    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+    const size = exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction;
+    return bits >> 15 ? -size : size;
+  });
+}
+
+const trained = build(data.model, new Float32Array(bytes_of(data.weights).buffer));
+const models = new Map([[data.states.length, trained]]);
+
+/** What addresses name; see address.js. */
+const page = { model: trained, tokens: data.task.tokens, states: data.states.length };
+
+/** The model as it was in a state; the last one is the trained model. */
+function model_of(state) {
+  if (!models.has(state))
+    models.set(state, build(data.model, float16(bytes_of(data.states[state].weights))));
+  return models.get(state);
+}
+
+// ---- what they make of it ------------------------------------------------------------------
+
+/** thoughts[0] is of the model as trained, thoughts[1] of the changed one or missing. */
+let thoughts = [];
+let round = 0;
+
+const breathe = () => new Promise((resume) => setTimeout(resume));
+const max_len = (src) => Math.min(src.length + 50, trained.max_len);
+
+/** The typed source as ids, cut to what the model has positions for. */
+function source_ids() {
+  const { ids, unknown } = vocabulary.source(view.text);
+  const most = trained.max_len - 1;
+  const cut = ids.length - 1 > most;
+  return { ids: cut ? [...ids.slice(0, most), eos] : ids, unknown, cut, most };
+}
+
+/** A model and a source, decoded as far as `steps` goes. */
+function begin(model, src) {
+  const decoding = greedy_decode(model, src, { bos, eos, max_len: max_len(src) });
+  return { model, src, decoding, steps: [], done: false };
+}
+
+/** Write the next token. */
+function think_on(thought) {
+  const { value, done } = thought.decoding.next();
+  if (value) thought.steps.push(value);
+  thought.done = done || value.token === eos || thought.steps.length === max_len(thought.src);
+}
+
+/**
+ * Decode what is typed, one token at a time. Between two tokens the browser may do other things,
+ * and a newer call ends this one: typing never waits. Calls `show` when all is there.
+ */
+async function think(show) {
+  const mine = ++round;
+  const started = performance.now();
+  const { ids } = source_ids();
+  const model = model_of(view.state);
+  const found = [begin(model, ids)];
+  if (is_changed(view.changes)) {
+    found.push(begin(changed_model(model, view.changes), replaced_source(ids, view.changes)));
+  }
+  let paused = performance.now();
+  for (const thought of found) {
+    while (!thought.done) {
+      if (performance.now() - paused > 12) {
+        await breathe();
+        if (mine !== round) return;
+        paused = performance.now();
+      }
+      think_on(thought);
+    }
+  }
+  await breathe(); // what was typed meanwhile comes before drawing
+  if (mine !== round) return;
+  thoughts = found;
+  show(performance.now() - started);
+}
+
+// ---- what of it is shown -------------------------------------------------------------------
+
+const longest = () => Math.max(...thoughts.map((thought) => thought.steps.length));
+
+/** How many tokens a thought has written where the reader is. */
+const written = (thought) => Math.min(view.written, thought.steps.length);
+
+/** The forward pass that is shown: the one that made, or will make, the next token. */
+const shown = (thought) => thought.steps[Math.min(written(thought), thought.steps.length - 1)];
+
+const names = (ids) => ids.map((id) => data.task.tokens[id]);
+
+/** The tokens that go into a stack: the source, or what is written so far. */
+const tokens_of = (thought, stack) => names(stack === "encoder" ? thought.src : shown(thought).tgt);
+
+/** {path, cache, attention, queries, keys} of the chosen kind and layer of attention. */
+function attended(thought, kind = view.kind, layer = view.layer) {
+  const stack = kind === "encoder_self" ? "encoder" : "decoder";
+  const path = `${stack}.layers.${layer}.${kind === "cross" ? "cross" : "self"}_attention`;
+  return {
+    path,
+    place: at(thought.model, path),
+    cache: at(shown(thought).cache, path).attention,
+    queries: tokens_of(thought, stack),
+    keys: tokens_of(thought, kind === "decoder_self" ? "decoder" : "encoder"),
+  };
+}
+
+/** A function that says whether a query may look at a key. */
+function allowed(thought, kind = view.kind) {
+  if (kind !== "decoder_self") return (query, key) => thought.src[key] !== pad;
+  const rows = thought.model.allowed(shown(thought).tgt);
+  return (query, key) => rows[query][key];
+}
+
+/** The nearest to i of the numbers 0 .. count - 1. */
+const within = (i, count) => Math.max(0, Math.min(i, count - 1));
+
+/** Make every part of the view one that exists. */
+function settle() {
+  view.side = within(view.side, thoughts.length);
+  const { queries, keys, cache } = attended(thoughts[view.side]);
+  view.query = within(view.query, queries.length);
+  const row = [...cache.weights[view.head].row(view.query)];
+  view.key = within(view.key ?? row.indexOf(Math.max(...row)), keys.length);
+  const { stack, position } = view.token;
+  const { length } = tokens_of(thoughts[view.side], stack);
+  view.token = { stack, position: within(position, length) };
+}
+
+/** Tokens and their probabilities, the best `count` of a row of logits. */
+function best(logits, count) {
+  const probabilities = softmax(Float64Array.from(logits));
+  const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
+  return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
+}
+
+/** "as trained" or "changed" between some words, and nothing where there is no change. */
+function side_name(side, before = "", after = "") {
+  if (thoughts.length < 2) return [];
+  const name = say(side ? "changed" : "as_trained");
+  return [before, make("span", { class: side ? "changed-name" : null }, name), after];
+}

@@ -1,0 +1,158 @@
+"use strict";
+// The variants of the library that the page runs too: other scores, relative and learned positions,
+// and pre-norm layers. What is in neither this file nor in transformer.js gets the static page.
+
+const each_head = (Q, one) => Q.map((_, head) => one(head));
+
+/** Attention(Q, K, V) = softmax(score(Q, K)) V */
+class ScoredAttention extends ScaledDotProductAttention {
+  forward(Q, K, V, { allowed = null } = {}) {
+    const cache = { Q, K, V };
+    [cache.scores, cache.score] = this.score.forward(Q, K);
+    let scores;
+    [scores, cache.mask] = this.mask.forward(cache.scores, { allowed });
+    [cache.weights, cache.softmax] = this.softmax.forward(scores);
+    return [cache.weights.map((w, i) => w.times(V[i])), cache];
+  }
+}
+
+class RelativeAttention extends ScoredAttention {}
+
+/** score(q, k) = q . k */
+class DotScore extends Module {
+  forward(Q, K) {
+    return [each_head(Q, (i) => Q[i].times(K[i].mT)), {}];
+  }
+}
+
+/** score(q, k) = q^T W k */
+class GeneralScore extends Module {
+  forward(Q, K) {
+    const mapped = each_head(Q, (i) => Q[i].times(this.W[i]));
+    return [each_head(Q, (i) => mapped[i].times(K[i].mT)), { mapped }];
+  }
+}
+
+/** hidden_ij = tanh(x_i + y_j), summed with v: what two scores share */
+class PairTanh extends Module {
+  forward(x, y, v) {
+    const score = (i, j) => {
+      const [a, b] = [x.row(i), y.row(j)];
+      return v.reduce((sum, weight, n) => sum + weight * Math.tanh(a[n] + b[n]), 0);
+    };
+    return Matrix.of(x.rows, y.rows, score);
+  }
+}
+
+/** score(q, k) = v^T tanh(W^T q + U^T k) */
+class AdditiveScore extends Module {
+  maps(head) {
+    return [this.W[head], this.U[head]];
+  }
+
+  forward(Q, K) {
+    const x = each_head(Q, (i) => Q[i].times(this.maps(i)[0]));
+    const y = each_head(Q, (i) => K[i].times(this.maps(i)[1]));
+    return [each_head(Q, (i) => this.pair_tanh.forward(x[i], y[i], this.v.row(i))), { x, y }];
+  }
+}
+
+/** score(q, k) = v^T tanh(W^T [q; k]): the first d_k rows of W meet q, the others k */
+class ConcatScore extends AdditiveScore {
+  maps(head) {
+    const W = this.W[head];
+    const half = W.rows / 2;
+    const middle = half * W.columns;
+    return [
+      new Matrix(half, W.columns, W.data.subarray(0, middle)),
+      new Matrix(half, W.columns, W.data.subarray(middle)),
+    ];
+  }
+}
+
+/** score(q, k) = q . k / sqrt(d_k) + bias */
+class RelativeScore extends Module {
+  forward(Q, K) {
+    const products = this.dot.forward(Q, K)[0];
+    return [this.bias.forward(this.scale(products, Q[0].columns))[0], {}];
+  }
+
+  scale(products, d_k) {
+    return products.map((s) => s.map((score) => score / Math.sqrt(d_k)));
+  }
+}
+
+/** y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)] */
+class RelativePositionBias extends Module {
+  bias(head, i, j) {
+    const most = this.max_distance;
+    return this.b.row(Math.min(Math.max(j - i, -most), most) + most)[head];
+  }
+
+  forward(scores) {
+    const sum = (s, head) => (i, j) => s.row(i)[j] + this.bias(head, i, j);
+    return [scores.map((s, head) => Matrix.of(s.rows, s.columns, sum(s, head))), {}];
+  }
+}
+
+/** y = x + E[pos] */
+class LearnedPositionalEncoding extends Module {
+  forward(x) {
+    const y = x.plus(this.E);
+    return [y, { y }];
+  }
+}
+
+/** x = x + Attention(Norm(x));  x = x + FFN(Norm(x)) */
+class PreNormEncoderLayer extends Module {
+  forward(x, { allowed = null } = {}) {
+    const c = {};
+    let n, attended, fed;
+    [n, c.norm_1] = this.norm_1.forward(x);
+    [attended, c.self_attention] = this.self_attention.forward(n, n, n, { allowed });
+    x = x.plus(attended);
+    c.sum_1 = { y: x };
+    [n, c.norm_2] = this.norm_2.forward(x);
+    [fed, c.feed_forward] = this.feed_forward.forward(n);
+    x = x.plus(fed);
+    c.sum_2 = { y: x };
+    return [x, c];
+  }
+}
+
+/** The same three times: self-attention, attention over the memory, feed-forward */
+class PreNormDecoderLayer extends Module {
+  forward(x, memory, { allowed = null, memory_allowed = null } = {}) {
+    const c = {};
+    let n, attended, fed;
+    [n, c.norm_1] = this.norm_1.forward(x);
+    [attended, c.self_attention] = this.self_attention.forward(n, n, n, { allowed });
+    x = x.plus(attended);
+    c.sum_1 = { y: x };
+    [n, c.norm_2] = this.norm_2.forward(x);
+    const options = { allowed: memory_allowed };
+    [attended, c.cross_attention] = this.cross_attention.forward(n, memory, memory, options);
+    x = x.plus(attended);
+    c.sum_2 = { y: x };
+    [n, c.norm_3] = this.norm_3.forward(x);
+    [fed, c.feed_forward] = this.feed_forward.forward(n);
+    x = x.plus(fed);
+    c.sum_3 = { y: x };
+    return [x, c];
+  }
+}
+
+Object.assign(LAYERS, {
+  ScoredAttention,
+  RelativeAttention,
+  DotScore,
+  GeneralScore,
+  PairTanh,
+  AdditiveScore,
+  ConcatScore,
+  RelativeScore,
+  RelativePositionBias,
+  LearnedPositionalEncoding,
+  PreNormEncoderLayer,
+  PreNormDecoderLayer,
+});

@@ -1,0 +1,90 @@
+"use strict";
+// From text to ids and back: symbols between spaces, or pieces as SentencePiece cuts them.
+
+/** How a page of this task reads and writes: {source(text), text(ids)}. */
+function vocabulary_of(task) {
+  return task.scores ? new Pieces(task) : new Symbols(task);
+}
+
+/** The ids before the end of a sequence. */
+const until = (eos, ids) => (ids.includes(eos) ? ids.slice(0, ids.indexOf(eos)) : ids);
+
+/** Symbols such as "3 1 4". An unknown one is reported in `unknown`. */
+class Symbols {
+  constructor({ tokens, pad, bos, eos }) {
+    Object.assign(this, { tokens, pad, bos, eos });
+    this.ids = new Map(tokens.map((token, id) => [token, id]));
+    for (const id of [pad, bos, eos]) this.ids.delete(tokens[id]);
+  }
+
+  source(text) {
+    const words = text.split(/\s+/).filter(Boolean);
+    const unknown = words.filter((word) => !this.ids.has(word));
+    const ids = words.filter((word) => this.ids.has(word)).map((word) => this.ids.get(word));
+    return { ids: [...ids, this.eos], unknown };
+  }
+
+  text(ids) {
+    const kept = until(this.eos, ids).filter((id) => id !== this.pad);
+    return kept.map((id) => this.tokens[id]).join(" ");
+  }
+}
+
+const SPACE = "▁";
+
+/** Pieces of a byte-pair encoding: the pair whose piece has the highest score is joined first. */
+class Pieces {
+  constructor({ pieces, scores, unk, eos, pad, bos, add_dummy_prefix, remove_extra_whitespaces }) {
+    Object.assign(this, { pieces, scores, unk, eos, pad, bos });
+    Object.assign(this, { add_dummy_prefix, remove_extra_whitespaces });
+    this.strips = add_dummy_prefix || remove_extra_whitespaces; // the space that begins a line
+    this.ids = new Map(pieces.map((piece, id) => [piece, id]));
+    for (const id of [unk, eos, pad, bos]) this.ids.delete(pieces[id]);
+  }
+
+  source(text) {
+    const ids = [];
+    const unknown = [];
+    let before_unknown = false;
+    for (const piece of this.cut(this.normalised(text))) {
+      const id = this.ids.get(piece);
+      if (id === undefined) unknown.push(piece.replaceAll(SPACE, " "));
+      if (id !== undefined || !before_unknown) ids.push(id ?? this.unk); // a run of unknowns is one
+      before_unknown = id === undefined;
+    }
+    return { ids: [...ids, this.eos], unknown };
+  }
+
+  /** Spaces as SentencePiece writes them. */
+  normalised(text) {
+    let line = text.replace(/\p{Surrogate}/gu, "\ufffd");
+    if (this.remove_extra_whitespaces) line = line.replace(/^ +| +$/g, "").replace(/ +/g, " ");
+    if (line && this.add_dummy_prefix) line = ` ${line}`;
+    return line.replaceAll(" ", SPACE);
+  }
+
+  cut(line) {
+    const parts = [...line];
+    for (;;) {
+      let [best, place] = [-Infinity, -1];
+      for (let i = 0; i + 1 < parts.length; i++) {
+        const id = this.ids.get(parts[i] + parts[i + 1]);
+        if (id !== undefined && this.scores[id] > best) [best, place] = [this.scores[id], i];
+      }
+      if (place < 0) return parts;
+      parts.splice(place, 2, parts[place] + parts[place + 1]);
+    }
+  }
+
+  text(ids) {
+    const kept = until(this.eos, ids).filter((id) => id !== this.pad && id !== this.bos);
+    let [line, at_start] = ["", true];
+    for (const id of kept) {
+      const piece = id === this.unk ? " ⁇ " : this.pieces[id];
+      const strip = at_start && this.strips && piece.startsWith(SPACE);
+      line += (strip ? piece.slice(1) : piece).replaceAll(SPACE, " ");
+      at_start &&= !line && !(strip && !this.remove_extra_whitespaces);
+    }
+    return line;
+  }
+}

@@ -1,0 +1,106 @@
+"use strict";
+// What if? A copy of the model in which one or more steps of the computation are others. A change
+// replaces a method of one object of the copy, as one would do in Python.
+
+/** The changes of nothing: each part is left as it is. */
+const AS_TRAINED = Object.freeze({
+  factor: 1, // on the scores, before the softmax; sqrt(d_k) takes the paper's scale away
+  positions: true, // false: no positional encoding is added
+  causal: true, // false: the decoder may look ahead
+  muted: [], // of {path, head}: the head gives zeros
+  uniform: [], // of {path, head, query}: all that it may look at gets the same weight
+  replaced: [], // of {position, token}: a source token is another
+});
+
+/** Whether anything is changed. */
+function is_changed(changes) {
+  return Object.keys(AS_TRAINED).some((name) =>
+    Array.isArray(changes[name]) ? changes[name].length : changes[name] !== AS_TRAINED[name],
+  );
+}
+
+/** A copy of a layer and of all layers in it; the parameters are shared. */
+function copy(node) {
+  if (Array.isArray(node)) return node.map(copy);
+  if (!(node instanceof Module)) return node;
+  const entries = Object.entries(node).map(([name, child]) => [name, copy(child)]);
+  return Object.assign(Object.create(Object.getPrototypeOf(node)), Object.fromEntries(entries));
+}
+
+/** The layer, or the array of a cache, at a dotted path. */
+function at(node, path) {
+  return path.split(".").reduce((found, name) => found?.[name], node);
+}
+
+/** Dotted paths of all multi-head attentions, those of the encoder first. */
+function attention_paths(model) {
+  const of = (stack, name) => model[stack].layers.map((_, i) => `${stack}.layers.${i}.${name}`);
+  return [
+    ...of("encoder", "self_attention"),
+    ...of("decoder", "self_attention"),
+    ...of("decoder", "cross_attention"),
+  ];
+}
+
+/** The factor that takes 1/sqrt(d_k) away; 1 where the attention has no scale. */
+function factor_without_scale(model) {
+  const { attention, d_k } = model.encoder.layers[0].self_attention;
+  return (attention.score ?? attention).scale ? Math.sqrt(d_k) : 1;
+}
+
+/** A copy of the model with the changes, but for the replaced tokens; see `replaced_source`. */
+function changed_model(model, changes) {
+  const other = copy(model);
+  if (!changes.positions) other.positions.forward = (x) => [x, { y: x }];
+  if (!changes.causal) other.allowed = (tgt) => tgt.map(() => not_padding(tgt, model.pad));
+  for (const path of attention_paths(model)) {
+    const { attention } = at(other, path);
+    const here = (list) => list.filter((change) => change.path === path);
+    if (changes.factor !== 1) change_factor(attention.score ?? attention, changes.factor);
+    mute(attention, new Set(here(changes.muted).map(({ head }) => head)));
+    make_uniform(attention.softmax, here(changes.uniform));
+  }
+  return other;
+}
+
+/** The scale is another, or without a scale the score. */
+function change_factor(layer, factor) {
+  const name = layer.scale ? "scale" : "forward";
+  const before = layer[name].bind(layer);
+  const times = (scores) => scores.map((s) => s.map((score) => factor * score));
+  layer[name] = layer.scale
+    ? (products, d_k) => times(before(products, d_k))
+    : (Q, K) => [times(before(Q, K)[0]), {}];
+}
+
+/** Heads of a set give zeros. */
+function mute(attention, heads) {
+  const before = attention.forward.bind(attention);
+  attention.forward = (Q, K, V, options) => {
+    const [found, cache] = before(Q, K, V, options);
+    return [found.map((y, head) => (heads.has(head) ? y.map(() => 0) : y)), cache];
+  };
+}
+
+/** Rows of the weights are uniform over what may be looked at. */
+function make_uniform(layer, rows) {
+  const before = layer.forward.bind(layer);
+  layer.forward = (scores) => {
+    const [weights] = before(scores);
+    for (const { head, query } of rows) {
+      if (query >= weights[head].rows) continue;
+      const free = Array.from(scores[head].row(query), (score) => (score > -Infinity ? 1 : 0));
+      const count = free.reduce((a, b) => a + b, 0);
+      weights[head].row(query).set(free.map((one) => one / Math.max(count, 1)));
+    }
+    return [weights, { y: weights }];
+  };
+}
+
+/** The source ids with the replaced tokens. */
+function replaced_source(src, changes) {
+  const ids = [...src];
+  for (const { position, token } of changes.replaced)
+    if (position < ids.length) ids[position] = token;
+  return ids;
+}

@@ -1,0 +1,186 @@
+"""A trace: a table of what every component of a model did in one forward and backward.
+
+It works on a copy of the model. Functions wrap the `forward` and `backward` of each layer in the
+copy, note shapes and norms, and pass everything on. The layers need no code for it.
+"""
+
+import copy
+import html
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..module import Module, leaves
+from ..training.loss import LabelSmoothedCrossEntropy
+
+HEADINGS = ("component", "layer", "computes", "input", "output", "parameters", "|output|",
+            "|gradient|")
+NUMBERS = 5  # the first column of numbers, which are aligned on the right
+WIDEST = 52  # characters of a formula in a table of text
+
+
+@dataclass
+class Component:
+    """One call of one layer.
+
+    activation : the norm of its output
+    gradient : the norm of the gradient of the loss with respect to that output
+    depth : the number of layers around it
+    parameters : how many numbers its parameters hold; a shared parameter counts once
+    """
+
+    path: str
+    depth: int
+    layer: str
+    formula: str
+    inputs: tuple
+    output: tuple = ()
+    parameters: int = 0
+    activation: float = float("nan")
+    gradient: float = float("nan")
+
+    def cells(self):
+        """The cells of its row in the table, as text."""
+        times = Counter(map(str, self.inputs))
+        shapes = ", ".join(f"{n} × {shape}" if n > 1 else shape for shape, n in times.items())
+        numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
+        return [self.path or "(all)", self.layer, self.formula, shapes, str(self.output),
+                f"{self.parameters:,}", *numbers]
+
+
+class Trace:
+    """The components in the order of their forward calls; a layer that is used twice comes twice.
+
+    `print(trace)` shows the outer ones, `trace.table(depth)` more of them, and
+    `trace["decoder.layers.0"]` is the trace of what is at or below a dotted path.
+    """
+
+    def __init__(self, components: list[Component]) -> None:
+        self.components = components
+
+    def __getitem__(self, path):
+        inside = [c for c in self.components if c.path == path or c.path.startswith(f"{path}.")]
+        if not inside:
+            known = dict.fromkeys(c.path for c in self.components if c.depth == 1)
+            raise KeyError(f"no component {path!r}; the outer ones are {', '.join(known)}")
+        outer = min(c.depth for c in inside)
+        return Trace([replace(c, depth=c.depth - outer) for c in inside])
+
+    def table(self, depth: int = 2) -> str:
+        """The components down to a depth, as aligned text, with long formulas cut."""
+        rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
+        for row in rows:
+            row[2] = row[2] if len(row[2]) <= WIDEST else row[2][: WIDEST - 1] + "…"
+        widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+        aligned = [[cell.ljust(width) for cell, width in zip(row[:NUMBERS], widths)]
+                   + [cell.rjust(width) for cell, width in zip(row[NUMBERS:], widths[NUMBERS:])]
+                   for row in rows]
+        return "\n".join("  ".join(row).rstrip() for row in aligned)
+
+    def __repr__(self):
+        return self.table()
+
+    def _repr_html_(self):
+        """A table of the outer components, and one of all components that can be unfolded."""
+        outer = [c for c in self.components if c.depth <= 2]
+        if len(outer) == len(self.components):
+            return html_table(outer)
+        everything = f"<summary>all {len(self.components)}</summary>{html_table(self.components)}"
+        return f"{html_table(outer)}<details>{everything}</details>"
+
+
+def html_table(components):
+    """Components as rows, indented by their depth; the full path is each row's tooltip."""
+    head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in HEADINGS)
+    rows = []
+    for c in components:
+        path, *cells = map(html.escape, c.cells())
+        name = path if c.depth <= 1 else re.sub(r".*?([^.]+(\.\d+)?)$", r"\1", path)
+        rows.append(
+            f"<tr title='{path}'><td style='text-align:left;padding-left:{1 + 1.5 * c.depth}em'>"
+            f"{name}</td>"
+            + "".join(f"<td style='text-align:{'right' if i >= 4 else 'left'}'>{cell}</td>"
+                      for i, cell in enumerate(cells)) + "</tr>"
+        )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
+          loss: Module | None = None) -> Trace:
+    """Run one forward and backward on a copy of a model, and list what every component did.
+
+    Parameters
+    ----------
+    model : a Transformer, or any Module called with (src, tgt) that has a `pad`
+    src, tgt : ids (B, T_src), (B, T_tgt); None for the tgt of a model called with (src) alone
+    targets : ids of the shape of the last of both
+    loss : a layer called with (logits, targets=...); None is LabelSmoothedCrossEntropy()
+
+    Returns a Trace. Neither the model nor its gradients are changed.
+    """
+    model = copied(model)
+    loss = copy.deepcopy(loss) if loss else LabelSmoothedCrossEntropy(pad=model.pad)
+    recorder = Recorder()
+    recorder.watch(model, "")
+    recorder.watch(loss, "loss")
+    logits, cache = model.forward(src) if tgt is None else model.forward(src, tgt)
+    recorder.depth = 1
+    _, loss_cache = loss.forward(logits, targets=targets)
+    model.backward(loss.backward(1.0, loss_cache), cache)
+    return Trace(recorder.components)
+
+
+def copied(model):
+    """A copy that shares the values of the parameters, which are only read; its gradients are 0."""
+    memo: dict[int, np.ndarray] = {}
+    for p in model.parameters():
+        memo |= {id(p.value): p.value, id(p.grad): np.zeros(p.grad.shape, p.grad.dtype)}
+    return copy.deepcopy(model, memo)
+
+
+class Recorder:
+    """It wraps layers, and notes a Component for each call."""
+
+    def __init__(self):
+        self.components, self.depth, self.noted = [], 0, {}
+
+    def watch(self, model, path):
+        """Wrap a layer and every layer inside it."""
+        for name, layer in list(leaves(model, Module, path)):
+            layer.forward = self.forward_of(layer, name, layer.forward)
+            layer.backward = self.backward_of(layer, layer.backward)
+
+    def forward_of(self, layer, path, forward):
+        """A forward that notes the call and then does what the layer does."""
+
+        def noted_forward(*arrays, **options):
+            shapes = tuple(np.shape(x) for x in arrays)
+            component = Component(path, self.depth, type(layer).__name__, layer.formula, shapes)
+            self.components.append(component)
+            self.depth += 1
+            y, cache = forward(*arrays, **options)
+            self.depth -= 1
+            component.parameters = sum(p.value.size for p in layer.parameters())
+            component.output, component.activation = np.shape(y), norm(y)
+            self.noted[id(layer), id(cache)] = component, cache  # keeps it alive: its id is unique
+            return y, cache
+
+        return noted_forward
+
+    def backward_of(self, layer, backward):
+        """A backward that notes the gradient beside the forward that it belongs to."""
+
+        def noted_backward(grad_y, cache):
+            self.noted[id(layer), id(cache)][0].gradient = norm(grad_y)
+            return backward(grad_y, cache)
+
+        return noted_backward
+
+
+def norm(array):
+    """The square root of the sum of squares of the finite numbers. Masked scores are not finite."""
+    array = np.asarray(array, dtype=np.float64)
+    return float(np.linalg.norm(array[np.isfinite(array)]))

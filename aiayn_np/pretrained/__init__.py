@@ -1,0 +1,24 @@
+"""Real models in these classes: OPUS-MT (Marian), GPT-2 and BERT, from the folders of Hugging Face.
+
+    loaded = load_marian("opus-mt-de-en")
+    loaded.model         our layers, with the weights of the folder
+    loaded.vocabulary    turns text into ids and back; None if the folder has no tokenizer
+    loaded.logits(...)   takes ids of the folder, gives logits for ids of the folder
+
+The weights come from `model.safetensors`. `pip install 'aiayn-np[pretrained]'` installs the
+packages that read it. No pickle is opened, and nothing is downloaded.
+
+Public names, by the file that defines them:
+
+    bert     Bert, load_bert
+    config   read_json
+    filling  fill
+    gpt2     GPT2, load_gpt2, tensors_of
+    marian   Marian, layer_tensors, load_marian
+"""
+
+from .bert import load_bert
+from .gpt2 import load_gpt2
+from .marian import load_marian
+
+__all__ = ["load_bert", "load_gpt2", "load_marian"]

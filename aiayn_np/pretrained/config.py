@@ -1,0 +1,109 @@
+"""Reading `config.json`. Values that our layers cannot honour are refused."""
+
+import json
+from pathlib import Path
+
+from ..checks import is_integer
+from ..feed_forward import ReLU
+from ..files import CheckpointError
+from ..variants.activations import GELU, SiLU, TanhGELU
+
+ACTIVATIONS = {
+    "relu": ReLU, "gelu": GELU, "gelu_python": GELU, "gelu_new": TanhGELU,
+    "gelu_pytorch_tanh": TanhGELU, "silu": SiLU, "swish": SiLU,
+}
+LARGEST = 50_000_000  # bytes of a file besides the weights; a config has a few thousand
+NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attention": False,
+         "is_decoder": False, "pruned_heads": {}}  # the only value that these layers do
+
+
+class Config:
+    """The values of `config.json`, read by name and kind; CheckpointError names a bad value.
+
+    model_type : "marian", "gpt2" or "bert"
+    only : {key: value} of further keys that must have this value, or be missing
+    """
+
+    def __init__(self, folder, model_type, only):
+        self.path = Path(folder) / "config.json"
+        self.values = read_json(self.path)
+        if self.values.get("model_type") != model_type:
+            self.refuse("model_type", repr(model_type))
+        for key, value in (NEVER | only).items():
+            if self.values.get(key, value) != value and self.values[key] is not None:
+                self.refuse(key, f"{value!r} or missing")
+
+    def refuse(self, key, must):
+        """Raise a CheckpointError that names the key, the value it must have, and the value it has.
+        """
+        got = str(self.values.get(key, "nothing"))
+        got = got if len(got) <= 60 else f"{got[:60]}…"
+        raise CheckpointError(f"{self.path}: {key} must be {must}, got {got}")
+
+    def size(self, key, default=None):
+        """An integer of at least 1."""
+        value = default if self.values.get(key) is None else self.values[key]
+        if not is_integer(value) or value < 1:
+            self.refuse(key, "an integer of at least 1")
+        return value
+
+    def token(self, key, vocab_size, default=None, *, optional=False):
+        """The id of a token; None if it is optional and missing."""
+        value = self.values.get(key, default)
+        if value is None and optional:
+            return None
+        if not is_integer(value) or not 0 <= value < vocab_size:
+            self.refuse(key, f"an id in [0, {vocab_size})")
+        return value
+
+    def fraction(self, key, default):
+        """A number in [0, 1)."""
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+            self.refuse(key, "a number in [0, 1)")
+        return float(value)
+
+    def flag(self, key, default):
+        """True or False."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            self.refuse(key, "true or false")
+        return value
+
+    def activation(self, key, default):
+        """The class of an activation."""
+        value = self.values.get(key, default)
+        if not isinstance(value, str) or value not in ACTIVATIONS:
+            self.refuse(key, "one of " + ", ".join(ACTIVATIONS))
+        return ACTIVATIONS[value]
+
+    def heads(self, key, default, d_model):
+        """A number of heads that divides the width."""
+        h = self.size(key, default)
+        if d_model % h:
+            self.refuse(key, f"a divisor of the width {d_model}")
+        return h
+
+
+def read_json(path: str | Path) -> dict:
+    """The object in a JSON file; FileNotFoundError, or CheckpointError for another content."""
+    try:
+        found = json.loads(small_file(path).read_bytes(), parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path} must hold a JSON object, got {type(found).__name__}")
+    return found
+
+
+def small_file(path):
+    """The Path of a file that is not a weight; CheckpointError for one of many bytes."""
+    if (path := Path(path)).stat().st_size > LARGEST:
+        raise CheckpointError(f"{path} must have at most {LARGEST:,} bytes")
+    return path
+
+
+def refuse_constant(name):
+    """Raise ValueError: JSON has no NaN and no Infinity."""
+    raise ValueError(f"a number must be finite, got {name}")
+

@@ -1,0 +1,90 @@
+"""The base of what the three loaders return: a model of our layers with the ids of its folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..files import CheckpointError
+from ..module import Cache
+from .config import Config
+from .weights import FILE, File, Tensor, Undrawn, as_checkpoint_error, dtype_of, fill, match
+
+
+class Pretrained:
+    """A model from a folder of Hugging Face.
+
+    model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
+    config : the dict of config.json                tensors : the Tensors of the file
+    """
+
+    family = ""  # the model_type of the config
+    only: ClassVar[dict] = {}  # keys of the config that must have this value
+
+    def __init__(self, folder: str | Path) -> None:
+        """Read a folder; FileNotFoundError, or CheckpointError with the reason in one line."""
+        with as_checkpoint_error(folder):
+            config = Config(folder, self.family, self.only)
+            self.read_sizes(config)
+            file = File(config.path.parent / FILE)
+            found = match(file, self.wanted(), self.ignored)
+            self.vocabulary = self.read_vocabulary(config.path.parent)
+            dtype = dtype_of(file, found)
+            self.model = fill(self.build(Undrawn(dtype)), file, found, dtype)
+        self.config, self.tensors = config.values, [tensor for tensor, _ in found]
+        self.check_constants(file)
+
+    def read_sizes(self, config: Config) -> None:
+        """Read the sizes from the config, and refuse values that our layers cannot honour."""
+        raise NotImplementedError
+
+    def wanted(self) -> Iterator[Tensor]:
+        """Yield the Tensors that the file must hold."""
+        raise NotImplementedError
+
+    def ignored(self, name: str) -> bool:
+        """Whether a tensor that is not wanted may be in the file."""
+        return False
+
+    def build(self, rng: np.random.Generator) -> Any:
+        """Build the model; its values will be replaced."""
+        raise NotImplementedError
+
+    def read_vocabulary(self, folder: str | Path) -> Any:
+        """The vocabulary of the folder, or None if it has none."""
+        raise NotImplementedError
+
+    def check_constants(self, file: File) -> None:
+        """Refuse a file whose constants differ from those of the layers."""
+
+    def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
+        """(logits, cache) for ids (B, T) of the folder; options are those of the model."""
+        return self.model.forward(*map(np.asarray, ids), **options)
+
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
+        """Add the gradients of all parameters, as the model's backward does."""
+        self.model.backward(grad_logits, cache)
+
+    def logits(self, *ids: np.ndarray, **options: Any) -> np.ndarray:
+        """Logits (B, T, V) for ids of the folder."""
+        return self.forward(*ids, **options)[0]
+
+    def state(self) -> dict[str, np.ndarray]:
+        """{name in the file: array}, the current values of the model."""
+        parameters = dict(self.model.named_parameters())
+        return {t.names[0]: t.form.theirs([parameters[path].value for path in t.paths])
+                for t in self.tensors}
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        """{name in the file: array}, the current gradients of the model."""
+        parameters = dict(self.model.named_parameters())
+        return {t.names[0]: t.form.gradient([parameters[path].grad for path in t.paths])
+                for t in self.tensors}
+
+
+def check_vocabulary(folder, ids, vocab_size):
+    """Refuse a tokenizer whose ids the model does not have."""
+    if ids and not (min(ids) >= 0 and max(ids) < vocab_size):
+        raise CheckpointError(f"{folder}: ids of the vocabulary must lie in [0, {vocab_size}), got"
+                              f" {min(ids)} to {max(ids)}")

@@ -1,0 +1,180 @@
+"""OPUS-MT: Marian's Transformer, the paper's Figure 1 with trained weights (Tiedemann, 2020).
+
+It differs from the paper: it has biases in all projections, SiLU in most models, eps 1e-5, a bias
+on the logits, and sinusoids in halves. Decoding starts with the id of padding. This start must not
+be masked, so our model gives it an id and a row of E of its own, the last one.
+"""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..decoder import Decoder, DecoderLayer
+from ..embedding import Embedding
+from ..encoder import Encoder, EncoderLayer
+from ..files import CheckpointError
+from ..module import Cache, Parameter
+from ..transformer import Transformer
+from ..variants.embeddings import BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
+from ..variants.layer_options import layer_factory, set_eps
+from .config import Config
+from .forms import ROW, STACKED, TRANSPOSED, WithStart
+from .loaded import Pretrained
+from .vocabularies import MarianVocabulary, marian_vocabulary
+from .weights import File, Tensor
+
+EPS = 1e-5  # of every layer norm
+SHARED, ENCODER, DECODER, HEAD = (
+    "model.shared.weight", "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight", "lm_head.weight")
+
+
+def load_marian(folder: str | Path) -> "Marian":
+    """Open the folder of an OPUS-MT model, or of another MarianMTModel.
+
+    Returns a Marian. Raises FileNotFoundError, and CheckpointError with the reason.
+    """
+    return Marian(folder)
+
+
+class Marian(Pretrained):
+    """`model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
+
+    start : the id that starts a target in the folder;  bos : V, the id that replaces it here
+    """
+
+    family = "marian"
+    only: ClassVar[dict] = {
+        "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
+        "static_position_embeddings": True, "extra_pos_embeddings": 0}
+
+    def read_sizes(self, config: Config) -> None:
+        self.d_model, V = config.size("d_model", 1024), config.size("vocab_size", 58101)
+        self.shared = config.flag("share_encoder_decoder_embeddings", True)
+        self.tied = config.flag("tie_word_embeddings", True)
+        self.V_src, self.V = V, config.size("decoder_vocab_size", V)
+        if self.shared and self.V != V:
+            config.refuse("decoder_vocab_size", f"{V}, since the embeddings are shared")
+        self.max_len = config.size("max_position_embeddings", 1024)
+        self.scaled = config.flag("scale_embedding", False)
+        self.activation = config.activation("activation_function", "gelu")
+        self.P_drop = config.fraction("dropout", 0.1)
+        self.pad = config.token("pad_token_id", min(V, self.V), 58100)
+        self.eos = config.token("eos_token_id", self.V, 0)
+        self.start = config.token("decoder_start_token_id", self.V, 58100)
+        self.bos = self.V
+        self.sides = {
+            side: (config.size(f"{side}_layers", 12), config.size(f"{side}_ffn_dim", 4096),
+                   config.heads(f"{side}_attention_heads", 16, self.d_model))
+            for side in ("encoder", "decoder")
+        }
+
+    def wanted(self) -> Iterator[Tensor]:
+        d, with_start = self.d_model, WithStart(self.start, self.pad)
+        if self.shared and self.tied:
+            yield Tensor((SHARED, ENCODER, DECODER, HEAD), (self.V, d), ("src_embedding.E",),
+                         with_start)
+        else:
+            yield Tensor((ENCODER,), (self.V_src, d), ("src_embedding.E",))
+            tied = (HEAD,) if self.tied else ()
+            yield Tensor((DECODER, *tied), (self.V, d), ("tgt_embedding.E",), with_start)
+            if not self.tied:
+                yield Tensor((HEAD,), (self.V, d), ("output_projection.E",), STACKED)
+        yield Tensor(("final_logits_bias",), (1, self.V), ("output_projection.b",), ROW)
+        for side, (N, d_ff, _) in self.sides.items():
+            for i in range(N):
+                yield from layer_tensors(side, i, d, d_ff)
+
+    def ignored(self, name: str) -> bool:
+        return is_positions(name) or name == SHARED    # which an untied model does not use
+
+    def build(self, rng: np.random.Generator) -> Transformer:
+        d, P_drop = self.d_model, self.P_drop
+        options = dict(bias=True, activation=self.activation)
+        layers = {"encoder": layer_factory(EncoderLayer, **options),
+                  "decoder": layer_factory(DecoderLayer, **options)}
+        made = {side: [layers[side](d, d_ff, h, P_drop=P_drop, rng=rng) for _ in range(N)]
+                for side, (N, d_ff, h) in self.sides.items()}
+        h = self.sides["decoder"][2]
+        model = Transformer(
+            max(self.V_src, self.V) + 1, N=1, d_model=d, d_ff=1, h=h, P_drop=P_drop,
+            max_len=self.max_len, pad=self.pad, positions=SinusoidsInHalves, rng=rng)
+        model.encoder, model.decoder = Encoder(made["encoder"]), Decoder(made["decoder"])
+        embedding = Embedding if self.scaled else UnscaledEmbedding
+        model.tgt_embedding = embedding(self.V + 1, d, rng=rng)
+        model.src_embedding = copy.copy(model.tgt_embedding)
+        if not (self.shared and self.tied):
+            model.src_embedding = embedding(self.V_src, d, rng=rng)
+        E = model.tgt_embedding.E
+        E = E if self.tied else Parameter(rng.normal(size=(self.V + 1, d)))
+        projection: Any = BiasedProjection(E)
+        model.output_projection = projection
+        return set_eps(model, EPS)
+
+    def read_vocabulary(self, folder: str | Path) -> MarianVocabulary | None:
+        return marian_vocabulary(folder, self)
+
+    def check_constants(self, file: File) -> None:
+        want = self.model.positions.table(self.max_len)
+        for name in filter(is_positions, file.shapes):
+            if file.shapes[name] != want.shape or not np.allclose(file.read(name), want, atol=1e-5):
+                raise CheckpointError(f"{file.path}: {name} must be the sinusoids of the config")
+
+    def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
+        """(logits (B, T_tgt, V), cache) for ids (src, tgt) of the folder; tgt begins with `start`.
+        """
+        src, tgt = ids[0], np.array(ids[1])
+        tgt[:, 0] = np.where(tgt[:, 0] == self.start, self.bos, tgt[:, 0])
+        logits, cache = self.model.forward(np.asarray(src), tgt, **options)
+        return logits[..., : self.V], cache
+
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
+        """Add the gradients of all parameters; the start token has no logit."""
+        self.model.backward(np.pad(grad_logits, ((0, 0), (0, 0), (0, 1))), cache)
+
+    def decoding_model(self) -> Transformer:
+        """The model with the same parameters, which never writes padding: its logit is -inf."""
+        model = copy.copy(self.model)
+        projection = model.output_projection = copy.copy(model.output_projection)
+        bias = projection.b.value.copy()
+        bias[self.pad] = -np.inf
+        projection.b = Parameter(bias)
+        return model
+
+
+def is_positions(name):
+    """Whether a tensor holds the sinusoids, which our layers compute."""
+    return name.endswith("embed_positions.weight")
+
+
+def layer_tensors(side: str, i: int, d: int, d_ff: int) -> Iterator[Tensor]:
+    """Yield the Tensors of layer i of a stack."""
+    theirs, ours = f"model.{side}.layers.{i}", f"{side}.layers.{i}"
+    attentions = {"self_attn": "self_attention"}
+    if side == "decoder":
+        attentions["encoder_attn"] = "cross_attention"
+    norms = [f"{name}_layer_norm" for name in attentions] + ["final_layer_norm"]
+    for name, attention in attentions.items():
+        for short, linear in zip("qkv", "QKV"):
+            yield from linear_tensors(f"{theirs}.{name}.{short}_proj",
+                                      f"{ours}.{attention}.linear_{linear}", d, d)
+        yield from linear_tensors(f"{theirs}.{name}.out_proj", f"{ours}.{attention}.linear_O", d, d)
+    yield from linear_tensors(f"{theirs}.fc1", f"{ours}.feed_forward.linear_1", d, d_ff)
+    yield from linear_tensors(f"{theirs}.fc2", f"{ours}.feed_forward.linear_2", d_ff, d)
+    for number, name in enumerate(norms, 1):
+        yield from norm_tensors(f"{theirs}.{name}", f"{ours}.add_norm_{number}.layer_norm", d)
+
+
+def linear_tensors(theirs, ours, d_in, d_out):
+    """Yield weight and bias of PyTorch's Linear."""
+    yield Tensor((f"{theirs}.weight",), (d_out, d_in), (f"{ours}.W",), TRANSPOSED)
+    yield Tensor((f"{theirs}.bias",), (d_out,), (f"{ours}.b",))
+
+
+def norm_tensors(theirs, ours, d):
+    """Yield gamma and beta of a layer norm. Newer files call them weight and bias."""
+    yield Tensor((f"{theirs}.weight", f"{theirs}.gamma"), (d,), (f"{ours}.gamma",))
+    yield Tensor((f"{theirs}.bias", f"{theirs}.beta"), (d,), (f"{ours}.beta",))

@@ -1,0 +1,161 @@
+"""Vocabularies made from the tokenizer files of a folder: text to ids and back."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ..files import CheckpointError
+from ..text.extra import extra
+from ..text.vocabulary import SPACE, whole_text
+from .config import read_json, small_file
+from .loaded import check_vocabulary
+
+MARIAN_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "merges.txt", "vocab.txt")
+CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the start of a line
+
+
+def present(folder, *names):
+    """Whether all these files are in the folder."""
+    return all((Path(folder) / name).is_file() for name in names)
+
+
+def marian_vocabulary(folder, sizes):
+    """The MarianVocabulary of a folder, or None if a file is missing."""
+    if not present(folder, "source.spm", "target.spm", "vocab.json"):
+        return None
+    return MarianVocabulary(folder, sizes)
+
+
+class MarianVocabulary:
+    """Two SentencePiece models, one for each language; vocab.json gives ids to their pieces.
+
+    sizes : a Marian, which has pad, eos, bos and the numbers of ids on both sides
+    """
+
+    def __init__(self, folder, sizes):
+        folder = Path(folder)
+        self.pad, self.eos, self.bos = sizes.pad, sizes.eos, sizes.bos
+        self.size = sizes.V + 1
+        self.source, self.target = (sentence_pieces(folder / f"{side}.spm")
+                                    for side in ("source", "target"))
+        self.source_ids = vocabulary_file(folder / "vocab.json", sizes.V_src)
+        separate = folder / "target_vocab.json"
+        self.target_ids = vocabulary_file(separate, sizes.V) if separate.is_file() else (
+            self.source_ids)
+        self.target_pieces = {i: piece for piece, i in self.target_ids.items()}
+        self.source_pieces = {i: piece for piece, i in self.source_ids.items()}
+
+    def __len__(self):
+        return self.size
+
+    def encode(self, lines):
+        """The ids of every line of the source language, with eos at the end: arrays (T,)."""
+        return [np.array([*self.ids(line), self.eos], dtype=np.int32) for line in lines]
+
+    def ids(self, line):
+        """Ids of a line without eos; an unknown piece is <unk>."""
+        code = CODE.match(whole_text(line))
+        pieces = [code.group()] if code else []
+        pieces += self.source.encode(line[code.end() if code else 0 :], out_type=str)
+        unknown = self.source_ids["<unk>"]
+        return [self.source_ids.get(piece, unknown) for piece in pieces]
+
+    def decode(self, ids):
+        """The text of ids of the target language, up to the first eos."""
+        kept = []
+        for token in map(int, ids):
+            if token == self.eos:
+                break
+            if token not in (self.pad, self.bos):
+                kept.append(self.target_pieces.get(token, "<unk>"))
+        return self.target.decode_pieces(kept).replace(SPACE, " ").strip()
+
+    def pieces(self, ids, side="target"):
+        """The pieces of ids, for labels; a word begins with an underscore."""
+        names = self.target_pieces if side == "target" else self.source_pieces
+        return ["<s>" if i == self.bos else names.get(i, "<unk>").replace(SPACE, "_")
+                for i in map(int, ids)]
+
+
+def sentence_pieces(path):
+    """The SentencePiece model in a file; CheckpointError if it is damaged."""
+    try:
+        library = extra("sentencepiece", of="pretrained")
+        return library.SentencePieceProcessor(model_proto=small_file(path).read_bytes())
+    except RuntimeError as error:
+        raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
+
+
+def vocabulary_file(path, vocab_size):
+    """{piece: id} of a vocab.json."""
+    found = read_json(path)
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in found.values()):
+        raise CheckpointError(f"{path} must give an integer for every piece")
+    check_vocabulary(path, list(found.values()), vocab_size)
+    if "<unk>" not in found:
+        raise CheckpointError(f"{path} must hold the piece <unk>")
+    return found
+
+
+def gpt2_vocabulary(folder, sizes):
+    """The TokenizerVocabulary of a folder of GPT-2, or None if it has no tokenizer."""
+    def made(tokenizers):
+        files = (str(Path(folder) / name) for name in ("vocab.json", "merges.txt"))
+        return tokenizers.ByteLevelBPETokenizer(*files)
+
+    return tokenizer_vocabulary(folder, sizes.V, ("vocab.json", "merges.txt"), made)
+
+
+def bert_vocabulary(folder, sizes):
+    """The TokenizerVocabulary of a folder of BERT, or None if it has no tokenizer."""
+    def made(tokenizers):
+        options = Path(folder) / "tokenizer_config.json"
+        lower = read_json(options).get("do_lower_case", True) if options.is_file() else True
+        return tokenizers.BertWordPieceTokenizer(str(Path(folder) / "vocab.txt"), lowercase=lower)
+
+    return tokenizer_vocabulary(folder, sizes.V, ("vocab.txt",), made)
+
+
+def tokenizer_vocabulary(folder, vocab_size, names, made):
+    """A vocabulary of tokenizer.json, or else of the files `names`; None without either."""
+    path = Path(folder) / "tokenizer.json"
+    if not path.is_file() and not present(folder, *names):
+        return None
+    tokenizers, whole = extra("tokenizers", of="pretrained"), path.is_file()
+    for name in [path] if whole else names:
+        small_file(Path(folder) / name)
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path)) if whole else made(tokenizers)
+    except Exception as error:  # the library raises Exception itself
+        raise CheckpointError(f"{folder} has no readable tokenizer: {error}") from error
+    check_vocabulary(folder, list(tokenizer.get_vocab().values()), vocab_size)
+    return TokenizerVocabulary(tokenizer)
+
+
+class TokenizerVocabulary:
+    """Turns text into ids and back, with the library `tokenizers`."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    def __len__(self):
+        return self.tokenizer.get_vocab_size()
+
+    def encode(self, text):
+        """Ids (T,) of a text, with the special tokens that the tokenizer adds."""
+        return np.array(self.tokenizer.encode(whole_text(text)).ids, dtype=np.int64)
+
+    def decode(self, ids):
+        """The text of ids."""
+        return self.tokenizer.decode([int(i) for i in ids])
+
+    def pieces(self, ids):
+        """The pieces of ids, for labels; a space is an underscore."""
+        names = (self.tokenizer.id_to_token(int(i)) or "<unk>" for i in ids)
+        return [name.replace("Ġ", "_") for name in names]
+
+    def id(self, piece):
+        """The id of a piece, or None."""
+        return self.tokenizer.token_to_id(piece)

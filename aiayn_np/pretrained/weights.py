@@ -1,0 +1,172 @@
+"""Reading `model.safetensors`: the tensors that it must hold, and how they become Parameters.
+
+Names, shapes and kinds of all tensors are checked against the config before anything is allocated.
+Then the model is built without drawing values, and each Parameter gets its tensor.
+"""
+
+import contextlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..checks import memory_bytes
+from ..files import CheckpointError
+from ..text.extra import extra
+from .forms import SAME, Form
+
+FILE = "model.safetensors"
+KINDS = {"F64": np.float64, "F32": np.float32, "F16": np.float32, "BF16": np.float32}
+
+
+@dataclass
+class Tensor:
+    """One tensor of a file.
+
+    names : it may have any of these; the first one is usual
+    paths : dotted names of the Parameters that it becomes;  form : how it becomes them
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    paths: tuple[str, ...]
+    form: Form = SAME
+
+
+class Undrawn(np.random.Generator):
+    """A generator that draws nothing, for a model whose values are replaced before they are used.
+
+    Its arrays are views of a single zero: they have a shape and take no memory.
+    """
+
+    def __init__(self, dtype):
+        super().__init__(np.random.PCG64(0))
+        self.zero = np.zeros((), dtype)
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        return np.broadcast_to(self.zero, size)
+
+    uniform = normal
+
+
+class File:
+    """The tensors of a safetensors file. Shapes and kinds are read at once, values by `read`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise CheckpointError(f"{self.path} is missing{self.instead()}")
+        try:
+            library = extra("safetensors", of="pretrained")
+            self.file = library.safe_open(str(self.path), framework="numpy")
+            names = self.file.keys()
+            slices = {name: self.file.get_slice(name) for name in names}
+            self.shapes = {name: tuple(s.get_shape()) for name, s in slices.items()}
+            self.kinds = {name: s.get_dtype() for name, s in slices.items()}
+        except ImportError:
+            raise
+        except Exception as error:  # SafetensorError, and anything for damaged bytes
+            raise CheckpointError(f"{self.path} is not a safetensors file: {error}") from error
+
+    def instead(self) -> str:
+        """The end of the message for a missing file: what to do with a pickle, or with parts."""
+        folder = self.path.parent
+        if (folder / "pytorch_model.bin").is_file():
+            return ("; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
+                    f" aiayn-np import {folder} --convert --out RUN writes {FILE}")
+        if (folder / f"{FILE}.index.json").is_file():
+            return "; a file in several parts is not read"
+        return ""
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor as float32 or float64, writable; CheckpointError if it is not finite."""
+        kind = self.kinds[name]
+        array = self.bfloat16(name) if kind == "BF16" else self.file.get_tensor(name)
+        array = array.astype(KINDS[kind], copy=False)
+        if not math.isfinite(float(array.min()) + float(array.max())):
+            raise CheckpointError(f"{self.path}: {name} must be finite, it holds nan or inf")
+        return array
+
+    def bfloat16(self, name: str) -> np.ndarray:
+        """A bfloat16 tensor as float32. NumPy lacks this kind: it is the upper half of a float32.
+        """
+        with open(self.path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            begin, end = json.loads(file.read(length))[name]["data_offsets"]
+            file.seek(8 + length + begin)
+            halves = np.frombuffer(file.read(end - begin), "<u2")
+        return (halves.astype(np.uint32) << 16).view(np.float32).reshape(self.shapes[name])
+
+
+def match(file, wanted, ignored):
+    """[(Tensor, its name in the file)] for all tensors that the config asks for.
+
+    wanted : iterable of Tensor, in any number: the first missing one ends it
+    ignored : function of a name: whether a tensor that is not wanted may be in the file
+
+    Raises CheckpointError for a tensor that is missing, has another shape or kind, or is unknown.
+    """
+    found, known = [], set()
+    for tensor in wanted:
+        known |= set(tensor.names)
+        name = next((name for name in tensor.names if name in file.shapes), None)
+        if name is None:
+            raise CheckpointError(f"{file.path} lacks the tensor {tensor.names[0]}")
+        if file.shapes[name] != tensor.shape:
+            raise CheckpointError(f"{file.path}: {name} must have shape {tensor.shape}, as its"
+                                  f" config.json says, got {file.shapes[name]}")
+        if file.kinds[name] not in KINDS:
+            raise CheckpointError(f"{file.path}: {name} must be one of {', '.join(KINDS)},"
+                                  f" got {file.kinds[name]}")
+        found.append((tensor, name))
+    for name in file.shapes:
+        if name not in known and not ignored(name):
+            raise CheckpointError(f"{file.path} holds {name}, which these layers do not have")
+    return found
+
+
+def dtype_of(file, found):
+    """float64 if all the tensors are, else float32. CheckpointError for more than the memory."""
+    dtype = np.float64 if all(file.kinds[name] == "F64" for _, name in found) else np.float32
+    needed = sum(math.prod(tensor.shape) for tensor, _ in found) * np.dtype(dtype).itemsize
+    if needed > memory_bytes():
+        raise CheckpointError(f"{file.path} needs {needed / 1e9:,.0f} GB of memory, this machine"
+                              f" has {memory_bytes() / 1e9:,.0f} GB")
+    return dtype
+
+
+def fill(model, file, found, dtype):
+    """Give every Parameter its values, the largest tensors first; gradients are zeros.
+
+    If the model uses a matrix twice and the file holds it twice, both tensors must be equal.
+    """
+    parameters = dict(model.named_parameters())
+    for tensor, name in sorted(found, key=lambda pair: -math.prod(pair[0].shape)):
+        array = file.read(name).astype(dtype, copy=False)
+        for other in tensor.names:
+            if other != name and other in file.shapes and not same(file, other, array):
+                raise CheckpointError(f"{file.path}: {other} and {name} must be equal, since the"
+                                      " config ties them")
+        for path, value in zip(tensor.paths, tensor.form.ours(array), strict=True):
+            parameter = parameters.pop(path)
+            parameter.value = value
+            parameter.grad = np.zeros(value.shape, value.dtype)    # takes memory when written to
+    assert not parameters, f"no tensor for {list(parameters)}"
+    return model
+
+
+def same(file, name, array):
+    """Whether a tensor has these values."""
+    return file.shapes[name] == array.shape and np.array_equal(
+        file.read(name).astype(array.dtype, copy=False), array)
+
+
+@contextlib.contextmanager
+def as_checkpoint_error(folder):
+    """Turn errors of the readers of a folder into a CheckpointError."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        raise CheckpointError(f"{folder} is not a usable folder: {error}") from error

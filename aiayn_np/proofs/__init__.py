@@ -1,0 +1,9 @@
+"""The proof of every gradient, and what a right forward never does.
+
+Public names, by the file that defines them:
+
+    gradient_check  GradientReport, Proof, check_gradients
+    probing         randomise
+    properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,
+                    assert_permutation_equivariant
+"""

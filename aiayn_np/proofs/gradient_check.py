@@ -1,0 +1,278 @@
+"""The gradient proof, as a tool for any layer: ours or a student's.
+
+For a function F of inputs and parameters x, a backward computes J^T u for any u. Draw u and v at
+random, with both signs. If backward is right, then <u, J v> = <J^T u, v>. The left side needs only
+the forward, the right side only the backward. One forward at a complex point gives J v:
+
+    F(x + i h v) = F(x) + i h J v + O(h^2),    so    J v = Im F(x + i h v) / h.
+
+Nothing is subtracted, so nothing cancels. So h can be 1e-20, and the two sides agree to 1e-12 or
+better. A central difference reaches 1e-9 to 1e-11 with the best step. It is computed too, because a
+forward that is not analytic (np.var, np.abs) misleads the complex step.
+"""
+
+import copy
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..training.checks import check_tree
+
+COMPLEX_STEP = 1e-20
+CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # three, because a step across the kink of a ReLU says nothing
+COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
+CENTRAL_TOLERANCE = 1e-5
+MISLED_TOLERANCE = 1e-7  # of the central difference, where the complex step is misled
+ALL = "all together"  # the name of the last row
+ENTRIES = 500  # examined to find the worst one of a wrong tensor
+
+
+@dataclass
+class Row:
+    """The check of one tensor: <backward(u), v> against <u, J v> from complex step and central."""
+
+    tensor: str
+    analytic: float = np.nan
+    complex_step: float = np.nan
+    central: float = np.nan
+    error: float = np.nan
+    verdict: str = "ok"
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict.startswith("ok")
+
+
+class GradientReport:
+    """A table of Rows; true when everything agrees."""
+
+    def __init__(self, title: str, rows: list[Row]) -> None:
+        self.title, self.rows = title, rows
+
+    def __bool__(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+    @property
+    def worst(self) -> Row:
+        """The row with the largest error, among the wrong ones if there are any."""
+        single = [row for row in self.rows if row.tensor != ALL]
+        return max(single, key=lambda row: (not row.ok, np.nan_to_num(row.error, nan=np.inf)))
+
+    def __repr__(self):
+        name_width = max(len(row.tensor) for row in self.rows)
+        lines = [f"{'tensor':<{name_width}}  {'analytic':>15}  {'numeric':>15}  {'error':>7}"
+                 f"  {'central':>13}  verdict"]
+        for r in self.rows:
+            lines.append(f"{r.tensor:<{name_width}}  {r.analytic:>15.8e}  {r.complex_step:>15.8e}"
+                         f"  {r.error:>7.0e}  {r.central:>13.6e}  {r.verdict}")
+        wrong = sum(not row.ok for row in self.rows)
+        total = f"{len(self.rows) - wrong} of {len(self.rows)} agree"
+        what = "worst wrong" if wrong else "worst error"
+        worst = f"{what}: {self.worst.tensor}, {self.worst.error:.0e}"
+        return "\n".join([f"Gradients of {self.title}", *lines, f"{total}; {worst}"])
+
+
+def check_gradients(layer: Any, *inputs: ArrayLike, seed: int = 0,
+                    **options: Any) -> GradientReport:
+    """Prove a layer's backward against its own forward, tensor by tensor.
+
+    Parameters
+    ----------
+    layer : any object with ``forward(*inputs, **options) -> y, cache`` and
+        ``backward(grad_y, cache)``; its Parameters are found by ``named_parameters``
+    inputs : arrays; float ones are checked, integer ids are only passed on
+    seed : of the random directions
+    options : passed to forward; an ``rng`` is copied for every call, so that dropout repeats
+
+    Returns
+    -------
+    GradientReport. It is true when the gradient of every input and parameter agrees, and when all
+    of them agree together; ``print`` shows the table. `error` is the error of the complex step,
+    relative to the value or to ``0.01 |u| |v|``, whichever is larger. It must be at most 1e-12.
+    Complex step and central difference contradict each other if the forward takes no complex
+    numbers or is not analytic in them. Then the central difference decides, to 1e-7, and the
+    verdict says so.
+
+    Raises
+    ------
+    TypeError when there is nothing to check: no float input and no Parameter
+
+    The layer itself is left as it was: a float64 copy is checked.
+    """
+    return GradientReport(type(layer).__name__, Proof(layer, inputs, options, seed).rows())
+
+
+class Proof:
+    """A float64 copy of the layer; `tensors` holds its float inputs and its parameters by name."""
+
+    def __init__(self, layer: Any, inputs: Iterable, options: dict, seed: int) -> None:
+        check_tree(layer)
+        self.layer, self.options = copy.deepcopy(layer), options
+        self.rng = np.random.default_rng(seed)
+        has_parameters = hasattr(self.layer, "named_parameters")
+        self.parameters = dict(self.layer.named_parameters()) if has_parameters else {}
+        self.inputs = [np.array(x) for x in inputs]
+        self.moving = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
+        self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.moving}
+        self.tensors |= {name: p.value.astype(float) for name, p in self.parameters.items()}
+        if not self.tensors:
+            raise TypeError("inputs must hold a float array, or the layer a Parameter; integer"
+                            " inputs are only passed on")
+        self.y, self.cache = self.run({})
+        # Another forward, at another point, runs before any backward. So a layer that remembers its
+        # last forward, instead of reading the cache that it is given, gets wrong gradients here.
+        other = np.random.default_rng(seed + 1)
+        self.run({n: 0.01 * other.standard_normal(x.shape) for n, x in self.tensors.items()})
+        self.u = self.rng.standard_normal(np.shape(self.y))
+
+    def run(self, shift: dict, dtype: type = float) -> tuple[Any, Any]:
+        """(y, cache) of the forward with tensors[name] + shift[name] for the names in `shift`."""
+        values = {n: x.astype(dtype) + shift.get(n, 0) for n, x in self.tensors.items()}
+        arrays = [values.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
+        for name, parameter in self.parameters.items():
+            parameter.value = values[name]
+        options = dict(self.options)
+        if options.get("rng") is not None:
+            options["rng"] = copy.deepcopy(options["rng"])
+        return self.layer.forward(*arrays, **options)
+
+    def rows(self) -> list[Row]:
+        gradients, problems = self.gradients()
+        if problems:
+            return problems
+        rows = []
+        directions = {  # an input of -inf, as from a mask, is not moved
+            name: self.rng.standard_normal(x.shape) * np.isfinite(x)
+            for name, x in self.tensors.items()
+        }
+        for name, v in directions.items():
+            rows.append(self.row(name, gradients, {name: v}))
+        if wrong := [row for row in rows if not row.ok]:
+            worst = max(wrong, key=lambda row: row.error)
+            worst.verdict += self.worst_entry(worst.tensor, gradients[worst.tensor])
+        if len(rows) > 1:
+            rows.append(self.row(ALL, gradients, directions))
+        return rows
+
+    def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
+        """({tensor: gradient}, rows that say why the gradients cannot be compared)."""
+        returned = self.backward()
+        names = [f"input {i}" for i in self.moving]
+        if len(returned) == len(self.inputs):                          # with a None for ids
+            returned = [returned[i] for i in self.moving]
+        if len(returned) != len(names):
+            row = Row("backward", verdict=f"WRONG: {len(returned)} gradients returned for"
+                                          f" {len(names)} inputs")
+            return {}, [row]
+        found = dict(zip(names, returned))
+        found |= {n: p.grad.copy() for n, p in self.parameters.items()}
+        problems = [
+            Row(n, verdict=f"WRONG: shape {np.shape(g)}, must be {self.tensors[n].shape}")
+            for n, g in found.items() if np.shape(g) != self.tensors[n].shape
+        ]
+        if problems:
+            return found, problems
+        self.backward(clear=False)
+        problems += [
+            Row(n, verdict="WRONG: backward must add to grad, a second call did not double it")
+            for n, p in self.parameters.items() if not self.is_double(p.grad, found[n])
+        ]
+        return found, problems
+
+    def is_double(self, twice: np.ndarray, once: np.ndarray) -> bool:
+        """Whether `twice` is 2 `once`, up to rounding: a sum of many terms may cancel in an entry.
+
+        (Rows of E get such sums.)
+        """
+        atol = 1e-9 * np.abs(once).max(initial=0) + 1e-14 * np.linalg.norm(self.u)
+        return np.allclose(twice, 2 * once, rtol=1e-9, atol=atol)
+
+    def backward(self, clear: bool = True) -> list:
+        """Return what backward(u) returns, as a list."""
+        for name, parameter in self.parameters.items():
+            parameter.value = self.tensors[name]
+            if clear:
+                parameter.grad = np.zeros_like(parameter.value)
+        u = self.u if np.ndim(self.y) else float(self.u)
+        returned = self.layer.backward(u, self.cache)
+        if returned is None:
+            return []
+        return list(returned) if isinstance(returned, (tuple, list)) else [returned]
+
+    def row(self, name: str, gradients: dict, directions: dict) -> Row:
+        """Compare <gradient, v> with <u, J v> along one direction."""
+        analytic = sum(float(np.sum(gradients[n] * v)) for n, v in directions.items())
+        length = np.sqrt(sum(np.sum(v * v) for v in directions.values()))
+        floor = 0.01 * np.linalg.norm(self.u) * length + np.finfo(float).tiny
+        by_complex = self.complex_step(directions)
+
+        def error(a, b):
+            return abs(a - b) / max(abs(a), abs(b), floor)
+
+        has_complex = np.isfinite(by_complex)
+        believed = by_complex if has_complex else analytic
+        central: list[float] = []
+        for h in CENTRAL_STEPS:                                        # until one step is good
+            central.append(self.central(directions, h))
+            if error(central[-1], believed) <= CENTRAL_TOLERANCE:
+                break
+        nearest = min(central, key=lambda c: error(c, believed))
+        exact = error(analytic, by_complex) <= COMPLEX_TOLERANCE       # False for nan
+        misled = not has_complex or error(central[0], by_complex) > MISLED_TOLERANCE
+        if misled and error(analytic, central[0]) <= MISLED_TOLERANCE:
+            verdict = "ok, to 1e-7 only: this forward misleads the complex step"
+        elif error(nearest, by_complex) <= CENTRAL_TOLERANCE:          # both numerics agree
+            verdict = "ok" if exact else "WRONG"
+        elif exact and self.on_a_kink(directions, floor):
+            verdict = "ok, but on a kink: slopes from left and right differ, take another x"
+        else:
+            verdict = "WRONG"
+        return Row(name, analytic, by_complex, nearest, error(analytic, by_complex), verdict)
+
+    def on_a_kink(self, directions: dict, floor: float) -> bool:
+        """Whether the slopes from left and right differ, as those of max(0, x) do at x = 0."""
+        right = self.slope(directions, CENTRAL_STEPS[0], 0)
+        left = self.slope(directions, 0, -CENTRAL_STEPS[0])
+        return abs(right - left) > 1e-3 * max(abs(right), abs(left), floor)
+
+    def complex_step(self, directions: dict) -> float:
+        """<u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
+        shift = {n: 1j * COMPLEX_STEP * v for n, v in directions.items()}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", np.exceptions.ComplexWarning)
+                y, _ = self.run(shift, complex)
+        except (TypeError, ValueError, np.exceptions.ComplexWarning):
+            return np.nan
+        return float(np.sum(self.u * np.imag(y)) / COMPLEX_STEP)
+
+    def central(self, directions: dict, h: float) -> float:
+        """<u, (F(x + h v) - F(x - h v)) / 2h>."""
+        return self.slope(directions, h, -h)
+
+    def slope(self, directions: dict, above: float, below: float) -> float:
+        """<u, F(x + above v) - F(x + below v)> / (above - below)."""
+        up, _ = self.run({n: above * v for n, v in directions.items()})
+        down, _ = self.run({n: below * v for n, v in directions.items()})
+        finite = np.isfinite(up)                                       # -inf - -inf would be nan
+        change = np.subtract(up, down, out=np.zeros_like(up), where=finite)
+        return float(np.sum(self.u * change) / (above - below))
+
+    def worst_entry(self, name: str, gradient: np.ndarray) -> str:
+        """Name the entry of a wrong gradient that is farthest from its central difference."""
+        x = self.tensors[name]
+        some = self.rng.permutation(x.size)[:ENTRIES]
+        numeric = []
+        for k in some:
+            v = np.zeros(x.shape)
+            v.flat[k] = 1
+            numeric.append(self.central({name: v}, CENTRAL_STEPS[0]))
+        k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
+        at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
+        which = "" if len(some) == x.size else f" of {len(some)} examined"
+        got = f"is {gradient.flat[some[k]]:.6g}, must be {numeric[k]:.6g}"
+        return f": worst entry{which} {list(at)} {got}"

@@ -1,0 +1,140 @@
+"""Helpers of the assertions in properties.py: they call a model that is not ours, and compare.
+Also `randomise`, which every proof uses.
+
+A model that lacks something for the check raises TypeError or ValueError here. A wrong result
+raises AssertionError.
+"""
+
+import inspect
+from typing import TypeVar
+
+import numpy as np
+
+from ..checks import is_integer
+from ..module import Module
+from ..training.checks import check_seed
+
+M = TypeVar("M", bound=Module)
+
+TOLERANCE = {"d": 1e-12, "f": 1e-5}  # of the largest number, by dtype: float64, float32
+
+
+def generator(seed):
+    """A Generator made from a seed; ValueError for what is no seed."""
+    check_seed(seed)
+    return np.random.default_rng(seed)
+
+
+def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:
+    """Give the vectors (gamma, beta) and biases of a layer random numbers; return the layer.
+
+    They start as ones and zeros. In this special case a wrong formula may give right numbers.
+    rng : a Generator or a seed
+    """
+    rng = np.random.default_rng(rng)
+    for name, p in layer.named_parameters():
+        if p.value.ndim == 1 or name.rpartition(".")[2] == "b":
+            p.value = rng.choice([-1, 1], p.value.shape) * rng.uniform(0.5, 1.5, p.value.shape)
+    return layer
+
+
+def input_names(layer, *choices):
+    """The tuple of names among `choices` that has as many names as forward has required inputs."""
+    if isinstance(layer, type) or not callable(getattr(layer, "forward", None)):
+        raise TypeError(f"the model must be an object with forward, got {layer!r:.60}")
+    parameters = inspect.signature(layer.forward).parameters.values()
+    given = [p.name for p in parameters
+             if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for names in choices:
+        if len(names) == len(given):
+            return names
+    wanted = " or ".join(f"forward({', '.join(names)})" for names in choices)
+    raise TypeError(f"the model must have {wanted}, got forward({', '.join(given)})")
+
+
+def find(node, name, default=None):
+    """An attribute of a model, or of the first layer inside it that has one."""
+    nodes: list = [node]
+    seen: list = []
+    while nodes:
+        node = nodes.pop(0)
+        if hasattr(node, name):
+            return getattr(node, name)
+        if hasattr(node, "forward") and not any(node is s for s in seen):
+            seen.append(node)
+            nodes += vars(node).values() if hasattr(node, "__dict__") else ()
+        nodes += node if isinstance(node, (list, tuple)) else ()
+    return default
+
+
+def dtype_of(layer):
+    """The dtype of a layer's first Parameter; float64 for a layer without."""
+    parameters = layer.named_parameters() if hasattr(layer, "named_parameters") else ()
+    return next((p.value.dtype for _, p in parameters), np.dtype(float))
+
+
+def vocabulary(model):
+    """(ids of real tokens, pad or None, vocab_size) of a model."""
+    vocab_size, pad = find(model, "vocab_size"), getattr(model, "pad", None)
+    if not is_integer(vocab_size):
+        raise TypeError(f"the model must have vocab_size, an integer, got {vocab_size!r}")
+    real = np.array([i for i in range(vocab_size) if i != pad])
+    if len(real) < 2:
+        raise ValueError(f"vocab_size must leave 2 tokens beside pad, got {vocab_size}, pad={pad}")
+    return real, pad, vocab_size
+
+
+def output(layer, *arrays, **options):
+    """The y of one forward; it must be a finite array of floats."""
+    returned = layer.forward(*arrays, **options)
+    y = returned[0] if isinstance(returned, tuple) and len(returned) == 2 else None
+    if not isinstance(y, np.ndarray) or y.dtype.char not in TOLERANCE:
+        raise TypeError("forward must return (y, cache) with y a float32 or float64 array, got"
+                        f" {getattr(y, 'dtype', type(returned).__name__)}")
+    if not np.isfinite(y).all():
+        at = np.argwhere(~np.isfinite(y))[0].tolist()
+        raise AssertionError(f"the output must be finite, got {y[tuple(at)]} at {at}")
+    return y
+
+
+def steady_output(layer, *arrays):
+    """The y of two forwards with the same input; they must not differ."""
+    y, again = output(layer, *arrays), output(layer, *arrays)
+    if not np.array_equal(y, again):
+        raise ValueError("forward must repeat itself, got two results from one input: is there"
+                         " dropout without an rng, or does it remember its last call?")
+    return y
+
+
+def must_agree(got, want, what, row=0):
+    """The largest difference, relative to the largest number; AssertionError if it is too large."""
+    if got.shape != want.shape:
+        raise AssertionError(f"the output's shape {what}: {got.shape}, must be {want.shape}")
+    difference = np.abs(got - want)
+    at = np.unravel_index(difference.argmax(), difference.shape)
+    relative = float(difference[at] / max(np.abs(want).max(), np.finfo(float).tiny))
+    if relative > TOLERANCE[want.dtype.char]:
+        where = f"row {row + at[0]}" + (f", position {at[1]}" if want.ndim == 3 else "")
+        raise AssertionError(
+            f"the output at {where} {what}: largest change {difference[at]:.2g}, {relative:.0e} of"
+            f" the largest number, allowed is {TOLERANCE[want.dtype.char]:.0e}"
+        )
+    return relative
+
+
+def matrices(mha):
+    """({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; zeros for a bias of None."""
+    W, b, h = {}, {}, getattr(mha, "h", None)
+    if not is_integer(h):
+        raise TypeError(f"the attention must have h, an integer, got h={h!r}")
+    for name in "QKVO":
+        linear = getattr(mha, f"linear_{name}", None)
+        matrix, bias = getattr(linear, "W", None), getattr(linear, "b", None)
+        if matrix is None:
+            raise TypeError(f"the attention must have linear_{name}.W, got {type(mha).__name__}")
+        W[name] = getattr(matrix, "value", matrix)
+        b[name] = np.zeros_like(W[name][0]) if bias is None else getattr(bias, "value", bias)
+        axis = 0 if name == "O" else 1                                 # the axis of the heads
+        if W[name].shape[axis] % h:
+            raise ValueError(f"linear_{name}.W must be divisible into h={h}, got {W[name].shape}")
+    return W, b, h

@@ -1,0 +1,144 @@
+"""Checkpoints: a model and, for going on with its training, its optimizer and generator.
+
+The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
+"""
+
+import itertools
+import json
+from collections import deque
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import CheckpointError, replacing
+from ..module import Module
+from ..training.checks import check_tree
+from ..training.optimizer import Adam
+from .structure import difference, structure
+
+VERSION = 2
+
+
+def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
+                    rng: np.random.Generator | None = None, recent: Collection[dict] = (),
+                    config: Any = None) -> None:
+    """Write a model and a JSON-able `config` to `path`.
+
+    Training can go on from a checkpoint that has the `optimizer`, the generator `rng` and the
+    `recent` states that are averaged.
+    """
+    check_tree(model)
+    header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
+                  structure=structure(model))
+    arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
+    for i, state in enumerate(recent):
+        arrays |= {f"recent.{i}/{name}": value for name, value in state.items()}
+    if optimizer is not None:
+        header["step"] = optimizer.t
+        arrays |= {f"m/{i}": m for i, m in enumerate(optimizer.m)}
+        arrays |= {f"v/{i}": v for i, v in enumerate(optimizer.v)}
+    if rng is not None:
+        header["rng"] = rng.bit_generator.state
+    header["arrays"] = list(arrays)
+    text = json.dumps(header, default=np.ndarray.tolist).encode()  # some generators hold arrays
+    with replacing(Path(path)) as file:
+        np.savez(file, header=np.frombuffer(text, dtype=np.uint8), **arrays)
+
+
+def read_checkpoint(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return (header, arrays) of a checkpoint file.
+
+    Raises FileNotFoundError, or CheckpointError with path and reason.
+    """
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        version, expected = header["version"], set(header["arrays"])
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # the readers may raise anything for damaged bytes
+        reason = str(error) or type(error).__name__
+        raise CheckpointError(f"{path} is not a readable checkpoint: {reason}") from error
+    if version != VERSION:
+        raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")
+    if problem := header_problem(header):
+        raise CheckpointError(f"{path} is not a readable checkpoint: {problem}")
+    if set(arrays) != expected:
+        names = ", ".join(sorted(map(str, set(arrays) ^ expected))[:10])
+        raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
+    return header, arrays
+
+
+def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
+                    rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
+    """Load a checkpoint into a model, and into the other objects that are given, in place.
+
+    Returns the config. Everything is checked before anything is written. Raises FileNotFoundError,
+    or CheckpointError with path and reason: the file is damaged, is of another model, or holds
+    numbers that are not finite.
+    """
+    check_tree(model)
+    header, arrays = read_checkpoint(path)
+    if found := difference(header["structure"], structure(model)):
+        raise CheckpointError(f"{path} is of another model: {found}")
+    if bad := [name for name, array in arrays.items() if not all_finite(array)]:
+        raise CheckpointError(f"{path} holds numbers that are not finite: {', '.join(bad[:3])}")
+    part: dict[str, dict] = {}
+    for name, array in arrays.items():
+        kind, _, rest = name.partition("/")
+        part.setdefault(kind, {})[rest] = array
+    try:
+        states = [part[f"recent.{i}"] for i in range(header["recent"])]
+        if len(states) != sum(kind.startswith("recent.") for kind in part):
+            raise ValueError("it holds more states than its header says")
+        moments = [moments_of(optimizer, part.get(k, {})) for k in "mv"] if optimizer else None
+        if moments and any((v < 0).any() for v in moments[1]):
+            raise ValueError("means of squares must be at least 0")
+        if rng is not None:
+            type(rng.bit_generator)().state = header["rng"]  # first tried on another generator
+        for state in states:
+            model.check_state_dict(state)
+        model.load_state_dict(part.get("model", {}))
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        reason = error.args[0] if error.args else error
+        raise CheckpointError(f"{path} does not fit: {reason}") from error
+    if optimizer is not None and moments:
+        for mine, loaded in zip([*optimizer.m, *optimizer.v], itertools.chain(*moments)):
+            mine[...] = loaded
+        optimizer.t = header["step"]
+    if rng is not None:
+        rng.bit_generator.state = header["rng"]
+    if recent is not None:
+        recent.clear()
+        recent.extend(states)
+    return header["config"]
+
+
+def header_problem(header):
+    """What is wrong with the parts of a header, in words; None if they are right."""
+    if not isinstance(header.get("structure"), dict):
+        return "structure must be a dict"
+    for name in ("step", "recent"):
+        if type(header.get(name)) is not int or not 0 <= header[name] < 2**63:
+            return f"{name} must be an integer of at least 0, got {str(header.get(name))[:40]}"
+    if not isinstance(header.get("rng"), dict | None):
+        return f"rng must be a state, got {str(header['rng'])[:40]}"
+    return None if "config" in header else "config is missing"
+
+
+def all_finite(array):
+    """Whether an array holds numbers, all of them finite."""
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+
+
+def moments_of(optimizer, stored):
+    """The stored moments as a list in the order of the optimizer's parameters, shapes checked."""
+    shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
+    if {name: array.shape for name, array in stored.items()} != shapes:
+        raise ValueError("its optimizer state is missing or of another model")
+    if any(array.dtype.kind != "f" for array in stored.values()):
+        raise TypeError("its optimizer state must be of real numbers")
+    return [stored[name].astype(p.value.dtype) for name, p in zip(shapes, optimizer.parameters)]

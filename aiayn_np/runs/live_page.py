@@ -1,0 +1,42 @@
+"""The page of a run that runs the model in the browser."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..plotting.live import NotRunnable, write_live
+from ..text.cutting import rules_of
+from .run import Run
+from .text_run import TextRun
+
+
+def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str,
+                    lessons: str = '') -> Path:
+    """Write the page, which shows these sources (1, T) at first; return its path.
+
+    lessons : as in `live_page`
+
+    Raises NotRunnable if the page cannot run the model, or cannot cut its sentences into pieces.
+    """
+    from .pretrained_run import PretrainedRun
+
+    if isinstance(run, PretrainedRun):
+        raise NotRunnable("the model was imported from Hugging Face")
+    states = run.states.states if run.states else {}
+    examples = [(run.task.text(src[0]), attentions)
+                for src, (_, attentions) in zip(sources, run.explorer_examples(sources))]
+    return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
+                      lessons=lessons)
+
+
+def task_of(run):
+    """A dict that tells the page how to read and write sequences of the run's task."""
+    task = run.task
+    known = dict(name=task.name, tokens=task.tokens(range(task.vocab_size)), pad=task.pad,
+                 bos=task.bos, eos=task.eos, max_length=task.max_length)
+    if not isinstance(run, TextRun):
+        return known
+    try:
+        return known | rules_of(task.vocabulary)
+    except ValueError as error:
+        raise NotRunnable(str(error)) from None

@@ -1,0 +1,54 @@
+"""Opening the folder of a run: the one place that knows all kinds of runs."""
+
+from pathlib import Path
+from typing import Any
+
+from ..files import CheckpointError
+from ..training.tasks import TASKS
+from .checkpoint import load_checkpoint, read_checkpoint
+from .estimates import PROGRAM, clock, size
+from .run import Run
+from .text_run import TextRun
+
+KINDS = dict.fromkeys(TASKS, Run) | {TextRun.name: TextRun}  # the task of a run -> its class
+
+BYTES_PER_SECOND = 200e6  # of weights that are loaded, about
+ANNOUNCED = 10e6  # bytes of weights from which on loading is announced
+
+
+def open_run(folder: str | Path) -> Any:
+    """Open the run in a folder, ready to decode or to go on.
+
+    Raises FileNotFoundError, and CheckpointError with path and reason.
+    """
+    path = Path(folder) / "model.npz"
+    if is_pretrained(folder):
+        from .pretrained_run import open_pretrained
+
+        return open_pretrained(folder)
+    config = read_checkpoint(path)[0]["config"]
+    try:
+        run = KINDS[config["task"]](folder, config)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise CheckpointError(f"{path} has no usable config: {error}") from error
+    load_checkpoint(path, run.model, **run.training_state)
+    if run.states:
+        run.states.load(run.optimizer.t)
+    return run
+
+
+def is_pretrained(folder: str | Path) -> bool:
+    """Whether a folder holds a model in the files of Hugging Face, and not a training."""
+    folder = Path(folder)
+    return (folder / "config.json").is_file() and not (folder / "model.npz").exists()
+
+
+def announcement(folder: str | Path) -> str:
+    """A line on the memory and time that loading a real model needs; "" for a small one."""
+    path = Path(folder) / "model.safetensors"
+    if not (is_pretrained(folder) and path.is_file()):
+        return ""
+    if (weights := path.stat().st_size) < ANNOUNCED:
+        return ""
+    return (f"loading {size(weights)} of weights: about {size(PROGRAM + 1.3 * weights)} of memory,"
+            f" {clock(max(1, weights / BYTES_PER_SECOND))}")

@@ -1,0 +1,262 @@
+"""Folders of real models as runs, so that the commands work on them as on our own trainings."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..files import CheckpointError
+from ..plotting.explorer import Attention
+from ..plotting.figures import plot_attention, save_figure
+from ..plotting.maps import attention_maps, attention_masks
+from ..pretrained.bert import Bert
+from ..pretrained.config import read_json
+from ..pretrained.filling import MASK
+from ..pretrained.gpt2 import GPT2
+from ..pretrained.marian import Marian
+from ..pretrained.vocabularies import MARIAN_FILES, TOKENIZER_FILES
+from ..training.loss import LabelSmoothedCrossEntropy
+from ..transformer import Transformer
+from .run import Run
+from .text_run import TextRun
+
+FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
+                *MARIAN_FILES, *TOKENIZER_FILES)
+EXAMPLE = 12  # tokens of the source that is shown if none is given
+
+
+def open_pretrained(folder: str | Path) -> "PretrainedRun":
+    """The run in a folder of Hugging Face, by the model_type of its config.json.
+
+    Raises FileNotFoundError, and CheckpointError for what does not fit.
+    """
+    kind = read_json(Path(folder) / "config.json").get("model_type")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise CheckpointError(f"{Path(folder) / 'config.json'}: model_type must be one of"
+                              f" {', '.join(KINDS)}, got {str(kind)[:60]}")
+    return KINDS[kind](folder)
+
+
+class PretrainedRun(Run):
+    """A real model with its vocabulary. It can be used, but not trained.
+
+    loaded : the Pretrained that a loader returned
+    """
+
+    opens: type  # the class of `loaded`
+
+    def __init__(self, folder):
+        self.folder, self.loaded, self.states = Path(folder), self.opens(folder), None
+        self.model, self.vocabulary = self.loaded.model, self.loaded.vocabulary
+        self.config = {"train": {}, "training_state": False, "task": self.loaded.family}
+        self.task = self.make_task()
+
+    def make_task(self):
+        """The object that turns text into ids and back."""
+        return PretrainedTask(self.loaded)
+
+    def trained(self):
+        """The model to use."""
+        return self.model
+
+    def save(self):
+        """Nothing has to be written: everything is in the folder already."""
+
+    def load_history(self, folder=None):
+        """A real model comes without a history."""
+        self.history = []
+
+
+class PretrainedTask:
+    """Turns text into ids of a real model, and ids into text.
+
+    Without a vocabulary a text is a list of ids, such as "17 4 9".
+    """
+
+    def __init__(self, loaded):
+        self.loaded, self.vocabulary = loaded, loaded.vocabulary
+        self.name, self.max_length = loaded.family, loaded.max_len
+        self.vocab_size, self.pad = loaded.V, loaded.pad
+
+    def source(self, text):
+        """Ids (1, T) of a text; ValueError for an empty one."""
+        if self.vocabulary is None:
+            return self.plain(text)
+        ids = self.vocabulary.encode(text)
+        if not len(ids):
+            raise ValueError(f"a text must hold at least one token, got {text!r}")
+        return ids[None].astype(int)
+
+    def plain(self, text):
+        """Ids (1, T) of a text that is a list of ids."""
+        words = text.split()
+        if not words or not all(word.isdecimal() for word in words):
+            raise ValueError("this folder has no tokenizer, so a text must be a list of ids, such"
+                             f' as "17 4 9", got {text!r}')
+        return np.array([[int(word) for word in words]])
+
+    def text(self, ids):
+        """The text of ids."""
+        if self.vocabulary is None:
+            return " ".join(str(int(i)) for i in ids)
+        return self.vocabulary.decode(ids)
+
+    def tokens(self, ids):
+        """Labels of ids."""
+        if self.vocabulary is None:
+            return [str(int(i)) for i in ids]
+        return self.vocabulary.pieces(ids)
+
+
+class MarianTask(PretrainedTask):
+    """A task from lines of one language to lines of another one."""
+
+    def __init__(self, loaded):
+        super().__init__(loaded)
+        self.bos, self.eos, self.vocab_size = loaded.bos, loaded.eos, loaded.V + 1
+
+    def source(self, text):
+        """Source ids (1, T) of a line, with eos at the end."""
+        if self.vocabulary is None:
+            return np.append(self.plain(text), [[self.eos]], axis=1)
+        (ids,) = self.vocabulary.encode([text])
+        if len(ids) == 1:
+            raise ValueError(f"a sentence must hold at least one word, got {text!r}")
+        return ids[None].astype(int)
+
+    def tokens(self, ids, side="target"):
+        """Labels of ids; the label of the token that starts a target is <s>."""
+        if self.vocabulary is None:
+            return ["<s>" if i == self.bos else str(int(i)) for i in ids]
+        return self.vocabulary.pieces(ids, side)
+
+
+class MarianRun(PretrainedRun, TextRun):
+    """A translator: `translate`, `decode`, `attend`, `explore` and `trace`."""
+
+    opens = Marian
+    name = "marian"
+
+    def make_task(self) -> MarianTask:
+        return MarianTask(self.loaded)
+
+    def trained(self) -> Transformer:
+        """The model that never writes padding."""
+        return self.loaded.decoding_model()
+
+    @property
+    def trace_loss(self) -> LabelSmoothedCrossEntropy:
+        """A loss without smoothing, because padding has a log-probability of -inf."""
+        return LabelSmoothedCrossEntropy(0.0, pad=self.task.pad)
+
+    def example(self, src: np.ndarray) -> tuple:
+        """A batch of one source (1, T), with the model's own translation as its target."""
+        out = self.decode(src)
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """(source tokens, target tokens, maps, masks) of one source (1, T) and its translation."""
+        _, tgt_tokens, maps, masks = Run.attention(self, src)
+        return self.task.tokens(src[0], "source"), tgt_tokens, maps, masks
+
+    def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
+        """(source tokens, written tokens, weights (h, T_tgt, T_src), allowed) of the last layer."""
+        _, written, weights, allowed = super().translation_attention(src)
+        return self.task.tokens(src[0], "source"), written, weights, allowed
+
+    def test_sources(self, n: int = 5) -> list[np.ndarray]:
+        """One source (1, T) of the first ids, since a folder has no test set."""
+        ids = [i for i in range(self.loaded.V_src) if i not in (self.task.pad, self.task.eos)]
+        return [np.array([[*ids[:EXAMPLE], self.task.eos]])]
+
+
+class TokensRun(PretrainedRun):
+    """A model over one text: `attend`, `explore` and `trace`."""
+
+    @property
+    def not_asked(self):
+        """A target that does not count; -1 where all of them do."""
+        return -1
+
+    @property
+    def trace_loss(self):
+        """Without smoothing, over all targets of `example` that are not `not_asked`."""
+        return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
+
+    def attention(self, src):
+        """(tokens, tokens, maps, masks) of one text (1, T)."""
+        _, cache = self.loaded.forward(src)
+        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
+        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
+        return self.task.tokens(src[0]), self.task.tokens(src[0]), maps, masks
+
+    def draw_attention(self, src, folder, prefix=""):
+        """Save a picture of every head for each layer; return the paths."""
+        tokens, _, maps, masks = self.attention(src)
+        paths = []
+        for layer, (name, weights) in enumerate(maps.items(), 1):
+            title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
+            fig = plot_attention(weights, tokens, tokens, allowed=masks[name], title=title)
+            paths.append(Path(folder) / f"{prefix}attention_layer_{layer}.png")
+            save_figure(fig, paths[-1], dpi=120)
+        return paths
+
+    def attention_by_kind(self, src):
+        """Yield (kind, title, queries, keys, maps, masks) of the only kind, self-attention."""
+        tokens, _, maps, masks = self.attention(src)
+        yield "self", "Self-attention", tokens, tokens, maps, masks
+
+    def explorer_examples(self, sources):
+        """[(name, attentions)] of the texts (1, T), for `explorer`."""
+        return [
+            (self.task.text(src[0]), [
+                Attention(title, queries, keys, maps.values(), [masks[n] for n in maps], kind)
+                for kind, title, queries, keys, maps, masks in self.attention_by_kind(src)
+            ]) for src in sources
+        ]
+
+    def test_sources(self, n=5):
+        """One text (1, T) of the first ids, since a folder has no test set."""
+        return [np.arange(min(EXAMPLE, self.loaded.V, self.loaded.max_len))[None]]
+
+    def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
+        """Raise ValueError: a model over one text has no source to decode."""
+        raise ValueError(f"a {self.loaded.family} has no source to decode: use aiayn-np "
+                         + ("generate" if isinstance(self, GPT2Run) else "fill"))
+
+
+class GPT2Run(TokensRun):
+    """A language model: also `generate` and `perplexity`."""
+
+    opens = GPT2
+
+    def example(self, src: np.ndarray) -> tuple:
+        """(all tokens but the last, None, all but the first) of one text (1, T)."""
+        if src.shape[1] < 2:
+            raise ValueError("a text must hold at least two tokens: each is what should come out"
+                             f" after those before it, got {src.shape[1]}")
+        return src[:, :-1], None, src[:, 1:]
+
+
+class BertRun(TokensRun):
+    """A model that guesses masked tokens: also `fill`."""
+
+    opens = Bert
+
+    @property
+    def not_asked(self):
+        """The id of the mask, which is never right; -1 where there is no tokenizer."""
+        known = self.vocabulary and self.vocabulary.id(MASK)
+        return -1 if known is None else known
+
+    def example(self, src):
+        """(one text (1, T), None, targets): what the model itself puts for each mask; without a
+        mask every token should come out as it is."""
+        masked = src == self.not_asked
+        if not masked.any():
+            return src, None, src
+        logits = self.loaded.logits(src)
+        logits[..., self.not_asked] = -np.inf
+        return src, None, np.where(masked, logits.argmax(axis=-1), self.not_asked)
+
+
+KINDS = {"marian": MarianRun, "gpt2": GPT2Run, "bert": BertRun}

@@ -1,0 +1,288 @@
+"""A run: the folder of one training, with its checkpoint, its numbers and its pictures."""
+
+import csv
+import io
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..decoding.beam import beam_search
+from ..decoding.greedy import greedy_decode
+from ..files import CheckpointError, replacing
+from ..plotting.explorer import Attention
+from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
+from ..plotting.maps import attention_maps, attention_masks
+from ..training.checks import check_seed
+from ..training.loop import AVERAGED, Progress, averaged, share_exact, train
+from ..training.optimizer import Adam
+from ..training.ranks import ALONE
+from ..training.tasks import TASKS
+from ..transformer import Transformer
+from ..variants.choices import keywords
+from .checkpoint import save_checkpoint
+from .estimates import check_beam
+from .states import KeptStates
+
+KINDS = {  # file name -> the attentions it shows, and what they are called
+    "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
+    "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),
+    "cross": ("decoder", "cross_attention", "Encoder-decoder attention"),
+}
+
+
+class Run:
+    """Model, task, optimizer and generator of a training, made from its `config` alone.
+
+    config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
+        (names of `variants.choices`), "dtype", "seed", "train" (options of `train`); "keep_states",
+        true if the run keeps states of the model while it trains
+    """
+
+    record: Any = Progress  # the class of the records in `history`
+    trace_loss: Any = None  # the loss that `trace` uses; None is the loss of the training
+    FILES: tuple[str, ...] = ("model.npz", "metrics.json", "history.csv")  # besides pictures
+    ranks: Any = ALONE  # or the Ranks that train it together: all hold the run, rank 0 writes
+
+    def __init__(self, folder: str | Path, config: dict) -> None:
+        check_seed(config["seed"])
+        self.folder, self.config = Path(folder), config
+        self.task = self.make_task()
+        self.rng = np.random.default_rng(config["seed"])
+        options = config["model"] | keywords(config["variants"])
+        model = Transformer(self.task.vocab_size, **options, rng=self.rng)
+        self.model = model.astype(config["dtype"])
+        self.optimizer = Adam(self.model.parameters())
+        self.recent: deque[dict] = deque(maxlen=AVERAGED)
+        self.history: list = []
+        self.pictures: list[str] = []                                  # names that `draw` saved
+        self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
+        keep = config.get("keep_states", False)
+        self.states = KeptStates(self.folder / "states.npz") if keep else None
+
+    def make_task(self) -> Any:
+        """The task that the config names."""
+        return TASKS[self.config["task"]](**self.config["task_options"])
+
+    def prepare(self) -> list[str]:
+        """Make everything ready for training; return notes on the data. A toy task needs nothing.
+        """
+        return []
+
+    @property
+    def steps(self) -> int:
+        """The number of the last step."""
+        return self.config["train"]["steps"]
+
+    def train(self, *, keep_memory: bool = True) -> Iterator:
+        """Take steps from the last one on, and yield a record of each."""
+        options = self.config["train"] | self.training_state
+        if self.ranks.size > 1:
+            options["workers"] = self.ranks
+        return train(self.model, self.task, keep_memory=keep_memory, **options)
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files in the folder, besides pictures."""
+        return [*self.FILES, self.states.path.name] if self.states else list(self.FILES)
+
+    def keep_state(self) -> None:
+        """Keep the model's state of this step, if the config asks for it."""
+        if self.states:
+            self.states.keep(self.optimizer.t, self.model)
+
+    def announcement(self) -> Iterator[str]:
+        """Yield lines on the training that begins."""
+        yield f"training on the task {self.task.name}, into {self.folder}"
+
+    @property
+    def training_state(self) -> dict[str, Any]:
+        """The parts besides the model that training goes on with."""
+        return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the last validation was perfect."""
+        return bool(self.history) and self.history[-1].validation == 1
+
+    def trained(self) -> Transformer:
+        """The model to use: the average of the last states, which was validated."""
+        return averaged(self.model, self.recent)
+
+    def save(self) -> None:
+        """Write history.csv, the kept states and the checkpoint. The checkpoint is the last: the
+        others may know more steps, never fewer.
+
+        Only rank 0 writes."""
+        if self.ranks.rank:
+            return
+        with replacing(self.folder / "history.csv") as file:
+            file.write(self.history_csv())
+        if self.states:
+            self.states.save()
+        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training_state)
+
+    def history_csv(self) -> bytes:
+        """The bytes of history.csv."""
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, [f.name for f in fields(self.record)])
+        writer.writeheader()
+        writer.writerows(asdict(p) for p in self.history)
+        return text.getvalue().encode()
+
+    def load_history(self, folder: Path | None = None) -> None:
+        """Read history.csv, of the run's folder or another one, up to the step of the checkpoint.
+
+        Raises CheckpointError if it is damaged.
+        """
+        path = (folder or self.folder) / "history.csv"
+        last = self.optimizer.t
+        self.history = []
+        try:
+            with open(path, newline="") as file:
+                rows = list(csv.DictReader(file))
+            counts = {f.name for f in fields(self.record) if f.type is int}
+            records = [
+                self.record(int(row.pop("step")), **{
+                    k: int(float(v)) if k in counts else float(v) for k, v in row.items() if v})
+                for row in rows
+            ]
+        except FileNotFoundError:
+            return
+        except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
+            raise CheckpointError(f"{path} is not readable: {error}") from error
+        self.history = [p for p in records if p.step <= last]
+        if last and (not self.history or self.history[-1].step != last):
+            raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
+
+    def example(self, src: np.ndarray) -> tuple:
+        """A batch of one source (1, T) with the right answer."""
+        return self.task.examples_of([src[0, :-1]])
+
+    @property
+    def ends(self) -> dict[str, Any]:
+        """The ids that begin and end a sequence."""
+        return dict(bos=self.task.bos, eos=self.task.eos)
+
+    def test(self, n: int = 2000) -> tuple[float, tuple[np.ndarray, ...]]:
+        """(share decoded exactly, the test examples). No choice was made by these examples."""
+        examples = self.task.test(n)
+        return share_exact(self.trained(), examples, self.ranks, **self.ends), examples
+
+    def finish(self, seconds: float) -> Any:
+        """Test the model, and write metrics.json; return (share exact, test examples)."""
+        share, examples = self.test()
+        self.save_metrics(exact_match=share, held_out=len(examples[0]), seconds=seconds)
+        return share, examples
+
+    def report(self, found: Any, seconds: float) -> Iterator[str]:
+        """Yield lines on the outcome, and a few test sequences with the model's output."""
+        share, (src, _, tgt_out) = found
+        outcome = "solved" if self.solved else "not solved"
+        yield (f"{self.task.name}: {outcome} after {self.optimizer.t} steps, "
+               f"{share:.2%} of {len(src)} test sequences exact, {seconds:.1f} s\n")
+        src, tgt_out = src[:6], tgt_out[:6]
+        text, out = self.task.text, self.decode(src, max_len=tgt_out.shape[1])
+        rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, out, tgt_out)]
+        width = max(len("source"), *(len(cell) for row in rows for cell in row))
+        yield f"{'source':<{width}}   {'output':<{width}}"
+        for source, output, want in rows:
+            right = "right" if output == want else "wrong"
+            yield f"{source:<{width}}   {output:<{width}}   {right}"
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the files that a finished run must have and this one lacks.
+
+        metrics.json names them all, and is written last.
+        """
+        try:
+            files = json.loads(self.metrics.read_text(encoding="utf-8"))["files"]
+            return [name for name in map(str, files) if not (self.folder / name).is_file()]
+        except (OSError, ValueError, KeyError, TypeError):
+            return [self.metrics.name]
+
+    def save_metrics(self, **measured: Any) -> None:
+        """Write metrics.json on rank 0: the measurements, what the run is, which files it has."""
+        if self.ranks.rank:
+            return
+        parameters = sum(p.value.size for p in self.model.parameters())
+        known = dict(task=self.task.name, steps=self.optimizer.t, parameters=parameters,
+                     seed=self.config["seed"], files=[*self.FILES, *self.pictures])
+        with replacing(self.metrics) as file:
+            file.write((json.dumps(known | measured, indent=2) + "\n").encode())
+
+    def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
+               alpha: float = 0.6) -> np.ndarray:
+        """Output ids for source ids: greedy for a beam of 1, else by a beam search."""
+        if beam == 1:
+            return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
+        check_beam(self.model, len(src), beam)
+        return beam_search(self.trained(), src, **self.ends, beam=beam, alpha=alpha,
+                           max_len=max_len)
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""
+        out = self.decode(src)
+        tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
+        _, cache = self.trained().forward(src, tgt)
+        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
+        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
+        return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
+
+    def attention_by_kind(self,
+                          src: np.ndarray) -> Iterator[tuple[str, str, list, list, dict, dict]]:
+        """Yield (kind, title, queries, keys, maps, masks) for each of KINDS that keeps its maps."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            queries = src_tokens if stack == "encoder" else tgt_tokens
+            keys = src_tokens if kind != "decoder_self" else tgt_tokens
+            if chosen:
+                yield kind, title, queries, keys, chosen, masks
+
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
+        """Save a picture of every layer and head for each kind of attention; return the paths."""
+        paths = []
+        for kind, title, queries, keys, maps, masks in self.attention_by_kind(src):
+            title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+            fig = plot_attention_grid(maps, queries, keys, masks=masks, title=title)
+            paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
+            save_figure(fig, paths[-1], dpi=120)
+        return paths
+
+    def explorer_examples(self, sources: list[np.ndarray]) -> list[tuple[str, list[Attention]]]:
+        """[(name, attentions)] of the sources (1, T), for `explorer`. A name shows the output."""
+        examples = []
+        for src in sources:
+            attentions = [
+                Attention(title, queries, keys, maps.values(), [masks[n] for n in maps], kind)
+                for kind, title, queries, keys, maps, masks in self.attention_by_kind(src)
+            ]
+            name = f"{self.task.text(src[0])} → {self.task.text(self.decode(src)[0])}"
+            examples.append((name, attentions))
+        return examples
+
+    def test_sources(self, n: int = 5) -> list[np.ndarray]:
+        """n sources (1, T) of the test set: the longest, and then the first others."""
+        src = self.task.test(2000)[0]
+        longest = self.task.longest(src)
+        others = src[(src != longest).any(axis=1)][: n - 1]
+        return [row[row != self.task.pad][None] for row in [*longest, *others]]
+
+    def draw(self) -> list[Path]:
+        """Save all pictures of the training; return the paths."""
+        paths = [self.draw_loss(), *self.draw_attention(self.test_sources()[0], self.folder)]
+        self.pictures = [path.name for path in paths]
+        return paths
+
+    def draw_loss(self) -> Path:
+        """Save the training curve; return its path."""
+        path = self.folder / "loss.png"
+        fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
+        save_figure(fig, path, dpi=120)
+        return path

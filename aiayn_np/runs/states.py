@@ -1,0 +1,57 @@
+"""States of a run's model at some steps of its training, for a page that shows how it learned."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..files import CheckpointError, replacing
+
+EVERY, MOST = 25, 16  # steps between two states at first, and the most states
+
+
+class KeptStates:
+    """States of a model at steps 0, 25, 50, ..., as float16; at most 16 of them.
+
+    When there would be more, every second state is dropped, and from then on there are twice as
+    many steps between two states.   path : of the file, states.npz in the run's folder
+    """
+
+    def __init__(self, path, *, every=EVERY, most=MOST):
+        self.path, self.every, self.most = Path(path), every, most
+        self.states: dict[int, dict] = {}
+
+    def keep(self, step, model):
+        """Keep the state of this step, if the step is a multiple of `every`."""
+        if step % self.every:
+            return
+        self.states[step] = {name: value.astype(np.float16)
+                             for name, value in model.state_dict().items()}
+        while len(self.states) > self.most:
+            self.every *= 2
+            self.states = {s: v for s, v in self.states.items() if s % self.every == 0}
+
+    def save(self):
+        """Write the file."""
+        arrays = {f"{step}/{name}": value for step, state in self.states.items()
+                  for name, value in state.items()}
+        with replacing(self.path) as file:
+            np.savez(file, every=np.array(self.every), **arrays)
+
+    def load(self, last):
+        """Read the file, up to the step `last`; do nothing if there is no file.
+
+        Raises CheckpointError if the file is damaged.
+        """
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            self.every = int(arrays.pop("every"))
+            self.states = {}
+            for name, value in arrays.items():
+                step, _, name = name.partition("/")
+                if int(step) <= last:
+                    self.states.setdefault(int(step), {})[name] = value
+        except FileNotFoundError:
+            return
+        except Exception as error:  # the readers may raise anything for damaged bytes
+            raise CheckpointError(f"{self.path} is not readable: {error}") from error

@@ -1,0 +1,266 @@
+"""The run of a training on text. It is what `Run` is for toy tasks, and has a vocabulary."""
+
+import functools
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checks import check_number, check_sizes
+from ..files import CheckpointError
+from ..plotting.figures import save_figure
+from ..plotting.maps import attention_maps, attention_masks
+from ..text.batches import Batches, arrays
+from ..text.bleu import Score, bleu, check_tokenizer, chrf
+from ..text.corpus import Corpus
+from ..text.measures import TextProgress, loss_on
+from ..text.pictures import plot_text_training, plot_translation
+from ..text.task import TextTask, encoded, longest
+from ..text.translation import translate
+from ..text.vocabulary import Vocabulary
+from ..training.loop import token_nats, training_steps
+from ..training.loss import LabelSmoothedCrossEntropy
+from ..training.memory import keep_freed_memory
+from ..training.optimizer import warmup_rate
+from ..training.ranks import make_team
+from ..training.workers import Workers, check_team
+from ..transformer import Transformer
+from .estimates import clock, memory_of, seconds_of_epoch, size
+from .run import Run
+from .structure import digest
+
+VOCABULARY = "vocabulary.model"
+
+
+class TextRun(Run):
+    """Model, vocabulary, optimizer and generator of a training on text.
+
+    config : as in Run, and "files" (paths of the sentence pairs), "digest" of their text,
+        "vocabulary" (digest of its file), "examples" (lines of the validation set, for pictures)
+    """
+
+    name = "text"
+    record = TextProgress
+    FILES = (*Run.FILES, VOCABULARY)
+    batches: Any = None  # Batches of the training pairs; `prepare` makes it
+    held_out: Any = None  # validation pairs as ids; `prepare` makes them
+    validation: Any = None  # the same pairs as lines
+
+    def make_task(self) -> Any:
+        """Make the task with the vocabulary in the folder, which must be the run's own."""
+        vocabulary = Vocabulary.load(self.folder / VOCABULARY)
+        if digest(vocabulary.model) != self.config["vocabulary"]:
+            raise CheckpointError(f"{self.folder / VOCABULARY} is not the vocabulary of this run")
+        return TextTask(vocabulary, self.config["train"]["max_length"])
+
+    def prepare(self, corpus: Corpus | None = None) -> list[str]:
+        """Read the pairs (or take a Corpus) and make batches of them; return notes on them.
+
+        Raises OSError, and ValueError where the files are not those that the run began with.
+        """
+        check_options(self.config["train"])
+        corpus = corpus or Corpus.read(self.config["files"], self.config["seed"])
+        if corpus.digest != self.config["digest"]:
+            raise ValueError("sentence pairs must be those that the run began with, got others in "
+                             + " and ".join(filter(None, self.config["files"].values())))
+        options, vocabulary = self.config["train"], self.task.vocabulary
+        training, _ = encoded(vocabulary, corpus.training, options["max_length"])
+        held_out, lines = encoded(vocabulary, corpus.validation, self.model.max_len)
+        if not training or not held_out:
+            raise ValueError(f"there must be pairs of at most {options['max_length']} tokens for"
+                             f" training, got {len(training)}, and of at most {self.model.max_len}"
+                             f" for validation, got {len(held_out)}")
+        if (needed := longest(training)) > options["tokens"]:
+            raise ValueError(f"tokens must be at least those of the longest sentence, {needed},"
+                             f" got tokens={options['tokens']}")
+        self.batches = Batches(training, options["tokens"], self.config["seed"])
+        self.held_out, self.validation = held_out, lines
+        left_out = [("training", len(corpus.training) - len(training), options["max_length"]),
+                    ("validation", len(corpus.validation) - len(held_out), self.model.max_len)]
+        return corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
+                               " tokens, or none" for what, n, most in left_out if n]
+
+    @functools.cached_property
+    def criterion(self) -> LabelSmoothedCrossEntropy:
+        """The training loss."""
+        return LabelSmoothedCrossEntropy(self.config["train"]["eps_ls"], pad=self.task.pad)
+
+    @functools.cached_property
+    def team(self) -> Workers | None:
+        """The workers that share each batch; None for one worker."""
+        o = self.config["train"]
+        return make_team(self.model, self.criterion, self.ranks, self.optimizer, token_nats,
+                         workers=o["workers"], accumulate=o.get("accumulate", 1))
+
+    @functools.cached_property
+    def validation_batches(self) -> Batches:
+        """The validation pairs in batches that need no more memory than a share in training."""
+        o = self.config["train"]
+        budget = o["tokens"] // (o.get("accumulate", 1) * self.ranks.size)
+        return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
+
+    @property
+    def bleu_tokenize(self) -> str | None:
+        """The tokenizer of BLEU; None lets the references decide."""
+        return self.config["train"].get("bleu_tokenize")
+
+    @property
+    def steps(self) -> int:
+        """The number of the last step."""
+        return max(1, round(self.config["train"]["epochs"] * self.batches.per_epoch))
+
+    @property
+    def solved(self) -> bool:
+        """False: training on text never ends before its last step."""
+        return False
+
+    def train(self, *, keep_memory: bool = True) -> Iterator[TextProgress]:
+        """Take steps from the last one on, and yield a TextProgress of each.
+
+        The model is validated at the end of every epoch and of the training.
+        """
+        o, pad = self.config["train"], self.task.pad
+        if keep_memory:
+            keep_freed_memory()
+
+        def rate_of(step):
+            return o["rate_scale"] * warmup_rate(step, self.model.d_model, o["warmup_steps"])
+
+        for s in training_steps(
+            self.model, self.criterion, self.batches.batch, rate_of, steps=self.steps,
+            **self.training_state, average_every=o["average_every"], measure=token_nats,
+            team=self.team,
+        ):
+            tokens = sum(int(np.count_nonzero(ids != pad)) for ids in s.batch[:2])
+            progress = self.record(s.step, float(s.scores), tokens, s.rate, s.seconds)
+            if progress.step % self.batches.per_epoch == 0 or progress.step == self.steps:
+                self.measure(progress)
+            yield progress
+
+    def announcement(self) -> Iterator[str]:
+        """Yield lines on the data, the model, and the memory and time that training will need."""
+        batches, options = self.batches, self.config["train"]
+        real, padded = batches.tokens()
+        parameters = sum(p.value.size for p in self.model.parameters())
+        yield (f"{len(batches.pairs):,} pairs for training, {len(self.validation):,} for"
+               f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
+        yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
+               f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
+        seconds = seconds_of_epoch(self.model, self.criterion, batches, self.team, self.ranks)
+        left = options["epochs"] - self.optimizer.t / batches.per_epoch
+        memory = memory_of(self.model, batches, options["workers"], self.ranks.size,
+                           options.get("accumulate", 1))
+        each = f" for each of {self.ranks.size} ranks" if self.ranks.size > 1 else ""
+        yield (f"estimated: {size(memory)} of memory{each}, {clock(seconds)} for an epoch,"
+               f" {clock(seconds * left)} for {left:.3g} epochs, without validation")
+
+    def measure(self, progress: TextProgress) -> None:
+        """Add to a record the validation losses, and the scores of the average of the last states.
+        """
+        average = self.trained()
+        batches = self.validation_batches, self.ranks
+        progress.validation_loss = loss_on(self.model, *batches)
+        progress.averaged_loss = loss_on(average, *batches)
+        epoch = -(-progress.step // self.batches.per_epoch)
+        if epoch % self.config["train"]["bleu_every"] == 0 or progress.step == self.steps:
+            progress.bleu, progress.chrf = (s.score for s in self.scores(average))
+
+    def scores(self, model: Transformer, **options: Any) -> tuple[Score, Score]:
+        """(BLEU, chrF) of a model's translations of the validation set; options of `translate`."""
+        sources, references = zip(*self.validation)
+        lines = translate(model, self.task.vocabulary, sources, ranks=self.ranks, **options)
+        return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
+
+    def finish(self, seconds: float) -> dict[str, tuple[Score, Score]]:
+        """Score the model, and write metrics.json.
+
+        BLEU and chrF of the validation set are counted three times: greedy for the last state,
+        greedy for the average of the last states, and for that average with the paper's beam
+        search.
+        """
+        last, average = self.history[-1], self.trained()
+        found = {"last state, greedy": self.scores(self.model)}
+        found["average, greedy"] = self.scores(average)
+        found["average, beam 4, alpha 0.6"] = self.scores(average, beam=4, alpha=0.6)
+        bleus, chrfs = ({name: round(scores[i].score, 2) for name, scores in found.items()}
+                        for i in (0, 1))
+        signatures = [score.signature for score in found["average, greedy"]]
+        tokens = int(sum(p.tokens for p in self.history))
+        self.save_metrics(
+            epochs=self.config["train"]["epochs"], pairs=len(self.batches.pairs),
+            validation_pairs=len(self.validation), validation_loss=last.validation_loss,
+            averaged_loss=last.averaged_loss, perplexity=math.exp(last.averaged_loss),
+            bleu=bleus, signature=signatures[0], chrf=chrfs, chrf_signature=signatures[1],
+            tokens=tokens, seconds=seconds,
+            tokens_per_second=round(tokens / max(last.seconds, 1e-9)), peak_memory=peak_memory(),
+        )
+        return found
+
+    def report(self, found: Any, seconds: float) -> Iterator[str]:
+        """Yield lines on the outcome, and a few translations."""
+        yield f"step {self.optimizer.t}, BLEU and chrF of {len(self.validation)} validation pairs:"
+        yield from (f"  {b.score:6.2f} {c.score:6.2f}  {name}" for name, (b, c) in found.items())
+        yield from (f"  {s.name}: {s.signature}" for s in found["average, greedy"])
+        yield ""
+        sources, references = zip(*self.validation[:3])
+        lines = zip(sources, translate(self.trained(), self.task.vocabulary, sources), references)
+        for source, translation, reference in lines:
+            yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
+
+    def example(self, src: np.ndarray) -> tuple:
+        """A batch of one source (1, T), with the model's own translation as its target."""
+        out = self.decode(src)[0]
+        return arrays([(src[0], out)])
+
+    def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
+        """(source tokens, written tokens, weights (h, T_tgt, T_src), allowed) of the last layer."""
+        _, tgt_in, tgt_out = self.example(src)
+        _, cache = self.trained().forward(src, tgt_in)
+        name = [n for n in attention_maps(cache) if "cross_attention" in n][-1]
+        weights, allowed = attention_maps(cache)[name][0], attention_masks(cache)[name][0]
+        return self.task.tokens(src[0]), self.task.tokens(tgt_out[0]), weights, allowed
+
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
+        """Save a picture of the last layer's attention over the source; return [its path]."""
+        source, written, weights, allowed = self.translation_attention(src)
+        layer = len(self.model.decoder.layers)
+        title = (f"Encoder-decoder attention, layer {layer}: row = token that is written next,"
+                 " column = what is looked at for it")
+        path = Path(folder) / f"{prefix}attention_cross.png"
+        fig = plot_translation(weights, written, source, allowed=allowed, title=title)
+        save_figure(fig, path, dpi=120)
+        return [path]
+
+    def test_sources(self, n: int = 5) -> list[np.ndarray]:
+        """At most n sources (1, T) of the validation set."""
+        return [self.task.source(line) for line in self.config["examples"][:n]]
+
+    def draw_loss(self) -> Path:
+        """Save a picture of loss and BLEU against the steps; return its path."""
+        path = self.folder / "loss.png"
+        fig = plot_text_training(self.history, title="Training on sentence pairs")
+        save_figure(fig, path, dpi=120)
+        return path
+
+
+def check_options(options):
+    """Refuse bad options, before any file is read."""
+    check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
+    check_number("rate_scale", options["rate_scale"], 0, float("inf"))
+    names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every")
+    check_sizes(**{name: options[name] for name in names if name in options})
+    check_team(options["workers"], options.get("accumulate", 1))
+    check_tokenizer(options.get("bleu_tokenize"))
+
+
+def peak_memory() -> int | None:
+    """The most bytes that this process has held; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,85 @@
+"""The beginning of a run on text: files, vocabulary, model, batches."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..text.bleu import tokenizer_for
+from ..text.corpus import Corpus
+from ..text.presets import PRESETS
+from ..text.vocabulary import Vocabulary, check_vocabulary
+from ..training.loop import AVERAGED
+from ..variants.choices import CHOICES
+from .estimates import COPIES, check_fits, memory_of, parameter_count
+from .structure import digest
+from .text_run import VOCABULARY, TextRun, check_options
+
+SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
+LAST_PART = 14  # the states that are averaged lie in the last 1/14 of the training, as in Sec. 6.1
+POSITIONS = 256  # at least; a text to translate may be longer than those in training
+
+
+def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int = 0,
+          dtype: str = 'float32', variants: dict[str, str] | None = None, keep_states: bool = False,
+          ranks: int = 1, **options: Any) -> tuple[TextRun, list[str]]:
+    """Make a TextRun that is ready to train; return (run, notes on its pairs).
+
+    Parameters
+    ----------
+    folder : of the run; its vocabulary is written there
+    files : dict of paths of the pairs, as in Corpus.read
+    preset : a name of PRESETS     options : they replace those of the preset
+    seed : of held-out pairs, weights, batches and dropout
+    variants : {option: name} as in `variants.choices`
+    keep_states : whether to keep states of the model during training, see states.py
+    ranks : how many processes will train it; each takes its part of every batch
+
+    Raises OSError and ValueError for bad files and options, and MemoryError if the parameters or a
+    step would need more memory than the machine has.
+    """
+    options = options_of(preset, options)
+    sizes = {name: options.pop(name) for name in SIZES}
+    size = options.pop("vocabulary")
+    characters = {name: options[name] for name in ("normalization", "character_coverage")}
+    floats = parameter_count(size, **sizes) * COPIES * np.dtype(dtype).itemsize
+    check_fits(floats, f"training {parameter_count(size, **sizes):,} parameters")
+    corpus = Corpus.read(files, seed)
+    options["bleu_tokenize"] = options["bleu_tokenize"] or tokenizer_for(
+        target for _, target in corpus.training)
+    lines = [line for pair in corpus.training for line in pair]
+    vocabulary = Vocabulary.train(lines, size, **characters)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    vocabulary.save(Path(folder) / VOCABULARY)
+    config = dict(
+        task=TextRun.name, seed=seed, dtype=dtype,
+        model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
+        variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
+        files={name: path and str(Path(path).resolve()) for name, path in files.items()},
+        digest=corpus.digest, vocabulary=digest(vocabulary.model),
+    )
+    config["variants"] |= variants or {}
+    if keep_states:
+        config["keep_states"] = True
+    run = TextRun(folder, config)
+    notes = run.prepare(corpus)
+    config["examples"] = [source for source, _ in run.validation[:5]]
+    options["average_every"] = max(1, run.steps // (LAST_PART * AVERAGED))
+    check_fits(memory_of(run.model, run.batches, options["workers"], ranks,
+                         options["accumulate"]), "training")
+    return run, notes
+
+
+def options_of(preset, changed):
+    """All options: the defaults, then those of the preset, then those that are changed."""
+    if preset not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
+    options = dict(max_length=100, eps_ls=0.1, workers=1, accumulate=1, bleu_every=1,
+                   bleu_tokenize=None, normalization="identity",
+                   character_coverage=1.0) | PRESETS[preset]
+    if unknown := set(changed) - set(options):
+        raise ValueError(f"options must be some of {', '.join(options)}, got {', '.join(unknown)}")
+    options |= changed
+    check_options(options)
+    check_vocabulary(options["normalization"], options["character_coverage"])
+    return options

@@ -1,0 +1,95 @@
+"""Adam and the warm-up schedule: Sec. 5.3."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..checks import check_number, check_sizes
+from ..module import Module, Parameter
+from .checks import check_tree
+from .store import Store
+
+
+def warmup_rate(step: int, d_model: int, warmup_steps: int) -> float:
+    """Learning rate of Eq. (3) at `step` = 1, 2, ...
+
+    d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5): it rises linearly for `warmup_steps`
+    steps and then falls with the inverse square root. Raises ValueError below 1.
+    """
+    check_sizes(step=step, d_model=d_model, warmup_steps=warmup_steps)
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))
+
+
+class Adam:
+    """Adam with the paper's constants                                 Sec. 5.3; Kingma and Ba
+
+    m = beta_1 m + (1 - beta_1) grad          mean of the gradient
+    v = beta_2 v + (1 - beta_2) grad^2        mean of its square
+    value -= rate * m_hat / (sqrt(v_hat) + eps),    m_hat = m / (1 - beta_1^t), v_hat likewise
+    Both means start at zero. The division undoes what that costs in the first steps.
+
+    parameters: a model, or an iterable of Parameter.
+    All values stand side by side in one array, all gradients in another (see Store), so that each
+    line of `step` is one sweep. For this, Adam rebinds `value` and `grad` of every parameter to
+    views of the two arrays.
+    """
+
+    def __init__(self, parameters: Module | Iterable[Parameter], *, beta_1: float = 0.9,
+                 beta_2: float = 0.98, eps: float = 1e-09) -> None:
+        if isinstance(parameters, Module):
+            check_tree(parameters)
+            parameters = list(parameters.parameters())
+        parameters = list(parameters)
+        if not all(isinstance(p, Parameter) for p in parameters):
+            raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
+        self.parameters = list(dict.fromkeys(parameters))              # a shared one steps once
+        check_number("beta_1", beta_1, 0, 1)
+        check_number("beta_2", beta_2, 0, 1)
+        check_number("eps", eps, 0, 1, open_low=True)
+        self.beta_1, self.beta_2, self.eps = float(beta_1), float(beta_2), float(eps)
+        self.t = 0
+        self.store = Store(self.parameters)
+        self.all_m = np.zeros_like(self.store.values)
+        self.all_v = np.zeros_like(self.store.values)
+
+    @property
+    def m(self) -> list[np.ndarray]:
+        """The means of the gradients, a view for each parameter."""
+        return self.store.split(self.all_m)
+
+    @property
+    def v(self) -> list[np.ndarray]:
+        """The means of their squares, a view for each parameter."""
+        return self.store.split(self.all_v)
+
+    def adopt(self) -> None:
+        """Take new arrays into the store where somebody has assigned them, as `astype` does."""
+        if self.store.is_current():
+            return
+        shapes, self.store = self.store.shapes, Store(self.parameters)
+        if self.store.shapes != shapes:
+            raise ValueError(f"parameters must keep their shapes {shapes}, "
+                             f"got {self.store.shapes}")
+        self.all_m = self.all_m.astype(self.store.values.dtype)
+        self.all_v = self.all_v.astype(self.store.values.dtype)
+
+    def zero_grad(self) -> None:
+        """Clear the gradients of all parameters at once."""
+        self.adopt()
+        self.store.grads[...] = 0
+
+    def step(self, rate: float) -> None:
+        """Update every parameter in place. `rate` must lie in [0, inf)."""
+        check_number("rate", rate, 0, float("inf"))
+        self.adopt()
+        self.t += 1
+        unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
+        store = self.store
+        for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):
+            m *= self.beta_1
+            m += (1 - self.beta_1) * grad
+            v *= self.beta_2
+            v += (1 - self.beta_2) * grad * grad
+            m_hat = m * unbias_m
+            v_hat = v * unbias_v
+            value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)

@@ -1,0 +1,64 @@
+"""One store for many parameters: all values in one array, all gradients in another.
+
+A model has dozens of parameters, most of them small. The optimizer treats all numbers alike, and
+clearing the gradients does so too. With a store each is one sweep over one array instead of a visit
+to every parameter. The layers do not notice: `Parameter.value` and `Parameter.grad` become views.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ..module import Parameter
+
+BLOCK = 64 * 1024  # numbers at a time: the temporary arrays of a sweep fit the processor cache
+
+
+class Store:
+    """Adopt parameters of one dtype: `values` and `grads` (n,) hold their numbers in their order.
+
+    Raises TypeError for parameters of several dtypes, and ValueError for a gradient whose shape is
+    not that of its value.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter]) -> None:
+        self.parameters = list(parameters)
+        dtypes = {p.value.dtype for p in self.parameters}
+        if len(dtypes) > 1:
+            names = " and ".join(sorted(map(str, dtypes)))
+            raise TypeError(f"parameters must have one dtype, got {names}")
+        for p in self.parameters:
+            if np.shape(p.grad) != p.value.shape:
+                raise ValueError(f"grad must have the shape of value, {p.value.shape}, got "
+                                 f"{np.shape(p.grad)}")
+        self.shapes = [p.value.shape for p in self.parameters]
+        size = sum(math.prod(shape) for shape in self.shapes)
+        self.values, self.grads = np.empty(size, *dtypes), np.empty(size, *dtypes)
+        self.views = list(zip(self.split(self.values), self.split(self.grads)))
+        for p, (value, grad) in zip(self.parameters, self.views):
+            value[...], grad[...] = p.value, p.grad
+            p.value, p.grad = value, grad
+
+    def is_current(self) -> bool:
+        """Whether every parameter still has its views.
+
+        Somebody may have assigned other arrays, and a copy of the store and its parameters has
+        arrays of its own.
+        """
+        return all(
+            p.value is value and p.grad is grad
+            and value.base is self.values and grad.base is self.grads
+            for p, (value, grad) in zip(self.parameters, self.views)
+        )
+
+    def split(self, array: np.ndarray) -> list[np.ndarray]:
+        """Views of the consecutive parts of an array like `values`, in the parameters' shapes."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        parts = np.split(array, ends[:-1]) if self.shapes else []
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes)]
+
+    def blocks(self, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """Walk through arrays like `values` side by side, BLOCK numbers at a time."""
+        for start in range(0, self.values.size, BLOCK):
+            yield [array[start : start + BLOCK] for array in arrays]

@@ -1,0 +1,166 @@
+"""Toy tasks with a known answer, for training in seconds: copy, reverse, sort.
+
+A sequence has 1 to `max_length` symbols, and longer sequences are more frequent. The encoder reads
+the sequence with an end mark, and the decoder has to write the answer:
+
+    src      3 1 4 <eos>          tgt_in   <bos> 4 1 3          (reverse)
+                                  tgt_out  4 1 3 <eos>
+
+A new task is a class with a `name` and a `target`; see ReverseTask.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..checks import check_rng, check_sizes
+
+PAD, BOS, EOS, FIRST_SYMBOL = 0, 1, 2, 3
+VALIDATION, TEST = 0, 1  # of ten buckets; the other eight train
+SHORTEST_HELD_OUT = 3  # there are too few shorter sequences to keep some for testing
+
+
+def bucket(sequence):
+    """The bucket of a sequence, 0 to 9: a hash of its symbols, the same on every machine."""
+    return zlib.crc32(sequence.astype("<i8").tobytes()) % 10
+
+
+def is_training(sequence):
+    """Whether a sequence may be trained on: it is short, or it is in neither held-out split."""
+    return len(sequence) < SHORTEST_HELD_OUT or bucket(sequence) not in (VALIDATION, TEST)
+
+
+class Task:
+    """Sequences of `symbols` different symbols, and their answers; subclasses define `target`.
+
+    `batch(n, rng)`, `validation(n)` and `test(n)` return ids (src, tgt_in, tgt_out), each (n, T)
+    padded with `pad`. The three never share a sequence of length >= 3.
+    """
+
+    name: str
+    pad, bos, eos = PAD, BOS, EOS
+
+    def __init__(self, *, symbols: int = 10, max_length: int = 10) -> None:
+        check_sizes(symbols=symbols, max_length=max_length)
+        self.symbols, self.max_length = symbols, max_length
+        self.vocab_size = FIRST_SYMBOL + symbols
+
+    def target(self, sequence: np.ndarray) -> np.ndarray:
+        """The answer to a sequence, both arrays of ids."""
+        raise NotImplementedError(f"{type(self).__name__} has no target")
+
+    def batch(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Draw n training examples."""
+        check_rng(rng)
+        if n:
+            check_sizes(n=n)
+        rows: list[np.ndarray] = []
+        while len(rows) < n:
+            rows += [s for s in self._draw(n - len(rows), rng) if is_training(s)]
+        return self.examples_of(rows)
+
+    def validation(self, n: int) -> tuple[np.ndarray, ...]:
+        """The first n validation examples, all different; fewer where the task has fewer."""
+        return self._held_out(n, VALIDATION)
+
+    def test(self, n: int) -> tuple[np.ndarray, ...]:
+        """The first n test examples, all different; fewer where the task has fewer."""
+        return self._held_out(n, TEST)
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """Names of ids: the symbols are "0", "1", ..."""
+        special = {PAD: "<pad>", BOS: "<bos>", EOS: "<eos>"}
+        return [special.get(int(i), str(int(i) - FIRST_SYMBOL)) for i in ids]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The symbols of one row of ids up to its end, as text: "3 1 4"."""
+        ids = list(ids)
+        ids = ids[: ids.index(EOS)] if EOS in ids else ids
+        return " ".join(self.tokens(i for i in ids if i != PAD))
+
+    def source(self, text: str) -> np.ndarray:
+        """Source ids (1, T) of a text of symbols such as "3 1 4"; ValueError for an unknown one."""
+        known = {str(i): i + FIRST_SYMBOL for i in range(self.symbols)}
+        words = text.split()
+        if not words:
+            raise ValueError(f"a sequence must hold at least one symbol, got {text!r}")
+        for word in words:
+            if word not in known:
+                last = self.symbols - 1
+                raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}")
+        return np.array([[known[word] for word in words] + [EOS]])
+
+    def longest(self, src: np.ndarray) -> np.ndarray:
+        """The first of the longest sources in a batch, (1, T)."""
+        return src[[(src != self.pad).sum(axis=1).argmax()]]
+
+    def _draw(self, n, rng):
+        # The longer of two uniform lengths is drawn, since uniform lengths seldom reach the end.
+        lengths = rng.integers(1, self.max_length + 1, (n, 2)).max(axis=1)
+        ids = rng.integers(FIRST_SYMBOL, self.vocab_size, (n, self.max_length))
+        return [row[:length] for row, length in zip(ids, lengths)]
+
+    def _held_out(self, n, split):
+        check_sizes(n=n)
+        rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
+        found: dict[bytes, np.ndarray] = {}
+        blocks_without = 0
+        while len(found) < n and blocks_without < 10:  # a task with few sequences has fewer than n
+            before = len(found)
+            for s in self._draw(1000, rng):
+                if len(s) >= SHORTEST_HELD_OUT and bucket(s) == split and len(found) < n:
+                    found.setdefault(s.tobytes(), s)
+            blocks_without = 0 if len(found) > before else blocks_without + 1
+        if not found:
+            raise ValueError(
+                f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"
+                f" length >= {SHORTEST_HELD_OUT} to hold out: raise one of them"
+            )
+        return self.examples_of(list(found.values()))
+
+    def examples_of(self, sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """ids (src, tgt_in, tgt_out) for sequences of symbols, each an array of their ids."""
+        answers = [self.target(s) for s in sequences]
+        src = padded([[*s, EOS] for s in sequences])
+        tgt_in = padded([[BOS, *a] for a in answers])
+        tgt_out = padded([[*a, EOS] for a in answers])
+        return src, tgt_in, tgt_out
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int = PAD) -> np.ndarray:
+    """Lists of ids of different lengths as one array (n, longest), filled up with `pad`."""
+    ids = np.full((len(rows), max(map(len, rows), default=1)), pad)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+    return ids
+
+
+class CopyTask(Task):
+    """3 1 4 -> 3 1 4"""
+
+    name = "copy"
+
+    def target(self, sequence: np.ndarray) -> np.ndarray:
+        return sequence
+
+
+class ReverseTask(Task):
+    """3 1 4 -> 4 1 3"""
+
+    name = "reverse"
+
+    def target(self, sequence: np.ndarray) -> np.ndarray:
+        return sequence[::-1]
+
+
+class SortTask(Task):
+    """3 1 4 -> 1 3 4"""
+
+    name = "sort"
+
+    def target(self, sequence: np.ndarray) -> np.ndarray:
+        return np.sort(sequence)
+
+
+TASKS = {task.name: task for task in (CopyTask, ReverseTask, SortTask)}

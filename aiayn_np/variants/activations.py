@@ -1,0 +1,143 @@
+"""Smooth activations of later models, instead of ReLU in the feed-forward network."""
+
+import math
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from ..checks import check_array, check_gradient
+from ..linear import Linear
+from ..module import Cache, Module
+
+FAR = 6.0  # erf(6) rounds to 1 in float64
+MIDDLE = 3.75  # the fit below is in t = (z - 3.75) / (z + 3.75): few terms are enough
+
+
+def fit_erf(degree=20):
+    """Chebyshev coefficients in t of (1 + 2z) exp(z^2) (1 - erf(z)) for 0 <= z <= 6.
+
+    Shepherd and Laframboise (1981) use this form; the values are those of Python's `math.erfc`.
+    """
+    low, high = -1.0, (FAR - MIDDLE) / (FAR + MIDDLE)
+    nodes = np.cos(math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    z = [MIDDLE * (1 + t) / (1 - t) for t in (low + (high - low) * (nodes + 1) / 2)]
+    values = [(1 + 2 * x) * math.exp(x * x) * math.erfc(x) for x in z]
+    return chebyshev.chebfit(nodes, values, degree).tolist()
+
+
+ERF = fit_erf()
+
+
+def erf(x):
+    """The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, to about 1e-16.
+
+    NumPy has no erf. Every step here is analytic, so the gradient proof can differentiate it.
+    """
+    z = np.where(x.real < 0, -x, x)
+    z = np.where(z.real > FAR, FAR, z).astype(x.dtype)
+    t = (z - MIDDLE) / (z + MIDDLE)                                    # -1 ... 0.23
+    high = (FAR - MIDDLE) / (FAR + MIDDLE)
+    t = (2 * t + (1 - high)) / (1 + high)                              # -1 ... 1
+    one_minus = np.exp(-z * z) / (1 + 2 * z) * clenshaw(t, ERF)
+    return np.where(x.real < 0, one_minus - 1, 1 - one_minus)
+
+
+def clenshaw(t, coefficients):
+    """The sum of c_k T_k(t) with the Chebyshev polynomials T_k."""
+    two_t = 2 * t
+    b_1 = b_2 = np.zeros_like(t)
+    for c in reversed(coefficients[1:]):
+        b_1, b_2 = two_t * b_1 - b_2 + c, b_1
+    return t * b_1 - b_2 + coefficients[0]
+
+
+class GELU(Module):
+    """y = x Phi(x),   Phi(x) = (1 + erf(x / sqrt(2))) / 2         Hendrycks and Gimpel, 2016
+
+    x of any shape   ->   the same shape. Phi is the distribution function of N(0, 1).
+    backward: dy/dx = Phi(x) + x phi(x), where phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
+    """
+    formula = "y = x Phi(x)"
+    position_wise = True
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
+        check_array("x", x)
+        phi = (1 + erf(x / math.sqrt(2))) / 2                          # Phi(x)
+        return x * phi, Cache(x=x, phi=phi)
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
+        check_gradient(grad_y, cache.x.shape, cache.x.dtype)
+        # y = x * Phi(x)
+        density = np.exp(-cache.x * cache.x / 2) / math.sqrt(2 * math.pi)
+        return grad_y * (cache.phi + cache.x * density)
+
+
+class TanhGELU(Module):
+    """y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2      GPT-2's form of GELU
+
+    x of any shape   ->   the same shape
+    backward: u = sqrt(2 / pi) (x + 0.044715 x^3) has du/dx = sqrt(2 / pi) (1 + 3 * 0.044715 x^2),
+    and d tanh(u)/du = 1 - tanh(u)^2
+    """
+    formula = "y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2"
+    position_wise = True
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
+        check_array("x", x)
+        t = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x)))
+        return x * (1 + t) / 2, Cache(x=x, t=t)
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
+        check_gradient(grad_y, cache.x.shape, cache.x.dtype)
+        x, t = cache.x, cache.t
+        # y = x * (1 + t) / 2,   t = tanh(u)
+        slope_u = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+        return grad_y * ((1 + t) / 2 + x * (1 - t * t) * slope_u / 2)
+
+
+class SiLU(Module):
+    """y = x / (1 + exp(-x))                            Elfwing et al., 2017; also called swish
+
+    x of any shape   ->   the same shape
+    backward: y = x s with s = 1 / (1 + exp(-x)), and ds/dx = s (1 - s), so dy/dx = s + x s (1 - s)
+    """
+    formula = "y = x / (1 + exp(-x))"
+    position_wise = True
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
+        check_array("x", x)
+        s = (1 + np.tanh(x / 2)) / 2                   # = 1 / (1 + exp(-x)), without overflow
+        return x * s, Cache(x=x, s=s)
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
+        check_gradient(grad_y, cache.x.shape, cache.x.dtype)
+        # y = x * s
+        return grad_y * (cache.s + cache.x * cache.s * (1 - cache.s))
+
+
+class FeedForward(Module):
+    """FFN(x) = activation(x W_1 + b_1) W_2 + b_2, as Eq. (2) with another activation
+
+    x (..., d_model)   ->   (..., d_model), through d_ff.   activation: a layer without parameters
+    """
+    formula = "FFN(x) = activation(x W_1 + b_1) W_2 + b_2"
+    position_wise = True
+
+    def __init__(self, d_model: int, d_ff: int, *, activation: Module,
+                 rng: np.random.Generator) -> None:
+        self.linear_1 = Linear(d_model, d_ff, rng=rng)
+        self.activation = activation
+        self.linear_2 = Linear(d_ff, d_model, rng=rng)
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
+        check_array("x", x, last=("d_model", self.linear_1.d_in), parameter=self.linear_1.W)
+        cache = Cache()
+        hidden, cache.linear_1 = self.linear_1.forward(x)              # (..., d_ff)
+        active, cache.activation = self.activation.forward(hidden)
+        y, cache.linear_2 = self.linear_2.forward(active)              # (..., d_model)
+        return y, cache
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
+        grad_active = self.linear_2.backward(grad_y, cache.linear_2)   # (..., d_ff)
+        grad_hidden = self.activation.backward(grad_active, cache.activation)
+        return self.linear_1.backward(grad_hidden, cache.linear_1)     # (..., d_model)

@@ -1,0 +1,106 @@
+"""Embeddings, positions and output projections of later models."""
+
+import numpy as np
+
+from ..checks import check_array, check_gradient, check_ids, check_rng, check_sizes
+from ..embedding import Embedding
+from ..module import Cache, Module, Parameter
+from ..positional_encoding import SinusoidalPositionalEncoding
+from ..reductions import add_at, column_sum
+
+
+class UnscaledEmbedding(Embedding):
+    """y = E[ids], without the paper's factor sqrt(d_model)
+
+    ids (...) integers   E (vocab_size, d_model)   ->   (..., d_model)
+    backward: row v of E gets the sum of the gradients wherever ids == v.
+    """
+    formula = "y = E[ids]"
+    position_wise = True
+
+    def forward(self, ids: np.ndarray) -> tuple[np.ndarray, Cache]:
+        ids = check_ids("ids", ids, self.vocab_size)
+        return self.E.value.take(ids, axis=0), Cache(ids=ids)
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> None:
+        check_gradient(grad_y, (*cache.ids.shape, self.d_model), self.E.value.dtype)
+        # y = E[ids]
+        add_at(self.E.grad, cache.ids.reshape(-1), grad_y.reshape(-1, self.d_model))
+
+
+class SegmentEmbedding(Module):
+    """y = x + E[segments]: which of two sentences a token belongs to       Devlin et al., 2018
+
+    x (..., T, d_model)   segments (..., T) integers, all 0 for None   ->   the shape of x
+    backward: row s of E gets the sum of the gradients wherever segments == s.
+    """
+    formula = "y = x + E[segments]"
+    position_wise = True
+
+    def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator) -> None:
+        check_sizes(segments=segments, d_model=d_model)
+        check_rng(rng)
+        self.segments, self.d_model = segments, d_model
+        self.E = Parameter(rng.normal(0, d_model**-0.5, (segments, d_model)))
+
+    def forward(self, x: np.ndarray, *,
+                segments: np.ndarray | None = None) -> tuple[np.ndarray, Cache]:
+        check_array("x", x, last=("d_model", self.d_model), parameter=self.E)
+        segments = np.zeros(x.shape[:-1], np.intp) if segments is None else segments
+        segments = check_ids("segments", segments, self.segments)
+        if segments.shape != x.shape[:-1]:
+            raise ValueError("segments must have the shape of x without its last axis,"
+                             f" {x.shape[:-1]}, got {segments.shape}")
+        cache = Cache(segments=segments, shape=x.shape, dtype=x.dtype)
+        return x + self.E.value.take(segments, axis=0), cache
+
+    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
+        check_gradient(grad_y, cache.shape, cache.dtype)
+        # y = x + E[segments]
+        add_at(self.E.grad, cache.segments.reshape(-1), grad_y.reshape(-1, self.d_model))
+        return grad_y
+
+
+class SinusoidsInHalves(SinusoidalPositionalEncoding):
+    """y = x + PE, the paper's columns in another order: all sines first, then all cosines
+
+    x (..., T, d_model), its first position being number `start`   ->   the same shape
+    The order makes no difference to a model, because its matrices learn the order that they get.
+    """
+    formula = "y = x + PE"
+    position_wise = True
+
+    def table(self, T: int, *, start: int = 0) -> np.ndarray:
+        """PE for positions start .. start + T, (T, d_model); an odd d_model has one more sine."""
+        PE = super().table(T, start=start)
+        return np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)
+
+
+class BiasedProjection(Module):
+    """logits = x E^T + b, as Sec. 3.4 with a bias
+
+    x (..., d_model)   E (vocab_size, d_model)   b (vocab_size,)   ->   (..., vocab_size)
+    """
+    formula = "logits = x E^T + b"
+    position_wise = True
+
+    def __init__(self, E: Parameter) -> None:
+        if not isinstance(E, Parameter) or E.value.ndim != 2:
+            raise TypeError(f"E must be a Parameter (vocab_size, d_model), got {E!r}")
+        self.E, self.b = E, Parameter(np.zeros(len(E.value), E.value.dtype))
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
+        vocab_size, d_model = self.E.value.shape
+        check_array("x", x, last=("d_model", d_model), parameter=self.E)
+        logits = x.reshape(-1, d_model) @ self.E.value.T               # (rows, vocab_size)
+        logits += self.b.value
+        return logits.reshape(*x.shape[:-1], vocab_size), Cache(x=x)
+
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> np.ndarray:
+        vocab_size, d_model = self.E.value.shape
+        check_gradient(grad_logits, (*cache.x.shape[:-1], vocab_size), cache.x.dtype)
+        grad_rows = grad_logits.reshape(-1, vocab_size)
+        # logits = x E^T + b
+        self.b.grad += column_sum(grad_rows)                           # (vocab_size,)
+        self.E.grad += grad_rows.T @ cache.x.reshape(-1, d_model)      # (vocab_size, d_model)
+        return (grad_rows @ self.E.value).reshape(cache.x.shape)       # (..., d_model)

@@ -1,0 +1,192 @@
+"""The checks of values, of exact properties and of training; see registry.py for the rules."""
+
+import numpy as np
+
+from ...attention import ScaledDotProductAttention
+from ...dropout import Dropout
+from ...embedding import Embedding
+from ...feed_forward import PositionwiseFeedForward
+from ...layer_norm import LayerNorm
+from ...module import Parameter, leaves
+from ...plotting.maps import attention_maps
+from ...positional_encoding import SinusoidalPositionalEncoding
+from ...proofs.probing import randomise
+from ...training.loss import LabelSmoothedCrossEntropy, ModelLoss
+from ...training.optimizer import Adam, warmup_rate
+from .. import reference
+from .registry import (
+    D_FF,
+    D_MODEL,
+    SRC,
+    T_SRC,
+    T_TGT,
+    TARGETS,
+    TGT,
+    VOCAB,
+    B,
+    CheckFailed,
+    H,
+    attention_inputs,
+    check,
+    fresh,
+    multi_head_inputs,
+    must_equal,
+    small_model,
+)
+
+
+def allowed_keys(allowed):
+    """The keys of each query, from a mask (T_q, T_k)."""
+    return [np.flatnonzero(row) for row in allowed]
+
+
+@check("values: attention")
+def attention_values():
+    Q, K, V, allowed = attention_inputs(fresh())
+    out = ScaledDotProductAttention()(Q, K, V, allowed=allowed)
+    for b, h in np.ndindex(B, H):
+        want = reference.attention(Q[b, h], K[b, h], V[b, h], allowed_keys(allowed[b, 0]))
+        must_equal(f"sequence {b}, head {h}", out[b, h], want)
+
+
+@check("values: multi-head")
+def multi_head_values():
+    layer, arrays, allowed = multi_head_inputs(fresh())
+    out = layer(*arrays, allowed=allowed)
+    for b in range(B):
+        x_Q, x_K, x_V = (x[b] for x in arrays)
+        want = reference.multi_head(layer, x_Q, x_K, x_V, allowed_keys(allowed[b, 0]))
+        must_equal(f"sequence {b}", out[b], want)
+
+
+@check("values: feed-forward")
+def feed_forward_values():
+    rng = fresh()
+    layer = randomise(PositionwiseFeedForward(D_MODEL, D_FF, rng=rng), rng)
+    x = rng.standard_normal((T_SRC, D_MODEL))
+    must_equal("y", layer(x), reference.feed_forward(layer, x))
+
+
+@check("values: layer norm")
+def layer_norm_values():
+    rng = fresh()
+    layer = randomise(LayerNorm(D_MODEL, eps=1e-2), rng)
+    x = rng.standard_normal((T_SRC, D_MODEL))
+    must_equal("y", layer(x), reference.layer_norm(layer, x))
+
+
+@check("values: dropout")
+def dropout_values():
+    """A backward uses the mask of its own forward, and what is kept is divided by 1 - P_drop."""
+    x, grad_y = fresh().standard_normal((2, B, T_SRC, D_MODEL))
+    layer, kept = Dropout(0.3), np.random.default_rng(1).random(x.shape) >= 0.3
+    y, cache = layer.forward(x, rng=np.random.default_rng(1))
+    layer.forward(x, rng=np.random.default_rng(2))
+    must_equal("y", y, np.where(kept, x / 0.7, 0))
+    must_equal("grad_x", layer.backward(grad_y, cache), np.where(kept, grad_y / 0.7, 0))
+    y, cache = layer.forward(x)
+    must_equal("y without rng", y, x)
+    must_equal("grad_x without rng", layer.backward(grad_y, cache), grad_y)
+
+
+@check("values: embedding")
+def embedding_values():
+    layer = Embedding(VOCAB, D_MODEL, rng=fresh())
+    must_equal("y", layer(SRC[0]), reference.embedding(layer.E.value, SRC[0]))
+
+
+@check("values: positions")
+def positions_values():
+    must_equal("PE", SinusoidalPositionalEncoding(7, 9).table(9), reference.sinusoids(9, 7))
+
+
+@check("values: loss")
+def loss_values():
+    logits = 4 * fresh().standard_normal((B, T_TGT, VOCAB))
+    loss = LabelSmoothedCrossEntropy(0.1)(logits, targets=TARGETS)
+    rows = logits.reshape(-1, VOCAB)
+    must_equal("loss", loss, reference.cross_entropy(rows, TARGETS.ravel(), 0.1, 0))
+
+
+@check("values: whole model")
+def whole_model_values():
+    model = small_model(fresh())
+    logits = model(SRC, TGT)
+    for b in range(B):
+        must_equal(f"sequence {b}", logits[b], reference.transformer(model, SRC[b], TGT[b]), 1e-11)
+
+
+@check("exact: causality")
+def causality():
+    """Changing the token at t changes no logit before t, to the last bit.
+
+    Source and target have one length here, so that no error about shapes hides which one is read.
+    """
+    model, rng = small_model(fresh()), fresh()
+    src, tgt = rng.integers(1, VOCAB, (2, B, T_SRC))
+    logits = model(src, tgt)
+    for t in range(1, T_SRC):
+        other = tgt.copy()
+        other[:, t] = tgt[:, t] % (VOCAB - 1) + 1
+        if not np.array_equal(model(src, other)[:, :t], logits[:, :t]):
+            raise CheckFailed(f"token {t} of the target changes logits before it")
+
+
+@check("exact: no weight on padding")
+def no_weight_on_padding():
+    """The weights of padded keys are 0, and those of every query add up to 1."""
+    _, cache = small_model(fresh()).forward(SRC, TGT)
+    for name, weights in attention_maps(cache).items():
+        of_decoder = name.startswith("decoder") and "self_attention" in name
+        padded = ((TGT if of_decoder else SRC) == 0)[:, None, None]
+        if np.any(weights * padded):
+            raise CheckFailed(f"{name}: weight {(weights * padded).max():.3g} on padding")
+        must_equal(f"{name}: sum of a row", weights.sum(axis=-1), np.ones(weights.shape[:-1]))
+
+
+@check("exact: more padding")
+def more_padding():
+    """Two more columns of padding change neither the logits of the tokens nor the loss."""
+    model, loss = small_model(fresh()), LabelSmoothedCrossEntropy(0.1)
+    longer = [np.pad(ids, ((0, 0), (0, 2))) for ids in (SRC, TGT, TARGETS)]
+    logits, padded_logits = model(SRC, TGT), model(*longer[:2])
+    real = (TGT != 0)[..., None]
+    must_equal("logits", padded_logits[:, :T_TGT] * real, logits * real)
+    must_equal("loss", loss(padded_logits, targets=longer[2]), loss(logits, targets=TARGETS))
+
+
+@check("exact: caches untouched")
+def caches_untouched():
+    """Backward writes into no array that forward kept, nor into the gradient it is given."""
+    whole = ModelLoss(small_model(fresh()), LabelSmoothedCrossEntropy(0.1))
+    _, cache = whole.forward(SRC, TGT, targets=TARGETS, rng=fresh())
+    before = {name: array.copy() for name, array in leaves(cache, np.ndarray)}
+    grad_logits = whole.loss.backward(1.0, cache.loss)
+    kept = grad_logits.copy()
+    whole.model.backward(grad_logits, cache.model)
+    must_equal("grad_logits", grad_logits, kept, 0)
+    for name, array in leaves(cache, np.ndarray):
+        if not np.array_equal(array, before[name]):
+            raise CheckFailed(f"backward changed {name}")
+
+
+@check("training: Adam")
+def adam_steps():
+    """Six steps of two parameters, number by number."""
+    rng = fresh()
+    values, grads = rng.standard_normal((2, 3)), rng.standard_normal((6, 2, 3))
+    parameters, rates = [Parameter(row.copy()) for row in values], rng.uniform(0.1, 0.5, 6)
+    adam = Adam(parameters)
+    for grad, rate in zip(grads, rates):
+        for p, row in zip(parameters, grad):
+            p.grad[...] = row
+        adam.step(rate)
+    for i, k in np.ndindex(values.shape):
+        want = reference.adam(values[i, k], grads[:, i, k], rates, 0.9, 0.98, 1e-9)
+        must_equal(f"parameter {i}, number {k}", parameters[i].value[k], want)
+
+
+@check("training: Eq. (3)")
+def eq_3():
+    for step in range(1, 13):
+        must_equal(f"rate of step {step}", warmup_rate(step, 16, 5), reference.rate(step, 16, 5))

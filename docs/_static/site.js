@@ -1,0 +1,31 @@
+// Formulas come as text.
+function formulas() {
+  for (const box of document.querySelectorAll(".math"))
+    katex.render(box.textContent, box, { displayMode: box.tagName === "DIV", throwOnError: false });
+}
+
+// What a reader by keyboard or by ear needs, and the theme does not give.
+function name() {
+  const label = (selector, key, value) =>
+    document.querySelectorAll(selector).forEach((box) => box.setAttribute(key, value));
+  label("p.caption[role=heading]", "aria-level", "2");
+  label("aside.sidebar-drawer", "aria-label", "All pages");
+  label("aside.toc-drawer", "aria-label", "This page");
+  document.querySelector("#search-results")?.insertAdjacentHTML("beforebegin", "<h1>Search</h1>");
+  document.querySelectorAll("details.hide > summary").forEach((box) => box.removeAttribute("aria-label"));
+  for (const head of document.querySelectorAll("th")) if (!head.innerText.trim()) head.setAttribute("role", "presentation");
+}
+
+// What scrolls sideways can be scrolled by the keyboard too.
+function reach() {
+  for (const box of document.querySelectorAll("pre, .table-wrapper, .math, .output")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
+addEventListener("DOMContentLoaded", formulas);
+addEventListener("load", name);
+addEventListener("load", reach);
+addEventListener("resize", reach);
+document.addEventListener("toggle", reach, true);

@@ -1,0 +1,44 @@
+"""The site: `python -m sphinx docs site`."""
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS)]
+
+import generate  # noqa: E402
+
+from aiayn_np import __version__ as release  # noqa: E402, F401
+
+generate.everything()
+
+project, author = "aiayn_np", "The aiayn_np project"
+project_copyright = "the aiayn_np project, MIT license"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
+              "site_extension", "check_links"]
+html_theme, html_title = "furo", "aiayn_np"
+html_static_path, html_favicon = ["_static"], "_static/favicon.svg"
+html_extra_path = ["pages/extra"]                                     # slides and live pages
+# KaTeX is in _static, so that no page asks the network for formulas.
+html_css_files = ["katex/katex.min.css", "site.css"]
+html_js_files = ["katex/katex.min.js", "site.js"]
+html_copy_source = html_show_sourcelink = html_show_search_summary = False
+exclude_patterns = ["pages/downloads", *(path.name for path in DOCS.glob("*.md")
+                                         if path.name != "index.md")]
+
+html_math_renderer = "katex"                                          # of site_extension
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"                                             # notebooks come executed
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_code_prompt_show = "You have a prediction? Then see what comes out"
+nb_code_prompt_hide = "What comes out"
+
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(?!aiayn_np\.).*")]              # words of signatures
+autodoc_typehints, autodoc_docstring_signature = "none", False
+default_role = "literal"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False

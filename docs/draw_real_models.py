@@ -1,0 +1,154 @@
+"""Draw marian.png, gpt2.png and bert.png: maps of the three families, from folders made here.
+
+    python docs/draw_real_models.py
+
+Nothing is downloaded. Three small models learn the number words in a minute or two, are written as
+folders of Hugging Face, and are opened again. The same code draws downloaded models.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from aiayn_np import Adam, LabelSmoothedCrossEntropy, LearnedPositionalEncoding
+from aiayn_np.interop import marian_format
+from aiayn_np.interop.folder_format import write_folder
+from aiayn_np.interop.gpt2_format import save_gpt2
+from aiayn_np.plotting.figures import plot_attention, save_figure
+from aiayn_np.pretrained.bert import Bert
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.text_start import start
+from aiayn_np.text.number_words import number_words, write_number_words
+from aiayn_np.training.tasks import padded
+from aiayn_np.variants.activations import GELU, TanhGELU
+from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.layer_options import layer_factory
+from aiayn_np.variants.masked import MaskedLanguageModel
+from aiayn_np.variants.models import LanguageModel
+from aiayn_np.variants.pre_norm import PreNormEncoderLayer
+
+FOLDER = Path(__file__).parent
+SENTENCE = "zwei hundert drei und fünfzig"
+SIZES = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=40)
+STEPS, ROWS = 500, 64
+MASK = 5  # an id of the words below: 0 is padding, 1 an unknown word, 2 begins, 3 ends
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CUT]", "[MASK]"]
+
+
+def words():
+    """(English lines as lists of ids, the words)."""
+    lines = [english.replace("-", " ").replace(",", "").split()
+             for _, english in number_words().training]
+    known = SPECIAL + sorted({word for line in lines for word in line})
+    ids = {word: i for i, word in enumerate(known)}
+    return [[2, *(ids[word] for word in line), 3] for line in lines], known
+
+
+def learn(model, batch, rng):
+    """Steps of Adam on (ids, targets) of `batch`."""
+    adam, criterion = Adam(model.parameters()), LabelSmoothedCrossEntropy(0.0)
+    for _ in range(STEPS):
+        ids, targets = batch()
+        model.zero_grad()
+        logits, cache = model.forward(ids)
+        loss, loss_cache = criterion.forward(logits, targets=targets)
+        model.backward(criterion.backward(1.0, loss_cache), cache)
+        adam.step(0.002)
+    print(f"{type(model).__name__}: loss {loss:.2f}", file=sys.stderr)
+
+
+def make_gpt2(folder, lines, known, rng):
+    """A small GPT-2 that writes numbers."""
+    layer = layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU)
+    model = LanguageModel(len(known), pad=None, layer=layer, embedding=UnscaledEmbedding,
+                          positions=LearnedPositionalEncoding, rng=rng, **SIZES)
+
+    def batch():
+        ids = padded([lines[i] for i in rng.integers(len(lines), size=ROWS)])
+        return ids[:, :-1], ids[:, 1:]
+
+    learn(model, batch, rng)
+    save_gpt2(model, folder)
+
+
+def make_bert(folder, lines, known, rng):
+    """A small BERT that guesses one masked word in five."""
+    layer = layer_factory(bias=True, activation=GELU)
+    model = MaskedLanguageModel(len(known), layer=layer, rng=rng, **SIZES)
+
+    def batch():
+        ids = padded([lines[i] for i in rng.integers(len(lines), size=ROWS)])
+        hidden = (ids > MASK) & (rng.random(ids.shape) < 0.2)
+        hidden[0, 1] = True
+        return np.where(hidden, MASK, ids), np.where(hidden, ids, 0)
+
+    learn(model, batch, rng)
+    config = dict(
+        model_type="bert", vocab_size=len(known), hidden_size=64, num_hidden_layers=2,
+        num_attention_heads=4, intermediate_size=256, max_position_embeddings=40, pad_token_id=0,
+        layer_norm_eps=1e-6, architectures=["BertForMaskedLM"])
+    folder.mkdir()
+    write_folder(folder, config, bert_state(model, config))
+    (folder / "vocab.txt").write_text("\n".join(known) + "\n")
+
+
+def bert_state(model, config):
+    """{BERT's name: array} of a MaskedLanguageModel."""
+    sizes = object.__new__(Bert)
+    sizes.V, sizes.d_model, sizes.N = config["vocab_size"], config["hidden_size"], 2
+    sizes.d_ff, sizes.max_len, sizes.segments, sizes.tied = 256, 40, 2, True
+    parameters = dict(model.named_parameters())
+    return {t.names[0]: t.form.theirs([parameters[path].value for path in t.paths])
+            for t in sizes.wanted()}
+
+
+def make_marian(folder, work):
+    """The translator of the number words, exported."""
+    write_number_words(work / "numbers")
+    files = dict(pairs=work / "numbers" / "training.tsv", source=None, target=None,
+                 validation_pairs=work / "numbers" / "validation.tsv", validation_source=None,
+                 validation_target=None)
+    run, _ = start(work / "run", files, preset="numbers")
+    run.history = list(run.train())
+    folder.mkdir()
+    for line in marian_format.write(run, folder):
+        print(line, file=sys.stderr)
+
+
+def main():
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        lines, known = words()
+        make_marian(work / "marian", work)
+        make_gpt2(work / "gpt2", lines, known, rng)
+        make_bert(work / "bert", lines, known, rng)
+        run = open_run(work / "marian")
+        source, written, weights, allowed = run.translation_attention(run.task.source(SENTENCE))
+        draw("marian", weights, written, source, allowed, 1)
+        text = ["[CLS]", "two", "hundred", "and", "fifty", "three", "[SEP]"]
+        masked = ["[CLS]", "two", "[MASK]", "and", "fifty", "three", "[SEP]"]
+        for family, shown in (("gpt2", text), ("bert", masked)):
+            run = open_run(work / family)
+            src = np.array([[known.index(word) for word in shown]])
+            _, _, maps, masks = run.attention(src)
+            last = list(maps)[-1]
+            draw(family, maps[last], shown, shown, masks[last], len(maps))
+            if family == "bert":
+                guess = known[int(run.loaded.logits(src)[0, 2].argmax())]
+                print(f"BERT puts {guess} for the mask", file=sys.stderr)
+
+
+def draw(family, weights, queries, keys, allowed, layer):
+    """Save the head of a layer (h, T_q, T_k) that decides most, readable on a telephone too."""
+    head = int(weights.max(axis=-1).mean(axis=-1).argmax())
+    titles = [f"layer {layer}, head {head + 1}"]
+    fig = plot_attention(weights[head], queries, keys, allowed=allowed[0], titles=titles)
+    fig.set_size_inches(3.7, 3.7)
+    save_figure(fig, FOLDER / f"{family}.png", dpi=150)
+
+
+if __name__ == "__main__":
+    main()

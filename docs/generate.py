@@ -1,0 +1,397 @@
+"""What the site shows of the repository, copied or written into docs/pages.
+
+Slides and live pages are no part of the repository. Where they were made, in docs/slides and
+docs/live, the site has them:
+
+    python notebooks/slides.py docs/slides
+    python docs/make_live_pages.py --lessons ../pages/
+"""
+
+import difflib
+import functools
+import importlib
+import inspect
+import io
+import json
+import pkgutil
+import re
+import zipfile
+from base64 import b64decode
+from hashlib import sha256
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+OUT = DOCS / "pages"
+NOTEBOOKS = ROOT / "notebooks"
+PAGES = {  # page of the repository -> page of the site
+    "figures/README.md": "gallery.md", "benchmarks/README.md": "speed.md",
+    "aiayn_np/text/README.md": "text.md", "aiayn_np/variants/README.md": "variants.md",
+    "tests/README.md": "proofs.md", "notebooks/exercises/TEACHING.md": "teaching.md",
+    "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
+    "tests/zoo/zoo_training.md": "zoo_training.md",
+} | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
+LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md"}
+LIVE = {
+    "copy": "writes down what it reads: the smallest task, and attention on the diagonal",
+    "reverse": "writes it backwards: attention on the anti-diagonal",
+    "number_words": "translates German number words into English ones, cut into pieces of words",
+}
+ROOMS = {  # page of the reference -> its title, and the packages or modules whose names it holds
+    "layers": ("The paper's layers", []),
+    "training": ("Training, loss, optimizer, tasks", []),
+    "decoding": ("Decoding", []),
+    "proofs": ("Proofs", []),
+    "plotting": ("Maps, traces, pictures", []),
+    "runs": ("Checkpoints", []),
+    "variants": ("Variants", ["aiayn_np.variants"]),
+    "text": ("Text", ["aiayn_np.text"]),
+    "experiments": ("Experiments", ["aiayn_np.experiments.experiment"]),
+    "exercises": ("Exercises", ["aiayn_np.exercises"]),
+    "zoo": ("Bugs", ["aiayn_np.zoo"]),
+    "pretrained": ("Real models", ["aiayn_np.pretrained"]),
+    "interop": ("PyTorch", ["aiayn_np.interop"]),
+    "checks": ("What is refused", ["aiayn_np.checks"]),
+}
+
+
+WRITTEN = set()  # paths below OUT
+FONT = re.compile(r"url\(data:font/woff;base64,([^)]*)\)")
+
+
+def everything():
+    """Make docs/pages; a file that stays as it was is not written, so Sphinx need not read it."""
+    WRITTEN.clear()
+    extras()
+    student_edition()
+    lessons()
+    exercises()
+    for source, target in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        write(target, relinked(text, Path(source).parent))
+    write("zoo.md", zoo())
+    write("live.md", live())
+    tests()
+    api()
+    for path in OUT.rglob("*"):
+        if path.is_file() and path not in WRITTEN:
+            path.unlink()
+
+
+def write(name, content):
+    """Write a file, text or bytes, into OUT, if it is not there as it is."""
+    path = OUT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    if not path.is_file() or path.read_bytes() != data:
+        path.write_bytes(data)
+    WRITTEN.add(path)
+
+
+def extras():
+    """Slides and live pages as they are, where they were made."""
+    (OUT / "extra").mkdir(parents=True, exist_ok=True)
+    for folder in ("slides", "live"):
+        for path in DOCS.glob(f"{folder}/*.html"):
+            text = path.read_text(encoding="utf-8")
+            write(f"extra/{folder}/{path.name}", FONT.sub(shared_font, text))
+
+
+def shared_font(match):
+    """A font that all slides hold, as one file for all."""
+    data = b64decode(match[1])
+    name = f"{sha256(data).hexdigest()[:12]}.woff"
+    write(f"extra/slides/{name}", data)
+    return f"url({name})"
+
+
+# ---- lessons and exercises -------------------------------------------------------------------
+
+
+@functools.cache
+def lesson_pages():
+    """{number: (stem, title)} of the lessons."""
+    pages = {}
+    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
+        first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title = re.match(r"# Lesson \d+ · (.*)", first)[1]
+        pages[int(path.stem[:2])] = (path.stem, f"{int(path.stem[:2])} · {title}")
+    return pages
+
+
+def student_edition():
+    """The lessons as `aiayn-np lessons` writes them: to be downloaded, one by one or all."""
+    from aiayn_np.cli.lessons import lesson_files
+
+    files = lesson_files()
+    for stem, _ in lesson_pages().values():
+        write(f"downloads/student/{stem}.ipynb", files[f"{stem}.ipynb"])
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():                           # a time that stays the same
+            archive.writestr(zipfile.ZipInfo(f"aiayn_np_students/{name}"), content)
+    write("downloads/student_edition.zip", packed.getvalue())
+
+
+def lessons():
+    """A page for each lesson, and their list."""
+    from aiayn_np.exercises import editions
+
+    for number, (stem, _) in lesson_pages().items():
+        ours = json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))
+        theirs = editions.student_edition(ours, number)
+        write(f"{stem}.ipynb", json.dumps(lesson_page(ours, theirs, downloads(stem))))
+    text = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
+    zipped = ("All lessons and exercises for students: {download}`one file"
+              f" </{OUT.name}/downloads/student_edition.zip>`.")
+    write("lessons.md", "\n\n".join([relinked(text, Path("notebooks")), "## Download", zipped,
+                                     toctree(stem for stem, _ in lesson_pages().values())]))
+
+
+def lesson_page(ours, theirs, links):
+    """The student edition with outputs again: what answers a prediction is shown by a click."""
+    page, asked = dict(theirs, cells=[]), False
+    outputs = {cell["id"]: cell["outputs"] for cell in ours["cells"] if "outputs" in cell}
+    for cell in theirs["cells"]:
+        if "find_spec(" in "".join(cell["source"]):                    # it installs the package
+            continue
+        if cell["cell_type"] == "code":
+            tags = ["hide-output"] * bool(asked and outputs[cell["id"]])
+            cell = cell | dict(outputs=outputs[cell["id"]], metadata=dict(tags=tags))
+        else:
+            source = "".join(cell["source"])
+            asked = "**Predict.**" in source.split("## ")[-1]
+            cell = cell | dict(source=relinked(source, Path("notebooks")))
+        page["cells"].append(cell)
+    page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
+    return page
+
+
+def downloads(stem):
+    """The line of a lesson that leads to its two editions, and to its slides if they were made."""
+    parts = [f"{{download}}`student edition </{OUT.name}/downloads/student/{stem}.ipynb>`",
+             f"{{download}}`teacher edition </../notebooks/{stem}.ipynb>`"]
+    if (OUT / "extra" / "slides" / f"{stem}.html").is_file():
+        parts.append(f'<a href="../slides/{stem}.html">slides</a>')
+    return "This lesson: " + " · ".join(parts)
+
+
+def exercises():
+    """A page for each exercise as students get it, the hunt for bugs, and their list."""
+    names = []
+    for path in [*sorted(NOTEBOOKS.glob("exercises/student/*.ipynb")),
+                 NOTEBOOKS / "exercises" / "find_the_bug.ipynb"]:
+        page = json.loads(path.read_text(encoding="utf-8"))
+        for cell in page["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = relinked("".join(cell["source"]), path.parent, back="../")
+        line = f"{{download}}`this notebook </../{path.relative_to(ROOT).as_posix()}>`"
+        page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={},
+                                     source=line))
+        write(f"exercises/{path.name}", json.dumps(page))
+        names.append(f"exercises/{path.stem}")
+    text = (NOTEBOOKS / "exercises" / "README.md").read_text(encoding="utf-8")
+    write("exercises.md", relinked(text, Path("notebooks/exercises")) + "\n" + toctree(names))
+
+
+def toctree(names, *options):
+    return "\n".join(["```{toctree}", ":maxdepth: 1", *options, "", *names, "```", ""])
+
+
+# ---- pages of the repository -----------------------------------------------------------------
+
+
+def relinked(text, folder, back=""):
+    """A page with its links turned to the site's pages; other files become plain text.
+
+    folder : of the page, in the repository
+    back : from the page of the site to OUT, such as "../"
+    """
+    def link(match):
+        bang, label, target = match.groups()
+        path = target.split("#")[0]
+        if target.startswith("http") or not path:
+            return match[0]
+        where = (ROOT / folder / path).resolve()
+        name = where.relative_to(ROOT).as_posix()
+        if where.parent == DOCS / "live":
+            return live_link(label, where, target.removeprefix(path), back)
+        if bang:
+            write(where.name, where.read_bytes())
+            return f"![{label}]({back}{where.name})"
+        if found := page_of(where, name):
+            return f"[{label}]({back}{found})"
+        return f"{label} (`{name}`)"
+
+    return re.sub(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text)
+
+
+def live_link(label, where, address, back):
+    """A link to a place in a live page, or to how it is made if that was not done.
+
+    A link in HTML, since Sphinx would look for a document.
+    """
+    page = f"../live/{where.name}{address}" if where.is_file() else "live.html"
+    return f'<a href="{back}{page}">{label}</a>'
+
+
+def page_of(where, name):
+    """The page of the site that shows a file of the repository, or None."""
+    if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
+        return f"exercises/{where.name}"
+    if where.suffix == ".ipynb":
+        return where.name
+    return (PAGES | LISTS).get(name)
+
+
+def table_rows(path, heading):
+    """The rows of the first table under a heading of a page, as lists of cells."""
+    lines = path.read_text(encoding="utf-8").split(heading)[1].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("|---"))
+    rows = []
+    for line in lines[first + 1:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return rows
+
+
+def tests():
+    """The files of tests that the table from the paper to its proof names, as they are."""
+    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its proof")
+    for name in {name for row in rows for name in re.findall(r"test_\w+\.py", row[4])}:
+        (path,) = (ROOT / "tests").rglob(name)
+        where = path.relative_to(ROOT).as_posix()
+        write(f"tests/{path.stem}.md", f"---\norphan: true\n---\n# {where}\n\n"
+              f"```{{literalinclude}} /../{where}\n```\n")
+
+
+def live():
+    """The page that leads to the live pages, or says how they are made."""
+    there = [name for name in LIVE if (OUT / "extra" / "live" / f"{name}.html").is_file()]
+    links = [f'- <a href="../live/{name}.html">{name.replace("_", " ")}</a>: {LIVE[name]}.'
+             for name in there]
+    text = ["# Live pages", "A trained model in one HTML file: it computes in the browser, asks no"
+            " server, and shows every attention map as you type. Heads can be muted, masks and"
+            " positions taken away, and training followed from its first step."]
+    text += ["\n".join(links)] if links else [
+        "This copy of the site was built without them. They are made in about three minutes by",
+        "```bash\npython docs/make_live_pages.py --lessons ../pages/\n```",
+        "and the next build of the site has them. They are:",
+        "\n".join(f"- {name.replace('_', ' ')}: {what}." for name, what in LIVE.items())]
+    text += ["`aiayn-np explore runs/reverse` writes such a page for a model that you trained"
+             " yourself."]
+    return "\n\n".join(text) + "\n"
+
+
+# ---- the zoo ---------------------------------------------------------------------------------
+
+
+def zoo():
+    """All bugs in a table, then a section for each: what is wrong, and the lines side by side."""
+    from aiayn_np.zoo import BUGS
+
+    trained = {row[0]: row for row in table_rows(ROOT / "tests/zoo/zoo_training.md", "# Does")}
+    rows, sections = [], []
+    for number, bug in BUGS.items():
+        learns = trained[str(number)][4].split(":")[0]
+        caught = bug.caught_by
+        rows.append(f"| [{number} · {bug.name}](#bug-{number}) | {caught} | {learns} |")
+        wrong = [inspect.cleandoc(inspect.getsource(f)) for f in bug.methods.values()]
+        right = [inspect.cleandoc(inspect.getsource(vars(bug.layer)[n])) for n in bug.methods]
+        sections.append(
+            f"(bug-{number})=\n## {number} · {bug.name}\n\n{bug.what}\n\n"
+            f"```text\n{bug.formula}\n```\n\n"
+            f"Where: `{bug.where}`. Seen in: {bug.seen}. Caught by: *{caught}*."
+            f" Trained with it, the model {sentence(trained[str(number)])}\n\n"
+            + beside("\n\n".join(wrong), "\n\n".join(right)))
+    solved = sum(row[4] == "still solves it" for n, row in trained.items() if n != "none")
+    head = ("# The bug zoo\n\n32 real bugs of public implementations. `aiayn-np zoo` plants them"
+            f" one by one and shows what catches them. With {solved} of them the copy task is still"
+            " solved ([how that is measured](zoo_training.md)), so that a model trains is no"
+            " evidence that it is right.\n\n| bug | caught by | trained with it |\n|---|---|---|\n")
+    return head + "\n".join(rows) + "\n\n" + "\n".join(sections)
+
+
+def sentence(row):
+    """What a model learns with a bug, from its row of the table."""
+    _, _, tokens, sequences, verdict = row
+    if "Error" in verdict:
+        return f"predicts {tokens} of the tokens, and decoding stops with an error."
+    return f"{verdict}: {tokens} of the tokens, {sequences} of the sequences."
+
+
+def beside(wrong, right):
+    """Two blocks of Python beside each other, with the lines marked in which they differ."""
+    a, b = wrong.splitlines(), right.splitlines()
+    changed = [(set(), "Wrong", wrong), (set(), "Right", right)]
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag != "equal":
+            changed[0][0].update(range(i + 1, j + 1))
+            changed[1][0].update(range(k + 1, m + 1))
+    parts = []
+    for lines, caption, source in changed:
+        marked = f":emphasize-lines: {','.join(map(str, sorted(lines)))}\n" * bool(lines)
+        parts.append(f"```{{code-block}} python\n:caption: {caption}\n{marked}\n{source}\n```")
+    return "::::{container} pair\n" + "\n\n".join(parts) + "\n::::\n"
+
+
+# ---- the reference ---------------------------------------------------------------------------
+
+
+def api():
+    """A page for each room of the package, with every public name."""
+    import aiayn_np
+
+    found = {room: public(modules) for room, (_, modules) in ROOMS.items()}
+    for name, thing in vars(aiayn_np).items():
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and not name.startswith("_"):
+            rooms = thing.__module__.split(".")[1:-1] or ["layers"]
+            room = "runs" if thing.__module__ == "aiayn_np.files" else rooms[0]
+            found[room].append((f"aiayn_np.{name}", thing))
+    rows = []
+    for room, things in found.items():
+        title, _ = ROOMS[room]
+        write(f"api/{room}.rst", "\n".join([title, "=" * len(title), "",
+                                            *(directive(*thing) for thing in things)]))
+        names = ", ".join(f"{{py:obj}}`~{name}`" for name, _ in things)
+        rows.append(f"| [{title}]({room}.rst) | {names} |")
+    write("api/index.md", "\n".join([
+        "# Reference", "", "Every public name. `from aiayn_np import …` gives those of the first"
+        " six rooms. Symbols lead to [their table](../symbols.md), and the examples are run by the"
+        " default suite of tests.", "", "| room | names |", "|---|---|", *rows, "",
+        toctree(ROOMS, ":hidden:")]))
+
+
+def public(modules):
+    """[(dotted name, class or function)] that modules define or a package hands out."""
+    things = []
+    for module in map(importlib.import_module, modules):
+        if names := getattr(module, "__all__", None):
+            things += [(f"{module.__name__}.{n}", getattr(module, n)) for n in names]
+        for path in [m.name for m in pkgutil.iter_modules(getattr(module, "__path__", []))
+                     ] if names is None else []:
+            inner = importlib.import_module(f"{module.__name__}.{path}")
+            things += own(inner)
+        if names is None:
+            things += own(module)
+    return [(name, thing) for name, thing in things
+            if inspect.isclass(thing) or inspect.isfunction(thing)]
+
+
+def own(module):
+    """The public classes and functions that a module defines and describes."""
+    return [(f"{module.__name__}.{name}", thing) for name, thing in vars(module).items()
+            if getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_")
+            and (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__doc__]
+
+
+def directive(name, thing):
+    """What tells Sphinx to document a class with its methods, or a function."""
+    from aiayn_np import Module
+
+    if not inspect.isclass(thing):
+        return f".. autofunction:: {name}\n"
+    layer = "\n   :undoc-members:\n   :exclude-members: formula, position_wise"
+    return (f".. autoclass:: {name}\n   :members:\n   :member-order: bysource"
+            + layer * issubclass(thing, Module) + "\n")

@@ -1,0 +1,186 @@
+"""What Sphinx cannot do alone: a class beside its proof, docstrings laid out, symbols linked."""
+
+import inspect
+import re
+import textwrap
+
+from docutils import nodes
+from generate import OUT, ROOT, lesson_pages, table_rows
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+
+import aiayn_np
+from aiayn_np import Module
+
+PROOFS = table_rows(ROOT / "tests" / "README.md", "## From the paper to its proof")
+SYMBOLS = f"{OUT.name}/symbols"
+COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : ", re.MULTILINE)
+WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
+MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)")  # in plain text
+MEANT = {  # a word that may mean something else leads to its symbol where the docstring says this
+    "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
+    "memory": r"\b(the|same|a) memory\b|memory \(",
+}
+
+
+class Layer(SphinxDirective):
+    """A class from its source, its forward beside its backward, and what proves and teaches it."""
+
+    required_arguments = 1
+
+    def run(self):
+        name = self.arguments[0]
+        row = next(row for row in PROOFS if f"`{name}`" in row[3] or named_in(name, row[2]))
+        links = self.parse_text_to_nodes(proof(name, row))
+        thing = getattr(aiayn_np, name, None)
+        if thing is None:                                              # an experiment
+            return links
+        self.env.note_dependency(inspect.getsourcefile(thing))
+        head, *parts = re.split(r"^(?=    def (?:forward|backward)\()", inspect.getsource(thing),
+                                flags=re.MULTILINE)
+        near = (re.sub(r"(?<=\S) {3,}#", "  #", part) for part in parts)   # comments at their lines
+        pair = nodes.container("", *map(code, near), classes=["pair"])
+        return [*links, code(head), *[pair] * bool(parts)]
+
+
+def named_in(name, file):
+    """Whether a file, `aiayn_np/softmax.py`, defines a class or function of that name."""
+    thing = getattr(aiayn_np, name, None)
+    return thing and inspect.getsourcefile(thing) == str(ROOT / file.strip("`"))
+
+
+def code(source):
+    """A block of Python."""
+    text = textwrap.dedent(source).rstrip()
+    return nodes.literal_block(text, text, language="python")
+
+
+def proof(name, row):
+    """The line under the title: reference, tests, lessons and exercises of a class, with links.
+
+    row : of the table from the paper to its proof
+    """
+    file, tests, lessons, exercises = row[2], *(re.findall(r"[\w.]+", cell) for cell in row[4:7])
+    known = f"{{py:obj}}`{name} <aiayn_np.{name}>` in " * hasattr(aiayn_np, name)
+    titles = lesson_pages()
+    parts = [known + file, "proven by " + ", ".join(
+        f"[{test}](/{OUT.name}/tests/{test[:-3]}.md)" for test in tests)]
+    parts += [f"[Lesson {titles[int(n)][1]}](/{OUT.name}/{titles[int(n)][0]}.ipynb)"
+              for n in lessons]
+    for n in exercises:
+        (page,) = OUT.glob(f"exercises/{int(n):02}_*.ipynb")
+        parts.append(f"[Exercise {n}](/{OUT.name}/exercises/{page.name})")
+    return " · ".join(parts)
+
+
+def lay_out(app, what, name, thing, options, lines):
+    """Lines of formulas and shapes keep their columns; a class says what checks its input."""
+    text = "\n".join(lines)
+    if not re.search(r"^-{4,}$", text, re.MULTILINE):
+        laid_out = what == "class" and issubclass(thing, Module)
+        paragraphs = [block(p) if (laid_out and "\n" in p) or COLUMNS.search(p)
+                      else MARKUP.sub(r"\\\g<0>", p)
+                      for p in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))]
+        lines[:] = "\n\n".join(paragraphs).split("\n")
+    if what == "class":
+        checks = sorted(set(re.findall(r"\bcheck_\w+(?=\()", inspect.getsource(thing))))
+        public = [f"`~aiayn_np.checks.{c}`" for c in checks if hasattr(aiayn_np.checks, c)]
+        if public:
+            roles = ", ".join(f":py:obj:{c}" for c in public)
+            lines += ["", f"Bad input is refused in one line by {roles}.", ""]
+
+
+def block(paragraph):
+    """A paragraph as it stands, in the type of code."""
+    return "::\n\n" + textwrap.indent(paragraph, "    ")
+
+
+def signature(app, what, name, thing, options, arguments, returned):
+    """The signature as Python knows it: numpydoc takes a formula for one."""
+    return None if arguments is None else (arguments, returned)
+
+
+def mark_symbols(app, doctree):
+    """Give each symbol of the table an anchor, `symbol-d_k`."""
+    if app.env.docname != SYMBOLS:
+        return
+    for row in doctree.findall(nodes.row):
+        for literal in row[0].findall(nodes.literal):
+            literal["ids"].append(f"symbol-{literal.astext()}")
+            symbols_of(app)[literal.astext()] = literal["ids"][0]
+
+
+def symbols_of(app):
+    """{symbol: its anchor}, kept with the environment from build to build."""
+    if not hasattr(app.env, "symbol_anchors"):
+        app.env.symbol_anchors = {}
+    return app.env.symbol_anchors
+
+
+def link_words(app, doctree, docname):
+    """In docstrings, symbols lead to the table and names of this package to their reference."""
+    targets = {}
+    for full, entry in app.env.domains.python_domain.objects.items():
+        name = full.rsplit(".", 1)[-1]
+        if full == f"aiayn_np.{name}" and (name[0].isupper() or "_" in name):
+            targets[name] = (entry.docname, entry.node_id)
+    targets |= {symbol: (SYMBOLS, anchor) for symbol, anchor in symbols_of(app).items()}
+    if not docname.startswith(f"{OUT.name}/api"):
+        return
+    for content in doctree.findall(addnodes.desc_content):
+        for formulas in content.findall(nodes.literal_block):
+            formulas["language"] = "text"
+        said = content.astext()
+        meant = {word: target for word, target in targets.items()
+                 if re.search(MEANT.get(word, ""), said)}
+        described = content.parent[0].get("ids", [""])[:1]
+        for text in list(content.findall(nodes.Text)):
+            inside = parents(text)
+            if inside[addnodes.desc_content] is content and not inside.keys() & {
+                    nodes.reference, nodes.doctest_block, addnodes.desc_signature}:
+                link_in(text, meant, app, docname, described)
+
+
+def parents(node):
+    """{class of a node around this one: the innermost of them}."""
+    found = {}
+    while node.parent is not None:
+        node = node.parent
+        found.setdefault(type(node), node)
+    return found
+
+
+def link_in(text, targets, app, docname, described):
+    """Replace a text by itself with links."""
+    new, end = [], 0
+    for word in WORD.finditer(text):
+        target, anchor = targets.get(word[0], (None, None))
+        if target is None or anchor in described:
+            continue
+        address = app.builder.get_relative_uri(docname, target) + f"#{anchor}"
+        link = nodes.reference("", "", nodes.Text(word[0]), refuri=address, internal=True,
+                               classes=["word"])
+        new += [nodes.Text(text[end:word.start()]), link]
+        end = word.end()
+    if new:
+        # a block with links is not code to be coloured
+        text.parent.rawsource = ""
+        text.parent.replace(text, [*new, nodes.Text(text[end:])])
+
+
+def formula(translator, node):
+    """Write a formula as text, which site.js gives to KaTeX."""
+    tag = "div" if isinstance(node, nodes.math_block) else "span"
+    start = translator.starttag(node, tag, "", CLASS="math notranslate nohighlight")
+    translator.body.append(f"{start}{translator.encode(node.astext())}</{tag}>")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("katex", (formula, None), (formula, None))
+    app.add_directive("layer", Layer)
+    app.connect("autodoc-process-docstring", lay_out, priority=400)     # before numpydoc
+    app.connect("autodoc-process-signature", signature, priority=400)
+    app.connect("doctree-read", mark_symbols)
+    app.connect("doctree-resolved", link_words)
+    return dict(parallel_read_safe=False, parallel_write_safe=True)

@@ -1,0 +1,85 @@
+# %% [markdown]
+# # Exercise 1 · Softmax and its Jacobian
+#
+# | | |
+# |---|---|
+# | **Write** | `Softmax` |
+# | **You have to find** | forward without overflow, and a backward that knows that raising one score lowers the other weights |
+# | **Paper** | Section 3.2.1, Eq. 1 |
+# | **Explained in** | Lesson 2 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$w_j = \mathrm{softmax}(s)_j = \frac{\exp(s_j)}{\sum_k \exp(s_k)}$$
+#
+# along the **last axis** of an array with any number of axes in front. A layer has two methods:
+#
+# - `forward(scores)` returns the weights **and a cache**, with whatever your backward needs. How
+#   you keep it is up to you: `Cache(name=array)`, a tuple, a dictionary.
+# - `backward(grad_weights, cache)` gets the gradient of some number $L$ by the weights,
+#   $\partial L/\partial w$, of their shape, and returns $\partial L/\partial s$. It reads the
+#   cache and changes nothing.
+#
+# Two things must not happen: `exp` must not overflow for large scores, and a row of only
+# $-\infty$ (a query that may look nowhere) must give weights of 0, not nan.
+#
+# **Derive first.** All weights of a row depend on all its scores, so there is a Jacobian,
+# $\partial w_j/\partial s_k$. Write it down for $j = k$ and for $j \ne k$, then sum:
+# $\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$.
+
+
+# %%
+class Softmax(Module):
+    def forward(self, scores):
+        """scores (..., n) -> weights (..., n), each row sums to 1; and a cache."""
+        raise NotImplementedError("not written yet: Softmax.forward")
+
+    def backward(self, grad_weights, cache):
+        """grad_weights (..., n) -> grad_scores (..., n)"""
+        raise NotImplementedError("not written yet: Softmax.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+#
+# Run this as often as you like. The report names the worst entry, yours and the right one, and the
+# most likely mistake. For help: `check(Softmax, hint=1)`, then 2; hint 3 is the derivation.
+
+# %%
+report = check(Softmax)
+print(report)
+
+# %% [markdown]
+# ## Now train with it
+#
+# Your softmax in every attention of a small Transformer, beside the same model with the library's:
+# same parameters, same batches. Both must stay equal, step by step.
+
+# %%
+if report:
+    print(train_with(Softmax))

@@ -1,0 +1,81 @@
+# %% [markdown]
+# # Exercise 2 · Layer normalisation
+#
+# | | |
+# |---|---|
+# | **Write** | `LayerNorm` |
+# | **You have to find** | forward over the features of one position, the gradients of gamma and beta, and the three ways in which a feature moves the output |
+# | **Paper** | Section 3.1, 5.4 |
+# | **Explained in** | Lesson 7.4 |
+# | **Time** | 45 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$y = \gamma\, n + \beta, \qquad n = \frac{x - \mathrm{mean}(x)}{s}, \qquad
+# s = \sqrt{\mathrm{mean}\big((x - \mathrm{mean}(x))^2\big) + \mathrm{eps}}$$
+#
+# Both means are taken over the features of one position, the last axis. `self.gamma` and
+# `self.beta` are Parameters: the array is `self.gamma.value`, and its gradient `self.gamma.grad`.
+#
+# - `forward(x)` returns `y` and a cache.
+# - `backward(grad_y, cache)` **adds** to `self.gamma.grad` and `self.beta.grad`, and returns
+#   `grad_x`. `gamma` and `beta` serve all positions, so their gradients are sums over all axes but
+#   the last.
+#
+# **Derive first.** Let $g = \mathrm{grad\_y}\,\gamma$ be the gradient of $n$. A feature $x_k$
+# moves $n_j$ in three ways: directly (if $j = k$), through the mean, and through $s$. Write
+# $\partial n_j/\partial x_k$ as three terms, then sum over $j$; with means over the features the
+# result has one short line.
+
+
+# %%
+class LayerNorm(Module):
+    def __init__(self, d_model, eps=1e-6):
+        self.d_model, self.eps = d_model, eps
+        self.gamma = Parameter(np.ones(d_model))
+        self.beta = Parameter(np.zeros(d_model))
+
+    def forward(self, x):
+        """x (..., d_model) -> y (..., d_model); and a cache."""
+        raise NotImplementedError("not written yet: LayerNorm.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_model) -> grad_x (..., d_model); adds to gamma.grad and beta.grad."""
+        raise NotImplementedError("not written yet: LayerNorm.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+report = check(LayerNorm)
+print(report)
+
+# %% [markdown]
+# ## Now train with it
+
+# %%
+if report:
+    print(train_with(LayerNorm))

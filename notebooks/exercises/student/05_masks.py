@@ -1,0 +1,84 @@
+# %% [markdown]
+# # Exercise 5 · Masks: the future, padding, and -inf
+#
+# | | |
+# |---|---|
+# | **Write** | `causal`, `not_padding`, `Mask` |
+# | **You have to find** | two boolean masks of the right shapes, and the box that puts -inf where a query may not look |
+# | **Paper** | Section 3.2.3, Fig. 2 left |
+# | **Explained in** | Lesson 5 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# A mask is a boolean array, **True where a query may look at a key**. Rows are queries, columns are
+# keys.
+#
+# - `causal(T)`, of shape (T, T): position $i$ may look at $j \le i$ only (Section 3.2.3).
+# - `not_padding(ids, pad=0)`, of shape (B, 1, 1, T) for ids (B, T): which keys are real tokens. The
+#   scores have the axes (B, h, T_q, T_k), and padding is the same for every head and every query.
+# - `Mask`, the box of Figure 2: `forward(scores, allowed=None)` gives the scores where allowed,
+#   $-\infty$ elsewhere; with `None`, all of them. Its `backward` is short: think of what the
+#   output depends on at a place where the score was replaced.
+#
+# Write `Mask` so that it changes nothing that it was given.
+
+
+# %%
+def causal(T):
+    """Mask (T, T): position i may look at j <= i."""
+    raise NotImplementedError("not written yet: causal")
+
+
+def not_padding(ids, pad=0):
+    """Mask (B, 1, 1, T) of the real tokens in ids (B, T)."""
+    raise NotImplementedError("not written yet: not_padding")
+
+
+class Mask(Module):
+    def forward(self, scores, *, allowed=None):
+        """scores where allowed, -inf elsewhere; and a cache."""
+        raise NotImplementedError("not written yet: Mask.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y, of the shape of the scores -> grad_scores"""
+        raise NotImplementedError("not written yet: Mask.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+reports = [check(causal), check(not_padding), check(Mask)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## Now train with them
+
+# %%
+if all(reports):
+    print(train_with(causal, not_padding, Mask))

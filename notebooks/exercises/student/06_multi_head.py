@@ -1,0 +1,94 @@
+# %% [markdown]
+# # Exercise 6 · Multi-head attention
+#
+# | | |
+# |---|---|
+# | **Write** | `MultiHeadAttention` |
+# | **You have to find** | the split of one product into h heads and its inverse, forwards and backwards |
+# | **Paper** | Section 3.2.2, Fig. 2 right |
+# | **Explained in** | Lesson 6.2, 6.3, 6.8 |
+# | **Time** | 60 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np  # noqa: F401, for your trials
+
+from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\,W^O,
+# \qquad \mathrm{head}_i = \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)$$
+#
+# The matrices $W_1^Q \dots W_h^Q$ stand side by side in one, `linear_Q.W`: one product projects for
+# all heads, and head $i$ of $1 \dots h$ owns the features $(i - 1)\,d_k$ to $i\,d_k - 1$ of the result. So each
+# projection has to be split, (..., T, h d) to (..., h, T, d), and the heads to be merged again.
+#
+# `Linear` and `ScaledDotProductAttention` are given, with their backwards. Each `forward` returns
+# `(result, cache)`; keep all five caches, of `linear_Q`, `linear_K`, `linear_V`, `attention` and `linear_O`. `backward(grad_y, cache)` returns
+# `grad_x_Q, grad_x_K, grad_x_V`. Pass `allowed` and `rng` on to the attention.
+#
+# **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
+# `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
+# paper: which function is the backward of `split_heads`?
+
+
+# %%
+def split_heads(x, h):
+    """(..., T, h * d) -> (..., h, T, d)"""
+    raise NotImplementedError("not written yet: split_heads")
+
+
+def merge_heads(x):
+    """(..., h, T, d) -> (..., T, h * d), the inverse of split_heads"""
+    raise NotImplementedError("not written yet: merge_heads")
+
+
+class MultiHeadAttention(Module):
+    def __init__(self, d_model, h, *, d_k=None, d_v=None, rng):
+        self.d_model, self.h = d_model, h
+        self.d_k, self.d_v = d_k or d_model // h, d_v or d_model // h
+        self.linear_Q = Linear(d_model, h * self.d_k, bias=False, rng=rng)
+        self.linear_K = Linear(d_model, h * self.d_k, bias=False, rng=rng)
+        self.linear_V = Linear(d_model, h * self.d_v, bias=False, rng=rng)
+        self.attention = ScaledDotProductAttention()
+        self.linear_O = Linear(h * self.d_v, d_model, bias=False, rng=rng)
+
+    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
+        """x_Q (..., T_q, d_model), x_K and x_V (..., T_k, d_model) -> (..., T_q, d_model)"""
+        raise NotImplementedError("not written yet: MultiHeadAttention.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T_q, d_model) -> grad_x_Q, grad_x_K, grad_x_V"""
+        raise NotImplementedError("not written yet: MultiHeadAttention.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+report = check(MultiHeadAttention)
+print(report)
+
+# %% [markdown]
+# ## Now train with it
+
+# %%
+if report:
+    print(train_with(MultiHeadAttention))

@@ -1,0 +1,82 @@
+# %% [markdown]
+# # Exercise 7 · The feed-forward network
+#
+# | | |
+# |---|---|
+# | **Write** | `ReLU`, `PositionwiseFeedForward` |
+# | **You have to find** | max(0, x) and its derivative, and three layers in a row, forwards and backwards |
+# | **Paper** | Section 3.3, Eq. 2 |
+# | **Explained in** | Lesson 7.5 |
+# | **Time** | 20 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Linear, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+#
+# - `ReLU`, with its derivative: 1 where $x > 0$ and 0 elsewhere, at $x = 0$ too.
+# - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
+#   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
+#   is forward from below to above.
+
+
+# %%
+class ReLU(Module):
+    def forward(self, x):
+        """max(0, x), and a cache."""
+        raise NotImplementedError("not written yet: ReLU.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y, of the shape of x -> grad_x"""
+        raise NotImplementedError("not written yet: ReLU.backward")
+
+
+class PositionwiseFeedForward(Module):
+    def __init__(self, d_model, d_ff, *, rng):
+        self.linear_1 = Linear(d_model, d_ff, rng=rng)
+        self.relu = ReLU()
+        self.linear_2 = Linear(d_ff, d_model, rng=rng)
+
+    def forward(self, x):
+        """x (..., d_model) -> y (..., d_model), through d_ff; and a cache."""
+        raise NotImplementedError("not written yet: PositionwiseFeedForward.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_model) -> grad_x (..., d_model)"""
+        raise NotImplementedError("not written yet: PositionwiseFeedForward.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+reports = [check(ReLU), check(PositionwiseFeedForward)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## Now train with them
+
+# %%
+if all(reports):
+    print(train_with(ReLU, PositionwiseFeedForward))

@@ -1,0 +1,93 @@
+# %% [markdown]
+# # Exercise 8 · Embedding and the shared matrix
+#
+# | | |
+# |---|---|
+# | **Write** | `Embedding`, `OutputProjection` |
+# | **You have to find** | a look-up whose gradient adds up over repeated ids, and the projection that shares its matrix |
+# | **Paper** | Section 3.4 |
+# | **Explained in** | Lesson 8.5, 9.6 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$y = \sqrt{d_\mathrm{model}}\; E[\mathrm{ids}], \qquad \mathrm{logits} = x\,E^T$$
+#
+# One matrix `E` (vocab_size, d_model) embeds the source, embeds the target, and projects to the
+# logits (Section 3.4).
+#
+# - `Embedding.forward(ids)` looks up rows of `E`. Its `backward` adds to `self.E.grad` and returns
+#   `None`: ids have no gradient. The same id may occur many times in a batch.
+# - `OutputProjection(E)` gets the very Parameter of the embedding. Its `backward` adds to the same
+#   `E.grad`, and returns `grad_x`.
+#
+# **Derive first.** Row $v$ of $E$ was used wherever `ids == v`. What is the sum of all it did?
+
+
+# %%
+class Embedding(Module):
+    def __init__(self, vocab_size, d_model, *, rng):
+        self.vocab_size, self.d_model = vocab_size, d_model
+        self.E = Parameter(rng.normal(0, 1 / math.sqrt(d_model), (vocab_size, d_model)))
+
+    def forward(self, ids):
+        """ids (...) -> y (..., d_model); and a cache."""
+        raise NotImplementedError("not written yet: Embedding.forward")
+
+    def backward(self, grad_y, cache):
+        """Adds to E.grad; returns None."""
+        raise NotImplementedError("not written yet: Embedding.backward")
+
+
+class OutputProjection(Module):
+    def __init__(self, E):
+        self.E = E
+
+    def forward(self, x):
+        """x (..., d_model) -> logits (..., vocab_size); and a cache."""
+        raise NotImplementedError("not written yet: OutputProjection.forward")
+
+    def backward(self, grad_logits, cache):
+        """grad_logits (..., vocab_size) -> grad_x (..., d_model); adds to E.grad."""
+        raise NotImplementedError("not written yet: OutputProjection.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+reports = [check(Embedding), check(OutputProjection)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## Now train with them
+#
+# In the model, three layers share one `E`. If one of the three uses is lost, the gradients differ.
+
+# %%
+if all(reports):
+    print(train_with(Embedding, OutputProjection))

@@ -1,0 +1,77 @@
+# %% [markdown]
+# # Exercise 9 · Sinusoidal positions
+#
+# | | |
+# |---|---|
+# | **Write** | `SinusoidalPositionalEncoding` |
+# | **You have to find** | the table of sines and cosines, without a loop and for an odd d_model too |
+# | **Paper** | Section 3.5 |
+# | **Explained in** | Lesson 8.3 |
+# | **Time** | 25 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# $$\mathrm{PE}(\mathrm{pos}, 2i) = \sin\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# y = x + \mathrm{PE}$$
+#
+# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). Do
+#   without a loop. An odd d_model ends with a sine.
+# - `forward(x, start=0)` adds it to `x` (..., T, d_model), in the dtype of `x`: with float32 in,
+#   float32 must come out.
+# - `backward`: on what does PE depend?
+
+
+# %%
+class SinusoidalPositionalEncoding(Module):
+    def __init__(self, d_model, max_len, *, rng=None):
+        self.d_model, self.max_len = d_model, max_len
+
+    def table(self, T, *, start=0):
+        """PE for positions start ... start + T - 1, (T, d_model)"""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.table")
+
+    def forward(self, x, *, start=0):
+        """x (..., T, d_model) -> y of the same shape; and a cache."""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T, d_model) -> grad_x"""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+report = check(SinusoidalPositionalEncoding)
+print(report)
+
+# %% [markdown]
+# ## Now train with it
+
+# %%
+if report:
+    print(train_with(SinusoidalPositionalEncoding))

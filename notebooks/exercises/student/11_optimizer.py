@@ -1,0 +1,81 @@
+# %% [markdown]
+# # Exercise 11 · Adam and warm-up
+#
+# | | |
+# |---|---|
+# | **Write** | `Adam`, `warmup_rate` |
+# | **You have to find** | two running means with their bias correction, a step in place, and the rate of Eq. 3 |
+# | **Paper** | Section 5.3, Eq. 3 |
+# | **Explained in** | Lesson 10.3, 10.4 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# Adam keeps two running means for every parameter and divides one by the root of the other:
+#
+# $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad
+# v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
+# \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
+#
+# with $\hat m = m / (1 - \beta_1^t)$ and $\hat v = v / (1 - \beta_2^t)$ at step $t = 1, 2, \dots$,
+# since both begin at zero. And the rate of step $t$ (Equation 3) is
+#
+# $$d_\mathrm{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\;
+# \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5})$$
+#
+# - `Adam(parameters).step(rate)` reads every `p.grad` and writes into `p.value`, in place. It does
+#   not clear the gradients. Here `__init__` is yours, too.
+# - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
+
+
+# %%
+class Adam:
+    def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
+        self.parameters = list(parameters)
+        self.beta_1, self.beta_2, self.eps = beta_1, beta_2, eps
+        raise NotImplementedError("not written yet: Adam.__init__")
+
+    def step(self, rate):
+        """Move every parameter by its gradient, in place."""
+        raise NotImplementedError("not written yet: Adam.step")
+
+
+def warmup_rate(step, d_model, warmup_steps):
+    """The rate of Eq. 3 at step = 1, 2, ..."""
+    raise NotImplementedError("not written yet: warmup_rate")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+reports = [check(Adam), check(warmup_rate)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## Now train with them
+
+# %%
+if all(reports):
+    print(train_with(Adam, warmup_rate))

@@ -1,0 +1,82 @@
+# %% [markdown]
+# # Exercise 12 · The encoder layer
+#
+# | | |
+# |---|---|
+# | **Write** | `EncoderLayer` |
+# | **You have to find** | self-attention, Add & Norm, feed-forward, Add & Norm; and a backward that loses none of the uses of x |
+# | **Paper** | Section 3.1, Fig. 1 left |
+# | **Explained in** | Lesson 7.6 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np  # noqa: F401, for your trials
+
+from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFeedForward
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# The left half of Figure 1, once: self-attention, Add & Norm, feed-forward, Add & Norm.
+#
+# $$x' = \mathrm{LayerNorm}(x + \mathrm{MultiHead}(x, x, x)), \qquad
+# y = \mathrm{LayerNorm}(x' + \mathrm{FFN}(x'))$$
+#
+# All four parts are given, with their backwards. `AddNorm.forward(x, sublayer_output)` is the sum
+# and the norm in one, and its `backward` returns **two** gradients, `grad_x` and
+# `grad_sublayer_output`. `MultiHeadAttention.backward` returns **three**. Pass `allowed` to the
+# attention, and `rng`, which is for dropout, to it and to both AddNorms.
+#
+# **Derive first.** An array that is used in several places gets the sum of the gradients of its
+# uses. How often is $x$ used, and how often $x'$?
+
+
+# %%
+class EncoderLayer(Module):
+    def __init__(
+        self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng
+    ):
+        heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
+        self.self_attention = MultiHeadAttention(d_model, h, **heads)
+        self.add_norm_1 = AddNorm(d_model, P_drop)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+        self.add_norm_2 = AddNorm(d_model, P_drop)
+
+    def forward(self, x, *, allowed=None, rng=None):
+        """x (..., T, d_model) -> y of the same shape; and a cache."""
+        raise NotImplementedError("not written yet: EncoderLayer.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T, d_model) -> grad_x"""
+        raise NotImplementedError("not written yet: EncoderLayer.backward")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+report = check(EncoderLayer)
+print(report)
+
+# %% [markdown]
+# ## Now train with it
+
+# %%
+if report:
+    print(train_with(EncoderLayer))

@@ -1,0 +1,71 @@
+# %% [markdown]
+# # Exercise 13 · Greedy decoding
+#
+# | | |
+# |---|---|
+# | **Write** | `greedy_decode` |
+# | **You have to find** | a loop that feeds the model its own output, with rows that end at different times |
+# | **Paper** | Section 3.1, 6.1 |
+# | **Explained in** | Lesson 5.7, 10.9 |
+# | **Time** | 30 minutes |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../pyproject.toml").exists()
+    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import numpy as np
+
+from aiayn_np import not_padding
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## What to write
+#
+# A loop that asks the model for one more token again and again, and always takes the most probable
+# one. The model has
+#
+# - `model.encode(src)`, which returns `memory, cache`: once for all steps;
+# - `model.decode(tgt, memory, memory_allowed=mask)`, which returns `logits, cache`. Logits are
+#   (B, length of tgt, V): those at position t predict the token after `tgt[:, t]`. `mask` says
+#   which source tokens are real: `not_padding(src, model.pad)`;
+# - `model.pad` and `model.max_len`, the most tokens that `tgt` may have.
+#
+# `src` holds a batch of sources, (B, T_src). Return ids (B, L), **without** bos, each row with its
+# eos and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
+# or after `max_len` tokens; `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
+# that is less.
+
+
+# %%
+def greedy_decode(model, src, *, bos, eos, max_len=None):
+    """ids (B, L), L <= max_len, for sources src (B, T_src)"""
+    raise NotImplementedError("not written yet: greedy_decode")
+
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+report = check(greedy_decode)
+print(report)
+
+# %% [markdown]
+# ## Now decode with it
+#
+# A model learns to copy, and your function and the library's decode what it learned.
+
+# %%
+if report:
+    print(train_with(greedy_decode, steps=300))

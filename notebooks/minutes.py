@@ -1,0 +1,74 @@
+"""How long a lesson takes in class: `python notebooks/minutes.py`, or with numbers such as `03`.
+
+Reading at 150 words a minute; 4 seconds for a line of code, and for a line of source that a cell
+prints; a minute and a half for a prediction; six minutes for the questions at the end. Sections
+whose heading says *for the keen* are optional and counted apart.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from needs import needed
+
+nbformat = needed("nbformat")
+FOLDER = Path(__file__).parent
+WORDS_A_MINUTE, SECONDS_A_LINE, PREDICTION, QUESTIONS = 150, 4, 1.5, 6.0
+INSTALL = 1                                          # the index of the cell that installs
+MOST = 50
+
+
+def minutes(notebook):
+    """Minutes of a notebook: those of every class, and those of the optional sections."""
+    needed, optional, keen = QUESTIONS, 0.0, False
+    for i, cell in enumerate(notebook.cells):
+        if i == INSTALL:
+            continue
+        for heading, text in parts(cell):
+            if heading == "## Questions":
+                return needed, optional
+            if heading:
+                keen = "for the keen" in heading.lower()
+            spent = reading(text) if cell.cell_type == "markdown" else stepping(cell)
+            needed, optional = (needed, optional + spent) if keen else (needed + spent, optional)
+    return needed, optional
+
+
+def parts(cell):
+    """Pairs of a heading, or nothing, and the text up to the next heading."""
+    if cell.cell_type == "code":
+        return [("", cell.source)]
+    pieces = re.split(r"^(?=## )", cell.source, flags=re.MULTILINE)
+    return [(p.splitlines()[0] if p.startswith("## ") else "", p) for p in pieces if p]
+
+
+def reading(text):
+    """Minutes for a text; a formula counts as the symbols that are set apart in it."""
+    predictions = text.count("**Predict.**")
+    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", re.sub(r"<[^>]*>|\\[a-zA-Z]+", " ", text))
+    return len(words) / WORDS_A_MINUTE + PREDICTION * predictions
+
+
+def stepping(cell):
+    """Minutes for the lines of a cell and for the source that it prints."""
+    lines = sum(bool(line.strip()) for line in cell.source.splitlines())
+    if "getsource(" in cell.source:
+        lines += sum(o.get("text", "").count("\n") for o in cell.get("outputs", ()))
+    return lines * SECONDS_A_LINE / 60
+
+
+def rounded(number):
+    """The minutes that a header says: to five."""
+    return 5 * round(number / 5)
+
+
+def main(chosen):
+    for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb")):
+        if not chosen or path.name[:2] in chosen:
+            needed, optional = minutes(nbformat.read(path, as_version=4))
+            apart = f", and {optional:.0f} for the keen" if optional else ""
+            print(f"{path.stem}: {needed:.1f} minutes, say {rounded(needed)}{apart}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,417 @@
+"""The command line and the run folder, used as a user does."""
+
+import csv
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from same_run import assert_same_run
+from trained import alignment_scores
+
+from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
+from aiayn_np.cli.main import main
+from aiayn_np.cli.progress import Reporter
+from aiayn_np.runs.open import open_run
+
+TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
+        "--N", "1", "--batch-size", "8", "--P-drop", "0.1"]
+PICTURES = ["attention_cross.png", "attention_decoder_self.png", "attention_encoder_self.png"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished run of 12 steps, long enough for a state to be kept for averaging."""
+    folder = tmp_path_factory.mktemp("runs") / "a"
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", str(folder)]
+    assert main(argv) == 0
+    return folder
+
+
+def files(folder):
+    """Name -> bytes of every file in a folder."""
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+
+def test_a_run_goes_on_with_other_workers(no_pictures, tmp_path):
+    """The sums are taken in another order, so that it is the same run but for rounding."""
+    argv = ["train", "copy", *TINY, "--float64", "--P-drop", "0"]
+    assert main([*argv, "--steps", "6", "--out", str(tmp_path / "one")]) == 0
+    out = ["--out", str(tmp_path / "many")]
+    assert main([*argv, "--steps", "3", "--workers", "2", *out]) == 0
+    resume = ["train", "copy", "--resume", *out]
+    assert main([*resume, "--steps", "5", "--workers", "1", "--accumulate", "3"]) == 0
+    assert main([*resume, "--steps", "6", "--workers", "3"]) == 0
+    one, many = (open_run(tmp_path / name) for name in ("one", "many"))
+    assert (many.config["train"]["workers"], many.config["train"]["accumulate"]) == (3, 3)
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
+
+
+def test_train_writes_its_folder(folder):
+    assert sorted(files(folder)) == sorted(
+        [*PICTURES, "history.csv", "loss.png", "metrics.json", "model.npz"]
+    )
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert set(metrics) == {"task", "exact_match", "held_out", "steps", "seconds", "parameters",
+                            "seed", "files"}
+    assert sorted(metrics["files"]) == sorted(files(folder))
+    assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 12, 5)
+    assert metrics["parameters"] == sum(p.value.size for p in open_run(folder).model.parameters())
+    with open(folder / "history.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == [str(i) for i in range(1, 13)]
+    assert rows[-1]["validation"] != ""
+    for name in [*PICTURES, "loss.png"]:
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_path, capsys):
+    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
+    out, err = capsys.readouterr()
+    assert "copy: not solved after 2 steps" in out
+    assert out.count("wrong") + out.count("right") == 6
+    assert "step     2" in err
+    assert "validation" not in out
+
+
+def test_resuming_gives_the_same_run_as_never_stopping(folder, no_pictures, tmp_path):
+    out = str(tmp_path / "r")
+    assert main(["train", "reverse", *TINY, "--steps", "4", "--seed", "5", "--out", out]) == 0
+    assert main(["train", "reverse", "--resume", "--steps", "12", "--out", out]) == 0
+    assert_same_run(folder, out)
+
+
+def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
+    folder, no_pictures, tmp_path, monkeypatch, capsys
+):
+    from aiayn_np.training import loop
+
+    check = loop.check_finite
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
+
+    def press_ctrl_c(step, *rest):
+        check(step, *rest)
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    out = str(tmp_path / "r")
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "check_finite", press_ctrl_c)
+        assert main(argv) == 1
+    assert f"after step 4; go on with: aiayn-np train reverse --out {out} --resume" in (
+        capsys.readouterr().err
+    )
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert main(["train", "reverse", "--resume", "--out", out]) == 0
+    assert_same_run(folder, out)
+
+
+def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
+    no_pictures, tmp_path, capsys
+):
+    out = tmp_path / "r"
+    assert main(["train", "reverse", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    run = open_run(out)
+    run.load_history()
+    run.model.src_embedding.E.value[:] = 3e38
+    run.save()
+    before = files(out)["model.npz"]
+    assert main(["train", "reverse", "--resume", "--steps", "4", "--out", str(out)]) == 1
+    assert "step 3: loss nan, first tensor that is not finite: cache" in (
+        capsys.readouterr().err
+    )
+    assert files(out)["model.npz"] == before
+
+
+def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
+    lines = []
+    for argv in (["3 1"], ["3", "1"], ["0"]):  # with quotes and without
+        assert main(["decode", str(folder), *argv]) == 0
+        lines += capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0] == lines[1]
+    run = open_run(folder)
+    assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"3 1\n\n0\n")))
+    assert main(["decode", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines() == lines[1:]
+
+
+@pytest.mark.parametrize("locale", ["ascii", "latin-1", "utf-16"])
+def test_decode_reads_utf_8_whatever_the_locale_is(folder, capsys, monkeypatch, locale):
+    for line, code, message in (("\ufeff3 1\r\n".encode(), 0, ""),
+                                ("3 é\n".encode(), 2, "got 'é'"),
+                                (b"3\n\xe9\n", 2, "standard input, line 2: text must be UTF-8")):
+        stdin = io.TextIOWrapper(io.BytesIO(line), encoding=locale)
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["decode", str(folder)]) == code
+        assert message in capsys.readouterr().err
+
+
+def test_decode_by_beam_search(folder, capsys):
+    run = open_run(folder)
+    for beam, alpha in ((3, 0.0), (2, 5.0)):
+        assert main(["decode", str(folder), "1 2 3", f"--beam={beam}", f"--alpha={alpha}"]) == 0
+        out = beam_search(run.trained(), run.task.source("1 2 3"), **run.ends, beam=beam,
+                          alpha=alpha)
+        assert capsys.readouterr().out == run.task.text(out[0]) + "\n"
+    assert main(["decode", str(folder), "1 2 3", "--beam", "0"]) != 0
+    assert "beam must be at least 1, got beam=0" in capsys.readouterr().err
+
+
+def test_decode_uses_the_average_that_was_validated(folder):
+    run = open_run(folder)
+    (state,) = run.recent  # of step 10; the run ended at step 12
+    for name, value in run.trained().state_dict().items():
+        np.testing.assert_array_equal(value, state[name])
+    assert not np.array_equal(run.model.src_embedding.E.value, state["src_embedding.E"])
+
+
+@pytest.mark.slow
+def test_attend_writes_three_pictures(folder, tmp_path, capsys):
+    assert main(["attend", str(folder), "3 1 2", "--out", str(tmp_path)]) == 0
+    paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted(p.name for p in paths) == [f"reverse_3_1_2_{name}" for name in PICTURES]
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in paths)
+
+
+def test_attention_is_that_of_the_models_own_output(folder):
+    run = open_run(folder)
+    src = run.task.source("3 1 2")
+    src_tokens, tgt_tokens, maps, masks = run.attention(src)
+    out = run.decode(src)
+    _, cache = run.trained().forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
+    assert src_tokens == ["3", "1", "2", "<eos>"]
+    assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
+    for name, weights in attention_maps(cache).items():
+        np.testing.assert_array_equal(maps[name], weights[0])
+        assert masks[name].shape == maps[name].shape
+
+
+def test_trace_tells_what_every_component_does_with_the_right_answer(folder, capsys):
+    run = open_run(folder)
+    _, tgt_in, tgt_out = run.task.examples_of([run.task.source("3 1 2")[0, :-1]])
+    want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out)
+    assert main(["trace", str(folder), "3 1 2"]) == 0
+    assert capsys.readouterr().out == f"{want}\n"
+    path = "decoder.layers.0.cross_attention"
+    assert main(["trace", str(folder), "3", "1", "2", "--of", path, "--depth", "3"]) == 0
+    assert capsys.readouterr().out == f"{want[path].table(3)}\n"
+    assert main(["trace", str(folder), "3 1 2", "--of", "decoder.layer"]) == 2
+    assert capsys.readouterr().err.startswith("aiayn-np: error: no component 'decoder.layer'")
+
+
+def test_check_proves_a_whole_model(capsys):
+    assert main(["check", "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "62 of 62 agree" in out
+    assert "model.decoder.layers.1.cross_attention.linear_K.W" in out
+
+
+def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
+    from aiayn_np import Softmax
+
+    right = Softmax.backward
+    monkeypatch.setattr(Softmax, "backward", lambda self, g, c: right(self, g, c) * (1 + 1e-6))
+    assert main(["check"]) == 1
+    assert "WRONG: worst entry" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["decode", "{run}", "3 9"], "every symbol must be one of 0 to 3, got '9'"),
+        (["decode", "{run}", " "], "at least one symbol"),
+        (["decode", "{run}", "1 " * 60], "at most 55 tokens for this run, got 60"),
+        (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
+        (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
+        (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),
+        (["attend", "{run}", "1", "--out", "{tmp}/file/x"], "Not a directory"),
+        (["train", "copy", "--out", "{tmp}/file/x"], "Not a directory"),
+        (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
+        (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
+        (["train", "reverse", "--resume"], "--resume needs --out"),
+        (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
+        (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
+        (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
+        (["train", "copy", "--out", "{tmp}/n", "--P-drop", "1"], "P_drop must lie in [0, 1)"),
+        (["train", "copy", "--out", "{tmp}/n", "--steps", "0"], "steps must be at least 1"),
+        (["train", "copy", "--out", "{tmp}/n", "--max-length", "2"], "to hold out"),
+        (["train", "copy", "--out", "{tmp}/n", "--seed", "-1"],
+         "seed must be an integer of at least 0, got seed=-1"),
+        (["check", "--seed", "-1"], "seed must be an integer of at least 0, got seed=-1"),
+    ],
+)
+def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
+    folder, tmp_path, capsys, argv, message
+):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "model.npz").write_bytes(b"PK")
+    before = files(folder)
+    places = {"run": folder, "tmp": tmp_path, "broken": tmp_path / "broken"}
+    assert main([a.format(**places) for a in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("aiayn-np: error: ")
+    assert files(folder) == before
+    assert not (tmp_path / "n" / "model.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [([], "train,decode,attend,"), (["fly"], "invalid choice"),
+     (["train", "sing"], "invalid choice: 'sing'"),
+     (["train", "copy", "--steps", "x"], "invalid int value: 'x'")],
+)
+def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["train"], ["decode"], ["attend"], ["trace"], ["check"], ["figures"]]
+)
+def test_help_has_examples(capsys, command):
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "aiayn-np train copy" in capsys.readouterr().out
+
+
+def test_a_new_run_does_not_land_on_an_old_one(no_pictures, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["train", "copy", *TINY, "--steps", "1"]) == 0
+    assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
+
+
+def test_resuming_a_run_that_is_finished_is_refused_and_changes_nothing(folder, capsys):
+    before = files(folder)
+    assert main(["train", "reverse", "--resume", "--out", str(folder)]) == 2
+    assert f"nothing to do: the run in {folder} is at step 12 of 12" in capsys.readouterr().err
+    assert main(["train", "reverse", "--resume", "--steps", "0", "--out", str(folder)]) == 2
+    assert main(["train", "reverse", "--resume", "--float64", "--out", str(folder)]) == 2
+    assert "--float64 is fixed by the run" in capsys.readouterr().err
+    assert files(folder) == before
+
+
+def test_a_run_that_lost_its_results_makes_them_again(folder, no_pictures, tmp_path):
+    out = tmp_path / "r"
+    out.mkdir()
+    for name in ("model.npz", "history.csv"):
+        (out / name).write_bytes((folder / name).read_bytes())
+    assert main(["train", "reverse", "--resume", "--out", str(out)]) == 0
+    a, b = (json.loads((f / "metrics.json").read_text()) for f in (folder, out))
+    assert set(a.pop("files")) - set(b.pop("files")) == {"loss.png", *PICTURES}
+    assert a | {"seconds": 0} == b | {"seconds": 0}
+
+
+def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path):
+    out = str(tmp_path / "r")
+    assert main(["train", "reverse", *TINY, "--steps", "1", "--out", out]) == 0
+    run = open_run(out)
+    run.load_history()
+    run.history[-1].seconds = 1000.0
+    run.save()
+    assert main(["train", "reverse", "--resume", "--steps", "2", "--out", out]) == 0
+    assert json.loads((tmp_path / "r" / "metrics.json").read_text())["seconds"] > 1000
+    run.load_history()
+    with open(tmp_path / "r" / "history.csv") as file:
+        assert [float(row["seconds"]) > 999 for row in csv.DictReader(file)] == [True, True]
+
+
+def test_a_loss_that_is_not_finite_before_anything_was_saved_says_so(tmp_path, capsys):
+    argv = ["train", "copy", *TINY, "--rate-scale", "1e30", "--out", str(tmp_path / "r")]
+    assert main(argv) == 1
+    err = capsys.readouterr().err
+    assert "first tensor that is not finite" in err
+    assert err.endswith("; nothing saved\n")
+
+
+def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
+    run = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), task=CopyTask())
+    screen = io.StringIO()
+    screen.isatty, screen.fileno = lambda: True, lambda: 2
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((120, 40)))
+    with Reporter(run) as reporter:
+        reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
+        reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
+        reporter.bar.refresh()
+        assert "validation 25.0%" in screen.getvalue()
+        reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
+        assert reporter.bar.total == reporter.bar.n == 3
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{shlex.quote(sys.executable)} -m aiayn_np check | head -n 1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert run.stdout == "Gradients of ModelLoss\n"
+    assert run.stderr == ""
+
+
+def test_a_history_that_is_not_readable_stops_resuming_but_not_decoding(folder, tmp_path, capsys):
+    out = tmp_path / "r"
+    out.mkdir()
+    (out / "model.npz").write_bytes((folder / "model.npz").read_bytes())
+    (out / "history.csv").write_text("step,loss\nx,1\n")
+    assert main(["decode", str(out), "1"]) == 0
+    assert main(["train", "reverse", "--resume", "--out", str(out)]) == 2
+    assert "history.csv is not readable" in capsys.readouterr().err
+
+
+def test_python_m_and_import_are_quick_and_light():
+    """Importing draws in neither matplotlib nor tqdm, and takes <= 0.3 s beyond NumPy."""
+    code = "import sys, aiayn_np, aiayn_np.plotting, aiayn_np.cli; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"matplotlib", "tqdm", "scipy"} & set(run.stdout.split())
+
+    code = (
+        "import time, numpy; t = time.perf_counter(); import aiayn_np;"
+        "print(time.perf_counter() - t)"
+    )
+    seconds = (
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             check=True).stdout)
+        for _ in range(3)
+    )
+    assert any(s < 0.3 for s in seconds)  # the machine may be busy once or twice
+    started = time.perf_counter()
+    run = subprocess.run([sys.executable, "-m", "aiayn_np", "--help"], capture_output=True,
+                         text=True, check=True)
+    assert "examples:" in run.stdout
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "aligned"), [("copy", lambda t, n: t), ("reverse", lambda t, n: n - 1 - t)]
+)
+def test_the_defaults_solve_the_task_and_a_head_shows_how(tmp_path, rng, task, aligned):
+    """Exact on at least 999 of 1 000 test sequences, and a head that looks at the right token."""
+    out = tmp_path / "r"
+    assert main(["train", task, "--seed", "7", "--out", str(out)]) == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["exact_match"] >= 0.999
+    assert metrics["held_out"] == 2000
+    run = open_run(out)
+    best, baseline = alignment_scores(run.trained(), run.task, aligned, rng, n=500)
+    print(f"{task}: best head {best:.3f}, shuffled {baseline:.3f}, {metrics}")
+    assert best > 0.6
+    assert baseline < 0.3

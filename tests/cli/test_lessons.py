@@ -1,0 +1,193 @@
+"""`lessons`, `exercises` and `docs`: what is written out is whole, ready to open, and never over
+something else."""
+
+import dataclasses
+import html
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from aiayn_np.cli import lessons
+from aiayn_np.cli.main import main
+from aiayn_np.experiments import EXPERIMENTS
+
+ROOT = Path(__file__).parents[2]
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+LINK = re.compile(r"\]\(([^()\s#]+\.(?:ipynb|md|py))[^()\s]*\)")
+
+
+@pytest.fixture(scope="module", params=["lessons", "lessons --teacher", "exercises",
+                                        "exercises --teacher"])
+def written(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out") / "new" / "here"
+    assert main([*request.param.split(), str(folder)]) == 0
+    return request.param, folder
+
+
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def test_every_link_leads_to_a_file_of_the_folder(written):
+    _, folder = written
+    seen = 0
+    for path in (p for p in folder.rglob("*.*") if p.suffix in (".ipynb", ".md")):
+        texts = [path.read_text(encoding="utf-8")] if path.suffix == ".md" else [
+            "".join(cell["source"]) for cell in cells(path) if cell["cell_type"] == "markdown"]
+        for link in (link for text in texts for link in LINK.findall(text)):
+            assert "//" in link or (path.parent / link).exists(), (path, link)
+            seen += 1
+    assert seen >= 13
+
+
+def test_a_student_gets_no_solution_and_no_output_and_a_teacher_both(written):
+    what, folder = written
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    assert any("### solution" in text for text in texts) == ("--teacher" in what)
+    if what.startswith("lessons"):
+        assert sorted(path.name for path in folder.glob("*.ipynb")) == LESSONS
+        outputs = [cell["outputs"] for name in LESSONS for cell in cells(folder / name)
+                   if cell["cell_type"] == "code"]
+        assert any(outputs) == ("--teacher" in what)
+
+
+def test_the_results_that_lessons_read_lie_in_the_folder(written):
+    what, folder = written
+    if what.startswith("lessons"):
+        sources = ["".join(cell["source"]) for name in LESSONS for cell in cells(folder / name)]
+        named = set(re.findall(r'"figures/(\w+).json"|committed\("(\w+)"', " ".join(sources)))
+        named = {a or b for a, b in named}
+        assert len(named) >= 5
+        for name in named:
+            assert EXPERIMENTS[name].load(folder / "figures").finding
+        assert not any("../figures" in source for source in sources)
+
+
+def test_the_teacher_edition_is_that_of_the_repository(written):
+    """But for links that would lead out of the folder, and where results are looked for."""
+    what, folder = written
+    for name in LESSONS if what == "lessons --teacher" else ():
+        before, after = (path.read_text(encoding="utf-8").replace("../figures", "figures")
+                         for path in (ROOT / "notebooks" / name, folder / name))
+        assert re.sub(r"\[([^\[\]]*)\]\(\.\./[^()]*\)", r"\1", before) == after
+
+
+@pytest.mark.parametrize("command", ["lessons", "exercises"])
+def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep me")
+    (tmp_path / "file").write_text("me too")
+    monkeypatch.chdir(tmp_path / "mine")
+    for name in (tmp_path / "mine", tmp_path / "file", "."):
+        assert main([command, str(name)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 3)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "keep me"
+
+
+def test_an_empty_folder_may_be_there_but_not_be_the_one_that_one_is_in(tmp_path, capsys,
+                                                                        monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main(["exercises", "."]) == 2
+    assert "choose the name of a new one" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert main(["exercises", "empty"]) == 0
+    assert (tmp_path / "empty" / "01_softmax.ipynb").is_file()
+
+
+def test_a_wheel_holds_the_notebooks_as_one_archive(tmp_path, monkeypatch):
+    here = lessons.notebooks()
+    with zipfile.ZipFile(tmp_path / "notebooks.zip", "w") as archive:
+        for name, content in here.items():
+            archive.writestr(name, content)
+    monkeypatch.setattr(lessons, "DATA", tmp_path)
+    monkeypatch.setattr(lessons, "REPOSITORY", tmp_path / "nowhere")
+    assert lessons.notebooks() == here
+
+
+@pytest.mark.parametrize("command", [["lessons", "out"], ["exercises", "out"], ["docs"],
+                                     ["figures", "variance", "--draw", "--out", "out"]])
+def test_a_copy_of_the_package_alone_says_what_is_missing(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.setattr(lessons, "REPOSITORY", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(command) == 2
+    out, err = capsys.readouterr()
+    assert "did not come with this copy of the package: install its wheel" in err
+    assert (out, err.splitlines()[1:]) == ("", [])
+
+
+def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["exercises", str(tmp_path / "out")]) == 0
+    err = capsys.readouterr().err
+    assert "pip install 'aiayn-np[notebooks]'" in err
+    assert err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The pages, as a copy of the repository makes them, in place of those of a wheel."""
+    pytest.importorskip("markdown_it")
+    pytest.importorskip("mdit_py_plugins")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lessons, "PAGES", tmp_path_factory.mktemp("built") / "pages")
+        return lessons.pages()
+
+
+def test_docs_opens_a_page_and_prints_where_it_is(built, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr(lessons, "DATA", built.parent)
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert main(["docs"]) == main(["docs", "architecture"]) == main(["docs", "--print"]) == 0
+    out, err = capsys.readouterr()
+    paths = [built / "README.html", built / "docs" / "architecture.html", built / "README.html"]
+    assert (out.splitlines(), err) == ([str(path) for path in paths], "")
+    assert opened == [path.as_uri() for path in paths[:2]]
+    assert main(["docs", "nothing"]) == 2
+    assert "choose from readme, architecture" in capsys.readouterr().err
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    assert main(["docs"]) == 0
+    assert "no browser was found" in capsys.readouterr().err
+
+
+def test_every_link_and_picture_of_the_pages_leads_somewhere(built):
+    found = {path: path.read_text(encoding="utf-8") for path in built.rglob("*.html")}
+    assert len(found) >= 15
+    seen = 0
+    for path, text in found.items():
+        assert "<h1" in text
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            target, _, anchor = unquote(html.unescape(link)).partition("#")
+            if "://" not in target:
+                there = (path.parent / target).resolve() if target else path
+                assert there.exists(), (path.name, link)
+                assert not anchor or f'id="{anchor}"' in found[there], (path.name, link)
+                seen += 1
+    assert seen > 60
+    assert '"docs/architecture.html"' in found[built / "README.html"]
+    assert 'aiayn_np/attention.py"' in found[built / "README.html"]
+
+
+def test_docs_in_a_copy_of_the_repository_needs_an_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    assert main(["docs"]) == 2
+    err = capsys.readouterr().err
+    assert "pip install 'aiayn-np[docs]'" in err
+    assert err.count("\n") == 1
+
+
+def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
+    measures_nothing = dataclasses.replace(EXPERIMENTS["variance"], run=None)
+    monkeypatch.setitem(EXPERIMENTS, "variance", measures_nothing)
+    assert main(["figures", "variance", "--draw", "--out", str(tmp_path)]) == 0
+    theirs, ours = (json.loads((folder / "variance.json").read_text(encoding="utf-8"))
+                    for folder in (ROOT / "figures", tmp_path))
+    assert theirs == ours
+    assert (tmp_path / "variance.png").stat().st_size > 10_000

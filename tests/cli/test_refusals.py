@@ -1,0 +1,131 @@
+"""Requests that cannot be carried out are refused in one line; results reach whoever reads them."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+from sentences import options
+
+from aiayn_np.cli.main import main
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
+TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a finished run, without pictures."""
+    out = tmp_path_factory.mktemp("run") / "r"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
+        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.mark.parametrize(("argv", "message"), [
+    (["decode", "RUN", "1 2", "--beam", "2", "--alpha", "1e308"], "alpha must lie in [0, 100)"),
+    (["decode", "RUN", "1 2", "--beam", "14"], "beam must be at most vocab_size=13, got beam=14"),
+    (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
+    (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "needs about"),
+    (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
+    (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
+    *((["train", "copy", flag, "9" * 400, "--out", "OUT"], message)
+      for flag, message in (("--workers", "workers must be at most 1000, got"),
+                            ("--accumulate", "accumulate must be at most 1000, got"),
+                            ("--batch-size", "a batch needs about"),
+                            ("--max-length", "a batch needs about"))),
+    (["train", "copy", "--out", "x" * 4000], "File name too long"),
+    (["explore", "RUN", "1", "--out", "x" * 4000], "File name too long"),
+    (["animate", "copy", "--steps", "1", "--out", "OUT.pdf"], "--out must be a .gif, got"),
+])
+def test_it_is_refused_in_one_line(run, tmp_path, capsys, argv, message):
+    argv = [word.replace("RUN", str(run)).replace("OUT", str(tmp_path / "out")) for word in argv]
+    assert main(argv) in (1, 2)
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert len(err) < 3000
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_beam_that_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
+    monkeypatch.setattr("aiayn_np.runs.estimates.memory_bytes", lambda: 10_000)
+    assert main(["decode", str(run), "1 2", "--beam", "13"]) == 2
+    assert "beam must fit into memory" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_found_before_the_first_step(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    assert main([*options(tmp_path), "--out", str(tmp_path / "run")]) == 2
+    assert "sacrebleu is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def command(*argv, **how):
+    environment = os.environ | how.pop("env", {})
+    how = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE) | how
+    return subprocess.Popen([sys.executable, "-m", "aiayn_np", *argv], env=environment, **how)
+
+
+@pytest.mark.parametrize("environment", [
+    {"PYTHONIOENCODING": "ascii"},
+    {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    {"PYTHONIOENCODING": "utf-16"}], ids=str)
+def test_results_are_utf_8_whatever_the_locale(run, tmp_path, environment):
+    environment = {"LC_ALL": "C", "PYTHONIOENCODING": ""} | environment
+    out = tmp_path / "é漢.html"
+    child = command("explore", str(run), "1 2", "--out", str(out), env=environment)
+    printed, err = child.communicate()
+    assert child.returncode == 0, err
+    assert printed.decode("utf-8").strip().endswith("é漢.html")
+
+
+def test_a_training_whose_reader_leaves_saves_and_says_so(tmp_path):
+    """`aiayn-np train copy 2>&1 | head -1`"""
+    out = tmp_path / "r"
+    child = command("train", "copy", *TINY, "--steps", "100000", "--out", str(out),
+                    stderr=subprocess.STDOUT)
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.wait(60) == 1
+    assert (out / "model.npz").exists()
+
+
+def test_a_reader_of_results_alone_may_leave(tmp_path):
+    child = command("train", "copy", *TINY, "--steps", "99999", "--out", str(tmp_path / "r"))
+    child.stdout.close()
+    for _ in range(2):                                                 # until it is training
+        child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    with child.stderr:
+        err = child.stderr.read().decode()
+    assert child.wait() == 1
+    assert "interrupted after step" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_disk_behind_stdout_is_an_error(run):
+    with open("/dev/full", "w") as full:
+        child = subprocess.run([sys.executable, "-m", "aiayn_np", "decode", str(run), "1 2"],
+                               stdout=full, stderr=subprocess.PIPE, text=True)
+    assert child.returncode == 1
+    assert child.stderr == "aiayn-np: error: standard output: No space left on device\n"
+
+
+def test_a_full_disk_names_the_file_and_what_survives(tmp_path):
+    """A limit on the size of files does what a full disk does: the second save does not fit."""
+    out = tmp_path / "r"
+    command("train", "copy", *TINY, "--steps", "1", "--out", str(out)).communicate()
+    before = (out / "model.npz").read_bytes()
+    limit = len(before) - 100
+    child = command("train", "copy", "--resume", "--steps", "3", "--out", str(out),
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    _, err = child.communicate()
+    assert child.returncode == 1
+    assert b"model.npz: File too large; the file that was there is kept" in err
+    assert (out / "model.npz").read_bytes() == before
+    assert not list(out.glob(".*"))

@@ -1,0 +1,121 @@
+"""Text from a language model: kept keys give what the whole prefix gives; sampling; perplexity."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from aiayn_np import LearnedPositionalEncoding
+from aiayn_np.decoding.generation import (
+    GrowingText,
+    WholeText,
+    can_keep,
+    generate,
+    perplexity,
+    start_generation,
+)
+from aiayn_np.variants.activations import TanhGELU
+from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.layer_options import layer_factory
+from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.pre_norm import PreNormEncoderLayer
+
+
+def make(rng, *, pre_norm=True, pad=None, max_len=40):
+    options = dict(N=2, d_model=12, d_ff=20, h=3, max_len=max_len, pad=pad, rng=rng)
+    if pre_norm:
+        options |= dict(layer=layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU),
+                        embedding=UnscaledEmbedding, positions=LearnedPositionalEncoding)
+    return LanguageModel(17, **options)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("pad", [None, 3])
+def test_kept_keys_and_values_give_the_logits_of_the_whole_text(rng, pre_norm, pad):
+    model = make(rng, pre_norm=pre_norm, pad=pad)
+    ids = rng.integers(0, 17, (1, 40))
+    if pad is not None:
+        ids[:, [0, 5]] = 4, pad
+    growing, whole = GrowingText(model), WholeText(model)
+    cuts = [0, 7, 8, 9, 14, 40]                          # 1 and more new positions, 16 outgrown
+    for begin, end in itertools.pairwise(cuts):
+        got, want = (text.next_logits(ids[:, begin:end]) for text in (growing, whole))
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(want, model(ids[:, :end])[:, -1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.7])
+def test_both_ways_write_the_same_text(rng, temperature):
+    model, seed = make(rng), int(rng.integers(1000))
+    texts = [list(generate(model, [3, 1, 4], steps=20, temperature=temperature, top_k=5, keep=keep,
+                           rng=np.random.default_rng(seed))) for keep in (None, True, False)]
+    assert texts[0] == texts[1] == texts[2]
+    assert len(texts[0]) == 20
+
+
+def test_a_text_ends_with_eos_and_where_positions_end(rng):
+    model = make(rng, max_len=10)
+    text = list(generate(model, [3, 1, 4], steps=50, temperature=0))
+    assert len(text) == 8                                # the last one is written, and not read
+    eos = text[3]
+    short = list(generate(model, [3, 1, 4], steps=50, temperature=0, eos=eos))
+    assert short == text[: text.index(eos) + 1]
+
+
+def test_top_k_and_temperature_draw_from_the_right_tokens(rng):
+    model = make(rng)
+    logits = model(np.array([[3, 1, 4]]))[0, -1]
+    drawn = [next(generate(model, [3, 1, 4], steps=1, temperature=2.0, top_k=3, rng=rng))
+             for _ in range(200)]
+    assert set(drawn) == set(np.argsort(-logits)[:3].tolist())
+    cold = [next(generate(model, [3, 1, 4], steps=1, temperature=1e-6, rng=rng)) for _ in range(9)]
+    assert set(cold) == {int(logits.argmax())}
+
+
+def test_what_does_not_fit_is_refused(rng):
+    model = make(rng)
+    cases = [
+        (dict(ids=[17]), IndexError, "must lie in"),
+        (dict(ids=np.zeros(0, int)), ValueError, "length of at least 1"),
+        (dict(steps=0), ValueError, "steps must be at least 1"),
+        (dict(top_k=0), ValueError, "top_k must be at least 1"),
+        (dict(temperature=-1.0), ValueError, "temperature must lie in"),
+        (dict(temperature=1.0), TypeError, "rng must be a numpy.random.Generator for"),
+        (dict(keep=1), TypeError, "keep must be None, True or False"),
+        (dict(ids=[1] * 41), ValueError, "length must be at most max_len=40"),
+    ]
+    for options, error, message in cases:
+        given = dict(ids=[1, 2], steps=3, temperature=0) | options
+        with pytest.raises(error, match=message):
+            list(generate(model, given.pop("ids"), **given))
+
+
+def test_a_replaced_method_or_an_unknown_layer_is_never_bypassed(rng):
+    model = make(rng)
+    assert can_keep(model)
+    layer = model.stack.encoder.layers[1].self_attention
+    original, seen = layer.forward, []
+    layer.forward = lambda *x, **options: seen.append(1) or original(*x, **options)
+    assert type(start_generation(model)) is WholeText
+    with pytest.raises(ValueError, match="keep=True needs"):
+        start_generation(model, True)
+    list(generate(model, [1, 2], steps=3, temperature=0))
+    assert len(seen) == 3
+    assert not can_keep(Classifier(17, 3, N=1, d_model=12, d_ff=20, h=3, rng=rng))
+
+
+def test_perplexity_by_hand_and_over_several_pieces(rng):
+    model = make(rng, max_len=10)
+    ids = rng.integers(0, 17, 27)
+    nats = 0.0
+    for begin in (0, 10, 20):
+        piece = ids[begin : begin + 11]
+        logits = model(piece[None, :-1])[0]
+        for t, token in enumerate(piece[1:]):
+            nats += math.log(sum(math.exp(z) for z in logits[t])) - logits[t, token]
+    value, count = perplexity(model, ids)
+    assert count == 26
+    assert value == pytest.approx(math.exp(nats / 26), rel=1e-12)
+    with pytest.raises(ValueError, match="at least two tokens, got 1"):
+        perplexity(model, [3])

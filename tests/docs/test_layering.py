@@ -1,0 +1,93 @@
+"""The house: arrows go one way, there is no circle, and layers need NumPy alone."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from imports import circles, imports_of
+
+ROOT = Path(__file__).parents[2] / "aiayn_np"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PROTOCOL = {"module", "checks", "reductions"}
+LAYERS = {
+    "softmax", "masking", "attention", "linear", "multi_head", "feed_forward", "embedding",
+    "positional_encoding", "layer_norm", "dropout", "add_norm", "encoder", "decoder", "transformer",
+}
+# room -> the rooms that it may import, besides itself; "layers" is Section 3 with its protocol
+ROOMS = {
+    "layers": set(),
+    "files": set(),
+    "variants": {"layers"},
+    "decoding": {"layers", "variants"},
+    "training": {"layers", "decoding"},
+    "proofs": {"layers", "training"},
+    "plotting": {"layers", "files", "training"},
+    "text": {"layers", "files", "decoding", "training", "plotting"},
+    "runs": {"layers", "files", "variants", "decoding", "training", "plotting", "text",
+             "pretrained"},
+    "pretrained": {"layers", "files", "variants", "text"},
+    "interop": {"layers", "files", "variants", "training", "text", "runs", "pretrained"},
+    "experiments": {"layers", "files", "variants", "decoding", "training", "plotting"},
+    "zoo": {"layers", "decoding", "training", "proofs", "plotting", "experiments"},
+    "exercises": {"layers", "files", "decoding", "training", "proofs", "zoo"},
+}
+OUTSIDE = {  # third-party packages of a room, besides NumPy
+    "plotting": {"matplotlib", "PIL"}, "experiments": {"matplotlib"},
+    "training": {"threadpoolctl", "mpi4py"}, "cli": {"tqdm"}, "interop": {"torch", "safetensors"},
+}
+GRAPH = imports_of(ROOT, "aiayn_np")
+
+
+def room_of(module):
+    """The room of a module of the package, by its dotted name within it."""
+    first = module.split(".")[0]
+    return "layers" if first in LAYERS | PROTOCOL else first
+
+
+@pytest.mark.parametrize("module", sorted(GRAPH))
+def test_a_room_imports_only_what_lies_below_it(module):
+    room = room_of(module)
+    if room in ("", "__main__", "cli"):                                # these put all together
+        return
+    others = {room_of(name) for name in GRAPH[module]} - {room}
+    assert others <= ROOMS[room], f"{room} must not import {others - ROOMS[room]}"
+
+
+@pytest.mark.parametrize("module", sorted(LAYERS | PROTOCOL))
+def test_a_layer_imports_the_protocol_and_layers(module):
+    assert GRAPH[module] <= LAYERS | PROTOCOL
+    if module in PROTOCOL:
+        assert GRAPH[module] <= PROTOCOL
+
+
+def test_nothing_but_the_start_imports_the_command_line():
+    for module, imported in GRAPH.items():
+        if room_of(module) not in ("cli", "__main__"):
+            assert "cli" not in {room_of(name) for name in imported}, module
+
+
+@pytest.mark.parametrize(("folder", "package"), [(ROOT, "aiayn_np"), (BENCHMARKS, None)])
+def test_there_is_no_circle(folder, package):
+    assert circles(imports_of(folder, package)) == []
+
+
+def test_the_top_of_the_package_is_section_3():
+    modules = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
+    assert modules == LAYERS | PROTOCOL | {"files"}
+    entries = [path for path in ROOT.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 40
+    assert set(ROOMS) | {"cli"} >= {path.name for path in entries if path.is_dir()}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")),
+                         ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_third_party_packages_are_those_of_the_room(path):
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module.split(".")[0])
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+    room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    assert names - set(sys.stdlib_module_names) <= {"numpy"} | OUTSIDE.get(room, set())

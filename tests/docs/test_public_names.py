@@ -1,0 +1,48 @@
+"""Public functions and classes of every room are annotated, and their room names them."""
+
+import ast
+
+import pytest
+from public_names import ROOT, public_names, without_annotation
+
+OTHERS = "aiayn_np.exercises."                       # its public names are the notebooks' own
+NAMES = {(module, name): node for (module, name), node in public_names().items()
+         if not module.startswith(OTHERS)}
+ROOMS = sorted({module.split(".")[1] for module, _ in NAMES})
+
+
+def test_the_names_of_the_package_are_public():
+    for module, name in (("training.loop", "train"), ("decoding.beam", "beam_search"),
+                         ("zoo.runner", "hunt"), ("runs.open", "open_run")):
+        assert (f"aiayn_np.{module}", name) in NAMES
+    assert len(ROOMS) == 12
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_signatures_are_annotated(room):
+    missing = {f"{module}.{name}": found for (module, name), node in NAMES.items()
+               if module.split(".")[1] == room and (found := without_annotation(node))}
+    assert missing == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_names_its_public_names(room):
+    text = (ROOT / "aiayn_np" / room / "__init__.py").read_text(encoding="utf-8")
+    words = set((ast.get_docstring(ast.parse(text)) or "").replace(",", " ").split())
+    public = {name for module, name in NAMES if module.split(".")[1] == room}
+    assert public <= words, f"not named: {', '.join(sorted(public - words))}"
+
+
+def test_a_signature_without_annotations_is_found(tmp_path):
+    files = {"house/__init__.py": "from .room.a import f\n", "house/room/__init__.py": "",
+             "house/room/a.py": "def f(x, *, y: int): pass\ndef inner(x): pass\n"
+                                "from .b import inner2\n",
+             "house/room/b.py": "def inner2(x): pass\nclass C:\n    def __init__(self, a) -> None:"
+                                " pass\n    def m(self): pass\n    def _m(self): pass\n",
+             "house/other/__init__.py": "", "house/other/c.py": "from ..room.b import C\n"}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    found = public_names(tmp_path / "house", ())
+    assert {name: without_annotation(node) for (_, name), node in found.items()} == {
+        "f": ["x", "return"], "C": ["__init__: a", "m: return"]}

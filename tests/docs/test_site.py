@@ -1,0 +1,241 @@
+"""The site builds without a warning, and is used in a browser as readers use it (slow)."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from browser import chromium  # noqa: F401
+from npm import installed
+from pages import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+from generate import LISTS, PAGES, ROOMS
+
+pytestmark = pytest.mark.slow
+LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[^"]*)"')
+CPU_SECONDS = 300
+SAMPLE = ["index.html", "search.html", "paper/index.html", "paper/attention.html",
+          "paper/layer_norm.html", "pages/02_softmax_and_its_jacobian.html",
+          "pages/exercises/01_softmax.html", "pages/api/layers.html", "pages/api/decoding.html",
+          "pages/zoo.html", "pages/gallery.html", "pages/live.html"]
+PHONE = dict(width=360, height=740)
+
+
+def build(docs, out, *options):
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", *options, docs, out]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("myst_nb")
+    folder = tmp_path_factory.mktemp("site")
+    before = os.times()
+    run = build("docs", folder)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert os.times().children_user - before.children_user < CPU_SECONDS
+    return folder
+
+
+def pages_of(site):
+    return sorted(path for path in site.rglob("*.html"))
+
+
+# ---- what is built ---------------------------------------------------------------------------
+
+
+def test_the_pages_are_there_and_light(site):
+    wanted = [name.replace(".md", ".html") for name in (*PAGES.values(), *LISTS.values())]
+    wanted += ["zoo.html", "live.html", *(f"api/{room}.html" for room in ROOMS)]
+    wanted += [path.with_suffix(".html").name for path in ROOT.glob("notebooks/[0-9]*.ipynb")]
+    wanted += [f"exercises/{path.stem}.html"
+               for path in ROOT.glob("notebooks/exercises/student/*.ipynb")]
+    assert [name for name in wanted if not (site / "pages" / name).is_file()] == []
+    assert max(page.stat().st_size for page in pages_of(site)) < 1.5e6
+    built = [path for path in site.rglob("*") if ".doctrees" not in path.parts]
+    assert sum(path.stat().st_size for path in built if path.is_file()) < 60e6
+
+
+def test_no_page_loads_anything_from_another_address(site):
+    for page in pages_of(site):
+        assert not LOADED.findall(page.read_text(encoding="utf-8")), page.name
+
+
+def test_a_page_of_the_paper_shows_source_numbers_and_proof(site):
+    text = (site / "paper" / "softmax.html").read_text(encoding="utf-8")
+    assert "mean_grad" in text                                         # a line of the source
+    assert "0.2447" in text                                            # a number of the example
+    assert "1 of 1 agree" in text                                      # the proof
+    assert "tests/test_softmax.html" in text
+    assert "02_softmax_and_its_jacobian.html" in text
+    assert "exercises/01_softmax.html" in text
+
+
+def test_symbols_and_names_of_a_docstring_are_links(site):
+    text = (site / "pages" / "api" / "layers.html").read_text(encoding="utf-8")
+    attention = text.split('id="aiayn_np.ScaledDotProductAttention"')[1].split("<dl ")[0]
+    for symbol in ("d_k", "T_q", "allowed"):
+        assert re.search(rf'href="\.\./symbols\.html#symbol-{symbol}">{symbol}</a>', attention)
+    assert 'href="checks.html#aiayn_np.checks.check_gradient"' in attention
+    assert "_modules/aiayn_np/attention.html" in attention             # the source
+    multi_head = text.split('id="aiayn_np.MultiHeadAttention"')[1].split("<dl ")[0]
+    assert 'href="#aiayn_np.ScaledDotProductAttention">ScaledDotProductAttention</a>' in multi_head
+
+
+@pytest.mark.parametrize(("link", "code"), [("other.html", 0), ("gone.html", 1),
+                                            ("other.html#gone", 1)])
+def test_a_dead_link_fails_the_build(tmp_path, link, code):
+    pytest.importorskip("sphinx")
+    (tmp_path / "conf.py").write_text(f"import sys\nsys.path.append({str(ROOT / 'docs')!r})\n"
+                                      "extensions = ['myst_parser', 'check_links']\n")
+    (tmp_path / "index.md").write_text(f'# A\n\n<a href="{link}">x</a>\n\n'
+                                       "```{toctree}\nother\n```")
+    (tmp_path / "other.md").write_text("# B\n")
+    run = build(tmp_path, tmp_path / "out")
+    assert run.returncode == code
+    assert ("dead link" in run.stderr) == bool(code)
+
+
+# ---- how it is used --------------------------------------------------------------------------
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """The site on a server of this machine."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def page(chromium, address, request):  # noqa: F811
+    """A page of a browser; a request that leaves the site, or a complaint, fails the test."""
+    options = getattr(request, "param", {})
+    context = chromium.new_context(**dict(viewport=dict(width=1280, height=900)) | options)
+    page, asked, complaints = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()
+    assert len(asked) > 0
+    assert [url for url in asked if not url.startswith((address, "file:", "data:"))] == []
+    assert complaints == []
+
+
+def test_no_request_leaves_any_page_and_every_formula_is_set(page, site, address):
+    """The pages of source code are all alike; they are looked at in the test of what is loaded."""
+    formulas = 0
+    for path in pages_of(site):
+        name = path.relative_to(site).as_posix()
+        if not name.startswith(("_modules/", "pages/tests/")):
+            page.goto(address + name)
+            formulas += page.locator(".katex").count()
+            assert page.locator(".katex-error").count() == 0, name
+            assert page.evaluate("document.querySelectorAll('.math:not(:has(.katex))').length"
+                                 ) == 0, name
+    assert formulas > 1000
+
+
+@pytest.mark.parametrize("protocol", ["a server", "files"])
+def test_search_works_without_a_network(page, site, address, protocol):
+    page.goto(address if protocol == "a server" else site.as_uri() + "/index.html")
+    page.get_by_role("textbox", name="Search").first.fill("softmax")
+    page.keyboard.press("Enter")
+    page.locator("#search-results li a").nth(5).wait_for()
+    found = page.locator("#search-results li a").all_inner_texts()
+    assert "Softmax" in found
+    assert len(found) > 5
+
+
+@pytest.mark.parametrize("page", [dict(viewport=PHONE)], indirect=True)
+def test_nothing_sticks_out_on_a_phone(page, address):
+    for name in SAMPLE:
+        page.goto(address + name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    folder = installed(tmp_path_factory.mktemp("npm"), "axe-core@4")
+    return (folder / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [dict(color_scheme="light"), dict(color_scheme="dark")],
+                         indirect=True, ids=["light", "dark"])
+def test_axe_finds_nothing(page, address, axe):
+    found = {}
+    for name in SAMPLE:
+        page.goto(address + name)
+        page.evaluate(axe)
+        result = page.evaluate("axe.run()")
+        assert len(result["passes"]) > 15, name
+        for v in result["violations"]:
+            found.setdefault(v["id"], (name, [n["html"][:150] for n in v["nodes"]][:2]))
+    assert found == {}
+
+
+def test_an_answer_is_seen_after_a_click_or_a_key(page, address):
+    page.goto(address + "pages/02_softmax_and_its_jacobian.html")
+    first = page.locator("details.hide").first
+    printed = first.locator(".cell_output")
+    assert not printed.is_visible()
+    first.locator("summary").click()
+    assert printed.is_visible()
+    said = page.locator("article details:not(.hide)").first
+    assert not said.locator("p").first.is_visible()
+    said.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert said.locator("p").first.is_visible()
+
+
+def test_downloads_of_a_lesson_are_notebooks(page, address):
+    page.goto(address + "pages/02_softmax_and_its_jacobian.html")
+    sizes = {}
+    for edition in ("student edition", "teacher edition"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=edition).click()
+        text = download.value.path().read_text(encoding="utf-8")
+        assert '"nbformat": 4' in text
+        sizes[edition] = len(text)
+    assert sizes["student edition"] < sizes["teacher edition"] / 3
+
+
+WIDE = "[...document.querySelectorAll('pre')].find(b => b.scrollWidth > b.clientWidth + 20)"
+
+
+def test_the_keyboard_reaches_content_menu_and_wide_code(page, address):
+    page.set_viewport_size(PHONE)
+    page.goto(address + "paper/softmax.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText").strip() == "Skip to content"
+    page.evaluate(f"{WIDE}.focus()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{WIDE}.scrollLeft > 0")
+
+
+def test_three_clicks_from_the_front_page_to_why_the_mean_is_subtracted(page, address):
+    """By the door and the menu, not by the list of questions."""
+    page.set_viewport_size(dict(width=1600, height=900))               # the menu of a page is shown
+    page.goto(address)
+    page.get_by_role("link", name="The paper, sentence by sentence").last.click()
+    page.locator("article").get_by_role("link", name="softmax", exact=True).click()
+    page.locator(".toc-drawer").get_by_role("link", name="Why does the backward subtract").click()
+    heading = page.get_by_role("heading", name="Why does the backward subtract the mean?")
+    heading.wait_for()
+    page.wait_for_function("h => h.getBoundingClientRect().top < innerHeight",  # it scrolls there
+                           arg=heading.element_handle())
+    assert page.locator("#why-does-the-backward-subtract-the-mean .katex").count() > 3

@@ -1,0 +1,173 @@
+"""Explanations by a change of the right formula: the formulas, and mistakes that nobody listed."""
+
+import functools
+
+import pytest
+from solutions import answer
+
+from aiayn_np.decoding.greedy import greedy_decode
+from aiayn_np.exercises import check
+from aiayn_np.exercises.checking.comparing import same
+from aiayn_np.exercises.checking.diagnosis import predict
+from aiayn_np.exercises.checking.trial import Trial
+from aiayn_np.exercises.exercise import SUBJECTS
+
+LAYERS = [name for name, subject in SUBJECTS.items() if subject.kind == "layer"]
+FUNCTIONS = [name for name in SUBJECTS if name not in LAYERS]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("stage", ["forward", "backward"])
+def test_the_formula_of_a_layer_is_right(name, stage, rng):
+    subject, tried = SUBJECTS[name], 0
+    for case in subject.cases(rng):
+        trial = Trial(subject, subject.reference, case, rng)
+        right = {"output": trial.want} if stage == "forward" else trial.expected
+        found = predict(subject.formulas[stage], stage, trial)
+        for tensor, value in found.items():
+            tried += 1
+            assert same(value, right[tensor]), (case.what, tensor)
+    assert tried
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_formula_of_a_function_is_what_the_library_computes(name, rng):
+    subject = SUBJECTS[name]
+    reference = subject.reference
+    if reference is greedy_decode:
+        reference = functools.partial(reference, keep=False)
+    for case in subject.cases(rng):
+        found, want = (subject.run(f, case) for f in (subject.formulas["function"], reference))
+        assert all(same(found[n], want[n]) for n in want), case.what
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_piece_can_be_changed_and_nothing_is_changed_for_good(name, rng):
+    """All changes are compiled together; with all switches at 0 the formula is right again."""
+    subject = SUBJECTS[name]
+    case = subject.cases(rng)[0]
+    for stage, formula in subject.formulas.items():
+        assert len(formula.likely) + len(formula.others) > 9
+        if stage == "function":
+            before = subject.run(formula.function, case)
+            for change in formula.likely[:3]:
+                subject.run(change, case)
+            after = subject.run(formula, case)
+        else:
+            trial = Trial(subject, subject.reference, case, rng)
+            after, before = {}, {"output": trial.want} if stage == "forward" else trial.expected
+            for change in (*formula.likely[:3], formula):
+                after = predict(change, stage, trial) or {}
+        assert all(same(after[n], value) for n, value in before.items())
+
+
+UNPLANNED = [  # exercise, class, words of the reason, what is changed in the solution
+    (2, "LayerNorm", ["`(g - mean_g - mean_gn) / s` where"],
+     [("(g - mean_g - n * mean_gn)", "(g - mean_g - mean_gn)")]),
+    (2, "LayerNorm", ["`(grad_y * y).sum(axis=positions)` where"],
+     [("(grad_y * n).sum", "(grad_y * (self.gamma.value * n + self.beta.value)).sum")]),
+    (12, "EncoderLayer", ["cache.add_norm_1)` where", "cache.add_norm_2)` where"],
+     [("(grad_y, cache.add_norm_2)", "(grad_y, cache.add_norm_1)"),
+      ("(grad_x, cache.add_norm_1)", "(grad_x, cache.add_norm_2)")]),
+    (4, "ScaledDotProductAttention", ["math.sqrt(Q.shape[0])"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[0])")]),
+    (11, "Adam", ["Two things at once", "divide v by", "eps is added inside"],
+     [("v / (1 - self.beta_2**self.t)", "v"), ("np.sqrt(v_hat) + self.eps",
+                                              "np.sqrt(v_hat + self.eps)")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), UNPLANNED)
+def test_a_mistake_that_is_on_no_list_is_named(number, name, words, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert "Your numbers are those of" in report.message
+    for word in words:
+        assert word.strip("`") in report.message
+
+
+def test_what_fits_no_change_gets_none():
+    other = ("return self.gamma.value * n", "return np.tanh(n) + self.gamma.value * n")
+    assert "Your numbers are those of" not in check(answer(2, "LayerNorm", other)).message
+
+
+def test_float32_on_the_way_is_named():
+    edit = "n = centred * inv_std", "n = (centred * inv_std).astype(np.float32).astype(x.dtype)"
+    assert "astype(np.float32)" in check(answer(2, "LayerNorm", edit)).message
+
+
+def test_the_same_mistake_everywhere_is_one_change():
+    edits = [("x.mean(axis=-1, keepdims=True)", "x.mean(axis=0, keepdims=True)"),
+             ("(centred * centred).mean(axis=-1,", "(centred * centred).mean(axis=0,")]
+    report = check(answer(2, "LayerNorm", *edits))
+    assert report.diagnosis == "wrong axis"
+    assert "batch norm" in report.message
+    assert report.message.count("is right") == 2
+
+
+def test_a_second_mistake_in_backward_is_told_and_a_right_backward_is_not_blamed():
+    forward = "self.gamma.value * n + self.beta.value", "self.gamma.value * n"
+    backward = "(g - mean_g - n * mean_gn)", "(g - mean_g)"
+    both = check(answer(2, "LayerNorm", forward, backward))
+    assert "There is more, in backward: " in both.message
+    assert "The road through the variance is missing" in both.message
+    assert "more" not in check(answer(2, "LayerNorm", forward)).message
+    rms = "centred * inv_std", "x * inv_std"                           # its backward uses this n
+    assert "more" not in check(answer(2, "LayerNorm", rms)).message
+
+
+def test_a_second_mistake_that_other_cases_show_is_told():
+    edits = [("np.sin(angle)", "np.cos(angle)"), ("= np.cos(angle)[:", "= np.sin(angle)[:"),
+             ("np.arange(start, start + T)", "np.arange(T)")]
+    report = check(answer(9, "SinusoidalPositionalEncoding", *edits))
+    assert report.diagnosis == "sine and cosine swapped"
+    assert "There is more: look at start = 3" in report.message
+
+
+ERRORS = [  # exercise, class, what a teacher says, what is changed in the solution
+    (2, "LayerNorm", ".value", [("self.gamma.value * n", "self.gamma * n")]),
+    (7, "PositionwiseFeedForward", "returns two things",
+     [("hidden, c.linear_1 = self", "hidden = self")]),
+    (1, "Softmax", "import numpy as np", [("import numpy as np\n", "")]),
+    (2, "LayerNorm", "-1 is the last one",
+     [("tuple(range(grad_y.ndim - 1))", "(0, 2, -1)")]),
+    (3, "Linear", "in the other order", [("return y, Cache(x=x)", "return x, y")]),
+    (1, "Softmax", "that of the stub", [("def forward(self, scores)", "def forward(scores)")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), ERRORS)
+def test_an_error_of_python_gets_a_sentence(number, name, words, edits):
+    message = check(answer(number, name, *edits)).message
+    assert words in message
+    assert message.endswith(".")
+    assert not message.endswith("..")
+
+
+def test_nan_is_explained_by_the_line_in_which_it_begins():
+    edit = "np.exp(scores - highest)", "np.exp(scores)"
+    message = check(answer(1, "Softmax", edit)).message
+    assert "It begins in line " in message
+    assert "exp of a number above 709 is inf" in message
+
+
+def test_an_option_without_effect_and_one_with_too_much_are_named():
+    ignored = check(answer(4, "ScaledDotProductAttention", (
+        "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
+        "scores, cache.mask = self.mask.forward(scores + 0.1 * (rng is not None), allowed=allowed)"
+        "; scores = scores * (1 + (rng is not None))")))
+    assert "It is right without rng" in ignored.message
+
+
+def test_only_what_was_tried_is_called_right():
+    """A case after the wrong one is run, too, before it is said that nothing else is wrong."""
+    edit = "return y, Cache(x=x)", "return y + (x.ndim == 2) * np.arange(self.d_out), Cache(x=x)"
+    report = check(answer(3, "Linear", edit))
+    assert report.diagnosis == "number of axes"
+    some = "return y, Cache(x=x)", "return y + (self.b is None) * np.tanh(y), Cache(x=x)"
+    assert "wrong only here: no bias" in check(answer(3, "Linear", some)).message
+
+
+def test_long_lists_are_cut():
+    edit = "grad_x, grad_fed = self", "grad_y = np.tanh(grad_y); grad_x, grad_fed = self"
+    assert " and 9 more. " in check(answer(12, "EncoderLayer", edit)).message

@@ -1,0 +1,94 @@
+"""What students get: made from the sources, complete, and described as it is."""
+
+import importlib.util
+import re
+
+import pytest
+from solutions import FOLDER, run
+
+import aiayn_np
+from aiayn_np.exercises import EXERCISES
+
+jupytext = pytest.importorskip("jupytext")
+nbformat = pytest.importorskip("nbformat")
+
+SPEC = importlib.util.spec_from_file_location("build_exercises", FOLDER / "build.py")
+build = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(build)
+
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+every_source = pytest.mark.parametrize("source", build.SOURCES, ids=lambda path: path.stem)
+
+
+def test_every_exercise_has_a_source_and_nothing_else_is_there():
+    assert [build.exercise_of(s) for s in build.SOURCES] == list(EXERCISES.values())
+    made = {path.name for s in build.SOURCES for path in build.student_files(s)}
+    assert {p.name for p in (FOLDER / "student").iterdir() if p.is_file()} == made
+
+
+@every_source
+def test_what_students_get_is_what_the_source_makes(source):
+    for path, text in build.student_files(source).items():
+        assert path.read_text(encoding="utf-8") == text, f"build it: {path}"
+
+
+@every_source
+def test_the_notebook_is_the_script_and_has_not_been_run(source):
+    notebook = nbformat.reads(build.student_notebook(source), as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    script = build.student_text(source)
+    assert all(cell.source in script for cell in code)
+    assert "check(" in code[-2].source
+    assert "train_with(" in code[-1].source
+
+
+def test_the_address_of_the_repository_is_written_into_the_install_cell(monkeypatch):
+    monkeypatch.setattr("repository.repository", lambda: "https://example.org/x")
+    assert 'REPOSITORY = "https://example.org/x"' in build.student_text(build.SOURCES[0])
+
+
+@every_source
+def test_a_stub_imports_what_its_text_uses(source):
+    """Roots of dotted names, and names of the library, in the text between backticks."""
+    text = build.student_text(source)
+    pieces = re.findall(r"`([^`\n]+)`", text)
+    used = {name for piece in pieces for name in re.findall(r"\b(np|math)\.", piece)}
+    used |= {name for piece in pieces for name in re.findall(r"\b[A-Za-z]\w*", piece)
+             if callable(getattr(aiayn_np, name, None))}
+    names = run(text.split("# %% [markdown]\n# ## Is it right?")[0])
+    assert not used - set(names)
+    assert "np" in names
+
+
+def test_a_parameter_is_explained_before_its_value_is_needed():
+    (layer_norm,) = (s for s in build.SOURCES if s.stem == "02_layer_norm")
+    before = build.student_text(layer_norm).split("class LayerNorm")[0]
+    assert "`self.gamma.value`" in before
+    assert "`self.gamma.value`" in PAGE.split("## How it is checked")[0]
+
+
+def test_a_solution_that_is_not_closed_would_be_seen():
+    text = "def f():\n    ### solution: f\n    return 1\n    ### end\n"
+    assert build.without_solution(text) == (
+        'def f():\n    raise NotImplementedError("not written yet: f")\n'
+    )
+    assert build.solutions(text) == ["    return 1"]
+
+
+def test_the_page_lists_every_exercise():
+    rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \| (.*?) \| (\d+) \| (.*?) \| (.*?) \|$",
+                      PAGE, re.MULTILINE)
+    assert rows == [
+        (str(e.number), e.title, f"student/{source.stem}.ipynb",
+         ", ".join(f"`{name}`" for name in e.objects), str(e.minutes), e.lesson, e.section)
+        for e, source in zip(EXERCISES.values(), build.SOURCES)
+    ]
+
+
+def test_the_example_of_the_page_prints_what_it_shows(capsys):
+    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+    shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
+    run(code)
+    assert capsys.readouterr().out == shown

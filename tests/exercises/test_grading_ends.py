@@ -1,0 +1,216 @@
+"""However grading ends, its table is whole or as it was, and nothing of the students is left."""
+
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from marks import LINUX
+
+from aiayn_np.cli.main import main
+from aiayn_np.exercises.grading import grading, guard
+
+OLD = "the table of last week"
+SLEEPER = """
+import os, subprocess
+os.mkdir("closed", 0)
+subprocess.Popen(["sleep", "61.75"], start_new_session=True)
+subprocess.run(["sleep", "61.75"])
+"""
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch):
+    """A folder with two answers and a table; grading itself takes no time, and passes."""
+    for name in ("anna", "bert"):
+        (tmp_path / f"{name}_01_softmax.py").write_text("")
+    (tmp_path / "grades.csv").write_text(OLD)
+    monkeypatch.setattr(grading, "graded", lambda s, *_: grading.Grade(
+        s.student, "softmax", True, 1, 1, "right", "", 0.1, s.path.name))
+    return tmp_path
+
+
+def tables(folder):
+    """{name: number of lines, or the text if it is the old one} of the tables in the folder."""
+    texts = {path.name: path.read_text(encoding="utf-8-sig") for path in folder.glob("*.csv")}
+    assert not list(folder.glob("*.part"))
+    return {name: OLD if text == OLD else text.count("\n") for name, text in texts.items()}
+
+
+def test_a_complete_table_takes_the_place_of_the_old_one(answers):
+    assert main(["grade", str(answers)]) == 0
+    assert tables(answers) == {"grades.csv": 3}
+
+
+class Left(io.StringIO):
+    """A stdout whose reader leaves after some lines."""
+
+    def __init__(self, lines):
+        super().__init__()
+        self.lines = lines
+
+    def write(self, text):
+        self.lines -= text.count("\n")
+        if self.lines < 0:
+            raise BrokenPipeError
+        return len(text)
+
+
+def test_a_reader_who_leaves_is_told_where_the_rows_are(answers, monkeypatch, capsys):
+    """`aiayn-np grade answers | head -1`"""
+    monkeypatch.setattr(sys, "stdout", Left(1))
+    assert main(["grade", str(answers)]) == 1
+    assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 3}
+    note, error = capsys.readouterr().err.splitlines()
+    assert note == f"2 of 2 rows are in {answers / 'grades.unfinished.csv'}"
+    assert "stopped: whoever read the output has left" in error
+
+
+def test_what_was_graded_before_an_interruption_is_kept_beside_the_old_table(answers, monkeypatch,
+                                                                             capsys):
+    once, again = iter([grading.graded]), grading.graded
+
+    def graded(*args):
+        for function in once:
+            return function(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grading, "graded", graded)
+    assert main(["grade", str(answers)]) == 1
+    assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 2}
+    assert "interrupted" in capsys.readouterr().err
+    monkeypatch.setattr(grading, "graded", again)
+    assert main(["grade", str(answers)]) == 0
+    assert tables(answers) == {"grades.csv": 3}
+    monkeypatch.setattr(grading, "graded", graded)                     # before the first row
+    assert main(["grade", str(answers)]) == 1
+    assert tables(answers) == {"grades.csv": 3}
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 3])
+def test_a_full_disk_loses_no_table(answers, monkeypatch, capsys, room):
+    """The disk is full at once, before anything is graded, or after some rows."""
+    fsync, left = os.fsync, iter(range(2 * room))
+
+    def full(handle):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["grade", str(answers)]) == 1
+    captured = capsys.readouterr()
+    assert "csv: No space left on device" in captured.err
+    assert tables(answers)["grades.csv"] == OLD
+    assert captured.out.count("passed") == max(room - 1, 0)
+    if room > 1:
+        assert tables(answers)["grades.unfinished.csv"] == room
+        assert f"{room - 1} of 2 rows are in {answers / 'grades.unfinished.csv'}" in captured.err
+
+
+def test_what_can_be_known_before_is_refused_before(answers, monkeypatch, capsys):
+    def graded(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(grading, "graded", graded)
+    for argv, message in ((["--csv", str(answers / "no" / "\0")], "null"),
+                          (["--csv", str(answers)], "--csv must be a file, got the folder"),
+                          (["--csv", str(answers / ("x" * 300))], "File name too long")):
+        assert main(["grade", str(answers), *argv]) == 2
+        assert message in capsys.readouterr().err
+    monkeypatch.setattr(os, "access", lambda *_: False)                # root may everything
+    assert main(["grade", str(answers)]) == 2
+    assert "grades.csv: Permission denied" in capsys.readouterr().err
+    assert tables(answers) == {"grades.csv": OLD}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices are POSIX")
+def test_a_device_gets_the_table_and_nothing_is_written_beside_it(answers, monkeypatch):
+    graded, seen = grading.graded, [sorted(os.listdir("/dev"))]
+    monkeypatch.setattr(grading, "graded", lambda *args: (
+        seen.append(sorted(os.listdir("/dev"))), graded(*args))[1])
+    assert main(["grade", str(answers), "--csv", "/dev/null"]) == 0
+    assert seen == [seen[0]] * 3
+    assert sorted(os.listdir("/dev")) == seen[0]
+    assert tables(answers) == {"grades.csv": OLD}
+
+
+@LINUX
+def test_a_guard_ends_every_process_and_removes_the_folder(tmp_path):
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.mkdir(0o755)
+    (folder / "closed" / "deep").mkdir(parents=True)
+    (folder / "link").symlink_to(outside)
+    for path in (folder / "closed" / "deep", folder / "closed"):
+        path.chmod(0)
+    mark = os.urandom(16).hex()
+    apart = subprocess.Popen(["sleep", "61.5"], env={"MARK": mark}, start_new_session=True)
+    group = subprocess.Popen(["sleep", "61.5"], env={}, start_new_session=True)
+    command = [sys.executable, "-I", "-S", guard.__file__, str(folder), mark]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as watching:
+        watching.stdin.write(b"%d\n" % group.pid)
+        watching.stdin.flush()
+        until(lambda: ignores(watching.pid, signal.SIGTERM))
+        watching.send_signal(signal.SIGTERM)                           # it ends with the pipe alone
+        assert apart.poll() is group.poll() is None
+    assert watching.returncode == 0
+    assert apart.wait(5) == group.wait(5) == -signal.SIGKILL
+    assert not folder.exists()
+    assert outside.stat().st_mode & 0o777 == 0o755
+
+
+@LINUX
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+                                    signal.SIGINT, signal.SIGSEGV])
+def test_a_killed_grade_leaves_no_process_and_no_folder(tmp_path, number):
+    temporary, work = tmp_path / "tmp", tmp_path / "answers"
+    for path in (temporary, work / "anna", work / "bert"):
+        path.mkdir(parents=True)
+    (work / "anna" / "01_softmax.py").write_text("")
+    (work / "bert" / "01_softmax.py").write_text(SLEEPER)
+    child = subprocess.Popen([sys.executable, "-m", "aiayn_np", "grade", str(work)],
+                             env=os.environ | {"TMPDIR": str(temporary)}, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    with child.stdout, child.stderr:
+        child.stdout.readline()                                        # anna's row
+        until(lambda: len(sleeping(temporary)) == 2)
+        assert len(list(temporary.iterdir())) == 1
+        child.send_signal(number)
+        assert child.wait(30) in (-number, 1)
+    until(lambda: not sleeping(temporary) and not list(temporary.iterdir()))
+    (kept,) = work.glob("*.csv")
+    assert kept.name == "grades.unfinished.csv"
+    assert kept.read_text(encoding="utf-8-sig").count("\n") == 2
+
+
+def sleeping(temporary):
+    """Processes that a student's file started, whose home is in this temporary folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if (b"61.75" in (path / "cmdline").read_bytes()
+                    and str(temporary).encode() in (path / "environ").read_bytes()):
+                found.append(path.name)
+        except OSError:
+            continue
+    return found
+
+
+def ignores(pid, number):
+    """Whether a process ignores a signal."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    ignored = next(line.split()[1] for line in lines if line.startswith("SigIgn"))
+    return int(ignored, 16) >> (number - 1) & 1
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

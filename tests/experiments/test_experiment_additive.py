@@ -1,0 +1,77 @@
+"""Claim 3: additive attention needs no scale."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import REPEATS, TRAINED, committed
+
+from aiayn_np.experiments.claims import additive as module
+from aiayn_np.experiments.claims.additive import ADDITIVE, additive_against_dot, start_variances
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+
+
+def test_the_additive_score_is_flat_and_the_dot_product_is_not(rng):
+    width = np.array([4, 32, 256])
+    variance = start_variances(width, rng)
+    assert variance["additive"].max() / variance["additive"].min() < 1.25
+    np.testing.assert_allclose(variance["dot"], width, rtol=0.1)
+    np.testing.assert_allclose(variance["scaled"], 1, rtol=0.1)
+
+
+def test_a_dot_product_in_place_of_the_additive_score_is_seen(rng, monkeypatch):
+    monkeypatch.setattr(module, "AdditiveScore", lambda h, d_k, rng: module.DotScore())
+    variance = start_variances((4, 32, 256), rng)
+    assert variance["additive"].max() / variance["additive"].min() > 50
+    kept = dataclasses.replace(committed(ADDITIVE), variance=variance)
+    assert kept.verdict == DISAGREES
+
+
+def test_without_a_scale_the_dot_product_falls_behind_as_d_k_grows():
+    kept = committed(ADDITIVE)
+    assert len(kept.loss["dot"]) >= 3
+    assert kept.apart
+    assert kept.behind[-1] > 1 > 0.5 > abs(kept.behind[0])
+    assert np.median(kept.loss["scaled"][:, -1]) < 0.5
+    assert np.median(kept.end[:, -1]) > 5 * np.median(kept.start[:, -1])
+    assert kept.verdict == AGREES
+
+
+def test_losses_that_do_not_part_are_not_taken_for_the_claim():
+    kept = committed(ADDITIVE)
+    scaled = kept.loss["scaled"]
+    additive = np.sort(kept.loss["additive"], axis=0)
+    mixed = dict(kept.loss, additive=additive, dot=additive + np.linspace(-0.01, 0.02, 5)[:, None])
+    assert dataclasses.replace(kept, loss=dict(kept.loss, dot=scaled)).verdict != AGREES
+    assert dataclasses.replace(kept, loss=mixed).verdict == NOT_HERE
+
+
+def test_the_committed_variances_are_measured_again():
+    kept = committed(ADDITIVE)
+    again = start_variances(kept.width[:1], np.random.default_rng(0))
+    for name, variance in again.items():
+        np.testing.assert_allclose(kept.variance[name][:1], variance, rtol=1e-4)
+
+
+def test_the_variance_starts_alike_at_every_d_k_and_grows_with_it_in_training():
+    kept = committed(ADDITIVE)
+    start, end = np.median(kept.start, axis=0), np.median(kept.end, axis=0)
+    assert start.max() < 3 * start.min()
+    assert (np.diff(end) > 0).all()
+
+
+@pytest.mark.slow
+def test_the_committed_models_are_trained_again():
+    kept = committed(ADDITIVE)
+    again = additive_against_dot(width=(4,), d_k=(4,), seeds=(0,))
+    assert kept.start[0, 0] == pytest.approx(again.start.item(), rel=REPEATS)
+    assert kept.end[0, 0] == pytest.approx(again.end.item(), rel=TRAINED)
+    assert kept.loss["dot"][0, 0] == pytest.approx(again.loss["dot"].item(), rel=TRAINED)
+
+
+@pytest.mark.slow
+def test_the_models_part_again(seed):
+    seeds = (seed, seed + 1, seed + 2)
+    measured = additive_against_dot(width=(4, 64), d_k=(4, 128), seeds=seeds)
+    assert measured.behind[-1] > 0.5
+    assert measured.verdict == AGREES, measured.finding

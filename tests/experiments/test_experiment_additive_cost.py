@@ -1,0 +1,46 @@
+"""Claim 3: additive attention costs more than the dot product."""
+
+import pytest
+from committed import committed, timed_again
+
+from aiayn_np.experiments.claims import additive_cost as module
+from aiayn_np.experiments.claims.additive_cost import ADDITIVE_COST, additive_cost, cost_ratios
+from aiayn_np.experiments.experiment import AGREES
+from aiayn_np.variants.scoring import dot_attention
+
+
+def test_the_memory_of_additive_attention_grows_with_d_k(rng):
+    memory = [cost_ratios(64, d_k, 1, rng)[1] for d_k in (4, 64, 256)]
+    assert memory[0] > 2
+    assert memory[-1] > 10 * memory[0]
+
+
+def test_the_memory_of_additive_attention_grows_with_n(rng):
+    memory = [cost_ratios(n, 64, 1, rng)[1] for n in (8, 32, 128)]
+    assert memory[2] > 1.5 * memory[1] > 1.5**2 * memory[0]
+
+
+@pytest.mark.parametrize("at", [-1, 2])
+def test_an_index_of_no_size_is_refused(at):
+    with pytest.raises(ValueError, match=f"at must be an index of n and of d_k, got {at}"):
+        additive_cost(n=(16, 32, 64), d_k=(4, 16), at=at)
+
+
+@pytest.mark.slow
+def test_the_dot_product_is_faster_and_smaller_here(tmp_path):
+    measured = timed_again(ADDITIVE_COST, tmp_path)
+    assert measured.verdict == AGREES, measured.finding
+
+
+def test_the_dot_product_is_faster_and_smaller():
+    kept = committed(ADDITIVE_COST)
+    assert min(kept.memory_n.min(), kept.memory_d.min()) > 2
+    assert min(kept.time_n[1].min(), kept.time_d[1].min()) > 2
+    assert kept.verdict == AGREES
+
+
+def test_two_that_cost_the_same_are_seen(monkeypatch):
+    monkeypatch.setattr(module, "additive_attention", dot_attention)
+    same = additive_cost(n=(16, 64), d_k=(16, 64), at=1, repeats=3)
+    assert same.memory_n.max() < 1.5
+    assert same.verdict != AGREES

@@ -1,0 +1,70 @@
+"""Claim 4."""
+
+import numpy as np
+import pytest
+from committed import committed, timed_again
+
+from aiayn_np.experiments.claims import heads_cost as module
+from aiayn_np.experiments.claims.heads_cost import HEADS_COST, heads_cost, product_multiply_adds
+from aiayn_np.experiments.counting import count
+from aiayn_np.experiments.experiment import AGREES
+from aiayn_np.multi_head import MultiHeadAttention
+
+
+def multiply_adds(layer, n):
+    """Of all products, forward; backward has twice as many."""
+    def both(x):
+        y, cache = layer.forward(x, x, x)
+        layer.backward(y, cache)
+        return y
+
+    x = np.ones((1, n, layer.d_model))
+    forward = count(layer, x, x, x)[1]
+    assert count(both, x)[1] == 3 * forward
+    return forward
+
+
+@pytest.mark.parametrize("h", [1, 2, 8])
+def test_the_formula_counts_the_products_of_the_layer(rng, h):
+    layer = MultiHeadAttention(16, h, rng=rng)
+    assert multiply_adds(layer, 5) == product_multiply_adds(5, 16, h)
+
+
+def test_the_products_cost_the_same_for_every_h_and_the_scores_do_not():
+    few = heads_cost(h=(1, 2, 8), n=(4, 8), d_model=16, repeats=1)
+    assert few.product_growth == 1
+    np.testing.assert_array_equal(few.scores, [[16, 32, 128], [64, 128, 512]])     # h n^2
+    assert few.ratio.shape == (3, 2, 3)
+
+
+def test_eight_heads_take_about_as_long_as_one():
+    kept = committed(HEADS_COST)
+    assert np.all(kept.at_paper_h < 1.5)
+    assert kept.verdict == AGREES
+
+
+def full_width(d_model, h, rng):
+    """What many heads would be that are not narrow."""
+    return MultiHeadAttention(d_model, h, d_k=d_model, d_v=d_model, rng=rng)
+
+
+def test_heads_of_full_width_would_be_seen(monkeypatch):
+    monkeypatch.setattr(module, "MultiHeadAttention", full_width)
+    wide = heads_cost(h=(1, 8), n=(64,), d_model=128, repeats=3)
+    assert wide.at_paper_h.item() > 3
+    assert wide.verdict != AGREES
+
+
+def test_heads_of_full_width_are_counted(rng):
+    assert multiply_adds(full_width(16, 8, rng), 5) == 8 * product_multiply_adds(5, 16, 1)
+
+
+def test_heads_without_the_papers_eight_are_refused():
+    with pytest.raises(ValueError, match=r"h must contain 8, .*, got \(1, 2\)"):
+        heads_cost(h=(1, 2))
+
+
+@pytest.mark.timing
+def test_eight_heads_take_about_as_long_as_one_here(tmp_path):
+    measured = timed_again(HEADS_COST, tmp_path)
+    assert measured.verdict == AGREES, measured.finding

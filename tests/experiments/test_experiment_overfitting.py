@@ -1,0 +1,96 @@
+"""Claim 12, dropout."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import REPEATS, committed
+
+from aiayn_np.experiments.claims.overfitting import DROPOUT, FewExamples, dropout
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+from aiayn_np.training.tasks import is_training
+
+
+def sequences(src, task):
+    """The sequences of a batch, as a set of tuples."""
+    return {tuple(row[row > task.eos]) for row in src}
+
+
+def test_few_examples_are_few_and_never_held_out(rng):
+    task = FewExamples(40, rng)
+    known = sequences(task.examples[0], task)
+    assert sequences(task.batch(500, rng)[0], task) == known
+    assert len(known) <= 40
+    assert all(is_training(np.array(s)) for s in known)
+    for src, _, _ in (task.validation(2000), task.test(2000)):
+        assert not known & sequences(src, task)
+
+
+def test_few_examples_are_answered_as_reverse_answers_them(rng):
+    task = FewExamples(40, rng)
+    for row, before, after in zip(*task.batch(20, rng)):
+        symbols = row[row > task.eos]
+        np.testing.assert_array_equal(after[after > task.eos], symbols[::-1])
+        np.testing.assert_array_equal(before[: len(symbols) + 1], [task.bos, *symbols[::-1]])
+
+
+def test_dropout_wins_on_a_small_set():
+    kept = committed(DROPOUT)
+    assert kept.verdict == AGREES
+    assert kept.validation.shape == (3, 3, len(kept.steps))
+    nats, share, gap = kept.gain
+    assert nats.min() > 0.5
+    assert share.min() > 0
+    assert gap.min() > 0.5
+    without = kept.validation[0]
+    assert np.all(without[:, -1] > 1.2 * without.min(axis=1))          # it turned, and rose
+    assert np.all(kept.training[0, :, -1] < 0.1)                       # while it learned by heart
+
+
+def test_the_verdict_follows_the_numbers():
+    kept = committed(DROPOUT)
+    swap = [1, 0, 2]
+    swapped = {name: getattr(kept, name)[swap] for name in ("training", "validation", "accuracy")}
+    assert dataclasses.replace(kept, **swapped).verdict != AGREES
+    one_seed = kept.validation.copy()
+    one_seed[1, 2, -1] = one_seed[0, 2, -1] + 0.1
+    assert dataclasses.replace(kept, validation=one_seed).verdict == NOT_HERE
+    worse = dataclasses.replace(
+        kept, validation=kept.validation[:, ::1] * np.array([1, 9, 9])[:, None, None],
+        accuracy=kept.accuracy * np.array([1, 0.5, 0.5])[:, None, None],
+    )
+    assert worse.verdict == DISAGREES
+
+
+def test_it_is_repeatable_and_measures_at_every_step_it_names():
+    options = dict(sequences=20, steps=12, every=5, seeds=(3,), d_model=8, d_ff=8, h=2)
+    first, again = dropout(**options), dropout(**options)
+    np.testing.assert_array_equal(first.steps, [5, 10])
+    assert first.validation.shape == (3, 1, 2)
+    assert np.all(first.validation > 0)
+    np.testing.assert_array_equal(first.validation, again.validation)
+    other = dropout(**options | {"seeds": (4,)})
+    assert np.all(first.validation != other.validation)
+
+
+@pytest.mark.parametrize("every", [0, 7])
+def test_a_run_that_is_never_measured_is_refused(every):
+    with pytest.raises(ValueError, match=f"every must lie between 1 and steps = 6, got {every}"):
+        dropout(steps=6, every=every)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models():
+    kept, again = committed(DROPOUT), dropout(steps=50, seeds=(0,))
+    for field in ("training", "validation", "accuracy"):
+        want, found = getattr(kept, field)[:, :1, 0], getattr(again, field)[..., 0]
+        tokens = 2e-3 * (field == "accuracy")              # a few that are as likely as another one
+        np.testing.assert_allclose(found, want, rtol=REPEATS, atol=tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "verdict"), [(200, AGREES), (20_000, DISAGREES)])
+def test_dropout_helps_where_examples_are_few_and_only_there(size, verdict):
+    steps = 400 if size == 200 else 300
+    found = dropout((0.0, 0.1), sequences=size, steps=steps, every=100, seeds=(0,))
+    assert found.verdict == verdict

@@ -1,0 +1,113 @@
+"""Claim 7."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import REPEATS, committed
+
+from aiayn_np.dropout import Dropout
+from aiayn_np.experiments.claims.position_training import (
+    ENCODINGS,
+    LEARNED_POSITIONS,
+    of_length,
+    position_training,
+)
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+from aiayn_np.positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
+from aiayn_np.training.tasks import CopyTask
+
+SINUSOIDAL, LEARNED, RELATIVE = range(3)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(LEARNED_POSITIONS)
+
+
+def test_what_was_trained(kept):
+    assert list(kept.encodings) == list(ENCODINGS)
+    assert ENCODINGS["sinusoidal"]["positions"] is SinusoidalPositionalEncoding
+    assert ENCODINGS["learned"]["positions"] is LearnedPositionalEncoding
+    assert kept.loss.shape == (3, 5, len(kept.step))
+
+
+def test_both_end_alike_and_know_the_trained_lengths(kept):
+    assert kept.verdict == AGREES
+    sinusoidal, learned = np.median(kept.perplexity[:2], axis=1)
+    assert learned == pytest.approx(sinusoidal, rel=0.01)
+    trained = kept.lengths <= kept.trained_length
+    assert kept.tokens.min() > 0.99
+    assert kept.exact[..., trained].min() > 0.97
+
+
+def test_learned_positions_get_there_first_with_every_seed(kept):
+    """The paper does not say so, but at this size it is as clear as the equal end."""
+    assert kept.reached[LEARNED].max() < kept.reached[SINUSOIDAL].min()
+
+
+def test_neither_reaches_two_symbols_beyond_but_relative_positions_do(kept):
+    assert kept.beyond(2)[[SINUSOIDAL, LEARNED]].max() < 0.05
+    assert kept.beyond(2)[RELATIVE] > 0.9
+    assert kept.beyond(1)[SINUSOIDAL] > kept.beyond(1)[LEARNED]
+
+
+def test_of_length_keeps_whole_sequences_of_that_length():
+    batch = CopyTask(max_length=9).test(300)
+    lengths = range(3, 10)
+    assert sum(len(of_length(batch, n)[0]) for n in lengths) == 300
+    for n in lengths:
+        src, tgt_in, tgt_out = of_length(batch, n)
+        assert src.shape == tgt_in.shape == tgt_out.shape == (len(src), n + 1)
+        assert np.all(src[:, -1] == CopyTask.eos)
+        np.testing.assert_array_equal(src, tgt_out)
+
+
+def test_a_different_end_would_not_agree(kept):
+    worse = kept.perplexity * np.array([1, 1.02, 1])[:, None]
+    assert dataclasses.replace(kept, perplexity=worse).verdict == DISAGREES
+    unlearned = kept.tokens * np.array([0.98, 1, 1])[:, None]
+    assert dataclasses.replace(kept, tokens=unlearned).verdict == NOT_HERE
+
+
+def test_too_short_training_does_not_agree():
+    result = position_training(seeds=(0,), steps=20, longest=5, trained_length=3, tests=20,
+                               encodings={k: ENCODINGS[k] for k in ("sinusoidal", "learned")})
+    assert result.verdict == NOT_HERE
+    assert np.isnan(result.reached).all()
+    assert "(first step with 95 % of tokens right: never and never)" in result.finding
+    assert result.loss.shape == (2, 1, 2)
+
+
+def trained(**encodings):
+    return position_training(seeds=(0, 1), steps=300, longest=10, tests=600, encodings=encodings)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(dict(longest=8), "longest must lie between trained_length .* 10 and 63, got 8"),
+     (dict(steps=25), "steps must be a multiple of 10, got 25")],
+)
+def test_sizes_that_show_nothing_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        position_training(**options)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models(kept):
+    again = position_training(seeds=(0,), steps=10, tests=300)
+    np.testing.assert_allclose(again.loss[..., 0], kept.loss[:, :1, 0], rtol=REPEATS)
+
+
+@pytest.mark.slow
+def test_it_shows_again_on_two_seeds():
+    result = trained(sinusoidal=ENCODINGS["sinusoidal"], learned=ENCODINGS["learned"])
+    assert result.verdict == AGREES
+    assert result.reached[LEARNED].max() < result.reached[SINUSOIDAL].min()
+    assert result.beyond(2).max() < 0.1
+
+
+@pytest.mark.slow
+def test_a_model_without_positions_would_not_agree():
+    result = trained(sinusoidal=ENCODINGS["sinusoidal"], none=dict(positions=Dropout(0.0)))
+    assert result.verdict != AGREES

@@ -1,0 +1,63 @@
+"""Claim 2: training with and without the scale."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from committed import REPEATS, committed
+
+from aiayn_np.experiments.claims.scale_training import SCALE_TRAINING, scale_training
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(SCALE_TRAINING)
+
+
+def test_training_falls_behind_without_the_scale_at_a_large_d_k(kept):
+    scaled, unscaled = kept.final[:, -1]
+    assert kept.verdict == AGREES
+    assert len(scaled) >= 3
+    assert unscaled.min() > 2 * scaled.max()
+
+
+def test_the_gap_is_smaller_at_a_small_d_k(kept):
+    narrow, wide = np.median(kept.final[1] - kept.final[0], axis=-1)[[0, -1]]
+    assert narrow < wide / 2
+
+
+def test_unscaled_scores_vary_d_k_times_as_much(kept):
+    scaled, unscaled = kept.score_variance
+    np.testing.assert_allclose(unscaled / scaled, kept.d_k, rtol=1e-3)
+
+
+def test_with_the_scale_the_best_rate_is_the_highest_tried(kept):
+    assert (kept.best_rate[0] == len(kept.rate_scale) - 1).all()
+    assert "at the highest rate tried" in kept.finding
+    lower = replace(kept, curves=kept.curves[:, :, ::-1])
+    assert "highest" not in lower.finding
+
+
+def test_two_runs_alike_do_not_agree(kept):
+    twin = kept.curves[[0, 0]]
+    assert replace(kept, curves=twin).verdict == NOT_HERE
+    assert replace(kept, curves=kept.curves[::-1]).verdict == DISAGREES
+
+
+@pytest.mark.slow
+def test_training_again_at_the_smallest_size_shows_it():
+    again = scale_training((4, 64), rate_scale=(0.2,), steps=150, seeds=(0,))
+    assert again.verdict == AGREES
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models(kept):
+    again = scale_training(steps=10, seeds=(0,))
+    np.testing.assert_allclose(again.curves[..., 0], kept.curves[:, :, :, :1, 0], rtol=REPEATS)
+
+
+@pytest.mark.parametrize("steps", [5, 15])
+def test_steps_that_make_no_whole_points_are_refused(steps):
+    with pytest.raises(ValueError, match=f"steps must be a multiple of 10, got {steps}"):
+        scale_training(steps=steps)

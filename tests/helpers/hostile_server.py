@@ -1,0 +1,127 @@
+"""Run command lines as a shell would, each in a fork of this process: a job per line of stdin.
+
+A job is a dict as in `hostile.Place.run`; an answer is a line of JSON.
+"""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+with contextlib.suppress(ImportError):
+    import sacrebleu  # noqa: F401
+    import safetensors.numpy  # noqa: F401
+    import sentencepiece  # noqa: F401
+    import tokenizers  # noqa: F401
+import matplotlib.animation
+import matplotlib.backends.backend_agg
+import matplotlib.figure
+import tqdm  # noqa: F401
+from PIL import Image
+
+from aiayn_np.cli.main import main
+from aiayn_np.experiments import EXPERIMENTS  # noqa: F401
+from aiayn_np.runs import open as _open  # noqa: F401
+from aiayn_np.runs import text_start  # noqa: F401
+from aiayn_np.zoo import learning
+
+learning.learn_to_copy.__kwdefaults__["steps"] = 5                     # instead of 700
+DOT = io.BytesIO()
+Image.new("RGB", (1, 1)).save(DOT, "PNG")
+
+
+def child(job, out, err, stdin):
+    """Be the command: leave with its exit code, as `sys.exit(main())` does."""
+    os.setpgid(0, 0)
+    for handle, number in ((stdin, 0), (out, 1), (err, 2)):
+        os.dup2(handle.fileno(), number)
+    sys.stdin = io.TextIOWrapper(io.FileIO(0), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w"), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(io.FileIO(2, "w"), encoding="utf-8", errors="backslashreplace",
+                                  line_buffering=True)
+    if not job["draw"]:
+        matplotlib.figure.Figure.savefig = blank
+    code = 70
+    try:
+        code = main(job["argv"])
+    except SystemExit as end:                                          # argparse
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 70)
+
+
+def blank(figure, file, **options):
+    """Instead of drawing, which takes seconds: the smallest picture."""
+    file.write(DOT.getvalue())
+
+
+def wait(process, seconds, of=time.monotonic):
+    """The exit code of a process, or None if it does not end within so many seconds of a clock."""
+    end = of() + seconds
+    while of() < end:
+        done, status = os.waitpid(process, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    return None
+
+
+def own_time(process):
+    """A clock: the seconds of a processor that a process has had, and a fifteenth of all others, so
+    that a command is not called slow because the machine is busy, and one that waits for ever is
+    found too."""
+    def now():
+        try:
+            with open(f"/proc/{process}/stat", "rb") as file:
+                used = sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+        except OSError:
+            used = 0
+        return used / os.sysconf("SC_CLK_TCK") + time.monotonic() / 15
+
+    return now
+
+
+def run(job):
+    """Fork, wait, and tell how it ended."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, \
+            tempfile.TemporaryFile() as stdin:
+        stdin.write(job["stdin"].encode("utf-8", "surrogatepass"))
+        stdin.seek(0)
+        started, late = time.monotonic(), False
+        process = os.fork()
+        if not process:
+            child(job, out, err, stdin)
+        if job["kill_after"] is not None:
+            code = wait(process, job["kill_after"])
+            if code is None:
+                os.kill(process, job["kill_by"])
+                code = wait(process, 30, own_time(process))
+        else:
+            clock = own_time(process)
+            code = wait(process, job["limit"], clock)
+            if code is None:
+                os.kill(process, signal.SIGINT)
+                code = wait(process, 20, clock)
+        if code is None:
+            late, code = True, -9
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        out.seek(0)
+        err.seek(0)
+        return dict(code=code, late=late, seconds=time.monotonic() - started,
+                    out=out.read().decode("utf-8", "replace"),
+                    err=err.read().decode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), flush=True)

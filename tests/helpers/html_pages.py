@@ -1,0 +1,23 @@
+"""What the pages of a run are tested with: a run, and what a page's script reads."""
+
+import json
+import re
+
+from aiayn_np.runs.run import Run
+
+
+def data_of(page):
+    (text,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)
+    return json.loads(text)
+
+
+def untrained_run(folder):
+    """A run of the default model before training, saved."""
+    config = dict(
+        task="reverse", seed=3, dtype="float32", task_options=dict(symbols=10, max_length=10),
+        model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62), variants={}, train={},
+    )
+    run = Run(folder, config)
+    run.folder.mkdir()
+    run.save()
+    return run

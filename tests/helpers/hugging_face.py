@@ -1,0 +1,123 @@
+"""Random models of transformers, and their logits and gradients, to be compared with.
+
+`python tests/helpers/hugging_face.py` freezes three of them in tests/golden/pretrained, so that the
+default suite compares without PyTorch.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "pretrained"
+MARIAN = dict(vocab_size=29, d_model=18, encoder_layers=3, decoder_layers=1, encoder_ffn_dim=20,
+              decoder_ffn_dim=23, encoder_attention_heads=2, decoder_attention_heads=3,
+              pad_token_id=28, decoder_start_token_id=28, eos_token_id=0,
+              max_position_embeddings=31, activation_function="swish", scale_embedding=True)
+GPT2 = dict(vocab_size=23, n_positions=17, n_embd=12, n_layer=3, n_head=3, bos_token_id=1,
+            eos_token_id=2)
+BERT = dict(vocab_size=23, max_position_embeddings=17, hidden_size=12, num_hidden_layers=3,
+            num_attention_heads=3, intermediate_size=20, type_vocab_size=3)
+SIZES = {"marian": MARIAN, "gpt2": GPT2, "bert": BERT}
+
+
+def make(family, folder, *, seed=0, dtype="float64", **options):
+    """Save a random model of transformers into a folder, and return it with dropout off."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    config, cls = {
+        "marian": (transformers.MarianConfig, transformers.MarianMTModel),
+        "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
+        "bert": (transformers.BertConfig, transformers.BertForMaskedLM),
+    }[family]
+    torch.manual_seed(seed)
+    model = cls(config(**(SIZES[family] | options))).to(torch.float64).eval()
+    with torch.no_grad():
+        for name, p in [*model.named_parameters(), *model.named_buffers()]:
+            if p.is_floating_point() and "embed_positions" not in name:
+                is_gamma = name.endswith("weight") and ("norm" in name.lower() or "ln_" in name)
+                p.copy_(0.3 * torch.randn(p.shape, dtype=torch.float64) + is_gamma)
+    model = model.to(getattr(torch, dtype))
+    model.save_pretrained(folder)
+    return model
+
+
+def float64_positions(model):
+    """Put the sinusoids in float64, which transformers computes in float32."""
+    import torch
+
+    for stack in (model.model.encoder, model.model.decoder):
+        T, d = stack.embed_positions.weight.shape
+        i = np.arange(d)
+        angle = np.arange(T)[:, None] / 10000 ** (2 * (i // 2) / d)
+        table = np.concatenate([np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])], axis=1)
+        stack.embed_positions.weight.data = torch.tensor(table)
+
+
+def batch(family, config, rng):
+    """(ids as keywords of `logits`, which positions are real) of a padded batch."""
+    if family == "marian":
+        pad, start = config["pad_token_id"], config["decoder_start_token_id"]
+        top = min(config["vocab_size"], pad)
+        src, tgt = rng.integers(1, top, (3, 7)), rng.integers(1, top, (3, 5))
+        src[1, 4:], tgt[:, 0], tgt[2, 3:] = pad, start, pad
+        real = tgt != pad
+        real[:, 0] = True
+        return dict(src=src, tgt=tgt), real
+    pad = config.get("pad_token_id")
+    ids = rng.integers(0, config["vocab_size"], (3, 9))
+    if pad is not None:
+        ids[ids == pad] = pad + 1
+        ids[1, 6:] = pad
+    real = np.ones(ids.shape, bool) if pad is None else ids != pad
+    if family == "gpt2":
+        return dict(ids=ids), real
+    return dict(ids=ids, segments=rng.integers(0, config["type_vocab_size"], ids.shape)), real
+
+
+def compute(family, model, inputs, real, cotangent):
+    """(logits, {name: gradient of sum(cotangent * logits)}) by transformers."""
+    import torch
+
+    given = {name: torch.tensor(ids) for name, ids in inputs.items()}
+    if family == "marian":
+        pad = model.config.pad_token_id
+        given = dict(
+            input_ids=given["src"], attention_mask=(given["src"] != pad).long(),
+            decoder_input_ids=given["tgt"], decoder_attention_mask=torch.tensor(real).long())
+    else:
+        given["input_ids"] = given.pop("ids")
+        given["attention_mask"] = torch.tensor(real).long()
+        if "segments" in given:
+            given["token_type_ids"] = given.pop("segments")
+    model.zero_grad()
+    logits = model(**given).logits
+    logits.backward(torch.tensor(cotangent))
+    gradients = {n: p.grad.numpy() for n, p in model.named_parameters() if p.grad is not None}
+    return logits.detach().numpy(), gradients
+
+
+def freeze(family):
+    """Write a folder and what transformers makes of it."""
+    folder, rng = GOLDEN / family, np.random.default_rng(7)
+    shutil.rmtree(folder, ignore_errors=True)
+    model = make(family, folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    if family == "marian":
+        float64_positions(model)
+    config = json.loads((folder / "config.json").read_text())
+    inputs, real = batch(family, config, rng)
+    cotangent = rng.standard_normal((*real.shape, config["vocab_size"])) * real[..., None]
+    logits, gradients = compute(family, model, inputs, real, cotangent)
+    np.savez_compressed(folder / "expected.npz", real=real, cotangent=cotangent, logits=logits,
+                        **{f"input/{name}": ids for name, ids in inputs.items()},
+                        **{f"gradient/{name}": g for name, g in gradients.items()})
+
+
+if __name__ == "__main__":
+    for name in SIZES:
+        freeze(name)

@@ -1,0 +1,90 @@
+"""Configurations of the variants' norms, pre-norm layers and models; see layers.py."""
+
+from layers import (
+    decoder_call,
+    dropout,
+    encoder_call,
+    heads,
+    leading,
+    padded_ids,
+    rate,
+    register,
+    sizes,
+    width,
+)
+
+from aiayn_np import (
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    SinusoidalPositionalEncoding,
+)
+from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens, TokenStack
+from aiayn_np.variants.norms import BatchNorm, RMSNorm
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+
+
+@register(RMSNorm)
+def rms_norm(rng):
+    d_model = width(rng)
+    x = rng.normal(rng.normal(0, 3), rng.uniform(0.5, 3), (*leading(rng), d_model))
+    return RMSNorm(d_model, eps=float(rng.choice([1e-6, 1e-3, 0.1]))), [x], {}
+
+
+@register(BatchNorm)
+def batch_norm(rng):
+    d_model, T, B = sizes(rng, 3, low=3)
+    x = rng.normal(rng.normal(0, 3), rng.uniform(0.5, 3), (B, T, d_model))
+    statistics = (rng.standard_normal(d_model), rng.uniform(0.5, 2, d_model))
+    options = {"statistics": statistics} if rng.random() < 0.4 else {}
+    return BatchNorm(d_model, eps=float(rng.choice([1e-5, 1e-3, 0.1]))), [x], options
+
+
+@register(PreNormEncoderLayer)
+def pre_norm_encoder_layer(rng):
+    (d_model, d_ff, h), options = heads(rng)
+    return PreNormEncoderLayer(d_model, d_ff, h, **options), *encoder_call(rng, d_model, h)
+
+
+@register(PreNormDecoderLayer)
+def pre_norm_decoder_layer(rng):
+    (d_model, d_ff, h), options = heads(rng)
+    return PreNormDecoderLayer(d_model, d_ff, h, **options), *decoder_call(rng, d_model, h)
+
+
+@register(MeanOverTokens)
+def mean_over_tokens(rng):
+    B, T, d_model = sizes(rng, 3)
+    allowed = rng.random((B, 1, 1, T)) < 0.6
+    return MeanOverTokens(), [rng.standard_normal((B, T, d_model))], {"allowed": allowed}
+
+
+def ids_and_stack(rng):
+    """(ids, pad, positional arguments, options) of a model over tokens."""
+    B, T, vocab_size, d_ff = sizes(rng, 4, low=3)
+    h = int(rng.integers(2, 4))
+    pad = int(rng.integers(vocab_size))
+    layer = [PreNormEncoderLayer, EncoderLayer][rng.integers(2)]
+    sizes_of_layers = dict(N=2, d_model=h * int(rng.integers(2, 4)), d_ff=d_ff, h=h)
+    positions = [SinusoidalPositionalEncoding, LearnedPositionalEncoding][rng.integers(2)]
+    options = dict(P_drop=rate(rng), max_len=T + 1, layer=layer, positions=positions)
+    options |= sizes_of_layers
+    return padded_ids(rng, B, T, vocab_size, pad), pad, vocab_size, options
+
+
+@register(TokenStack)
+def token_stack(rng):
+    ids, _, vocab_size, options = ids_and_stack(rng)
+    return TokenStack(vocab_size, rng=rng, **options), [ids], dropout(rng)
+
+
+@register(LanguageModel)
+def language_model(rng):
+    ids, pad, vocab_size, options = ids_and_stack(rng)
+    pad = None if rng.random() < 0.2 else pad
+    return LanguageModel(vocab_size, pad=pad, rng=rng, **options), [ids], dropout(rng)
+
+
+@register(Classifier)
+def classifier(rng):
+    ids, pad, vocab_size, options = ids_and_stack(rng)
+    return Classifier(vocab_size, 3, pad=pad, rng=rng, **options), [ids], dropout(rng)

@@ -1,0 +1,42 @@
+"""A program for mpiexec: every rank asserts that all together compute what one process does, and
+that `train` with a communicator trains what it trains without."""
+
+import copy
+
+import numpy as np
+from mpi4py import MPI
+from test_workers import CRITERION, batch, small
+
+from aiayn_np import Adam, CopyTask, train
+from aiayn_np.training.ranks import Ranks, RankWorkers
+
+ranks = Ranks(MPI.COMM_WORLD)
+rng = np.random.default_rng(7)
+for lengths in ([9, 2, 1, 7, 3, 1, 4, 8], [0, 0, 0, 0, 5, 3, 0, 1], [4]):
+    model, ids = small(), batch(rng, lengths)
+    assert len({x.tobytes() for x in ranks.all(ids[0])}) == 1
+    whole = copy.deepcopy(model)
+    logits, cache = whole.forward(ids[0], ids[1])
+    loss, loss_cache = CRITERION.forward(logits, targets=ids[2])
+    whole.backward(CRITERION.backward(1.0, loss_cache), cache)
+    want = np.concatenate([p.grad.ravel() for p in whole.parameters()])
+    optimizer = Adam(model)
+    optimizer.zero_grad()
+    shares = RankWorkers(model, CRITERION, ranks, optimizer).gradients(*ids)
+    assert abs(sum(s.weight * s.loss for s in shares) - loss) < 1e-12
+    grads = optimizer.store.grads
+    assert np.linalg.norm(grads - want) < 1e-12 * np.linalg.norm(want)
+    assert len({x.tobytes() for x in ranks.all(grads)}) == 1
+
+losses, values = [], []
+for workers in (1, MPI.COMM_WORLD):
+    model, rng = small(), np.random.default_rng(1)
+    steps = train(model, CopyTask(symbols=4, max_length=5), steps=5, batch_size=7, rng=rng,
+                  validation_size=20, validate_every=2, workers=workers)
+    losses.append([p.loss for p in steps])
+    values.append(np.concatenate([p.value.ravel() for p in model.parameters()]))
+np.testing.assert_allclose(*losses, rtol=1e-10)
+np.testing.assert_allclose(*values, atol=1e-9)
+assert len({x.tobytes() for x in ranks.all(values[1])}) == 1
+if ranks.rank == 0:
+    print(f"{ranks.size} ranks agree")

@@ -1,0 +1,36 @@
+"""Runs that must have ended alike, and runs without pictures."""
+
+from pathlib import Path
+
+import numpy as np
+
+from aiayn_np.runs.checkpoint import read_checkpoint
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
+from aiayn_np.runs.text_run import TextRun
+
+
+def assert_same_run(folder, other):
+    """Equal to the bit: parameters, moments, step, generator, states, history.
+
+    The seconds may differ, and so may the steps at which a toy run was validated.
+    """
+    (header, arrays), (want_header, want) = (read_checkpoint(Path(f) / "model.npz")
+                                             for f in (folder, other))
+    assert set(header.pop("arrays")) == set(want_header.pop("arrays"))
+    assert header == want_header
+    for name in want:
+        np.testing.assert_array_equal(arrays[name], want[name], err_msg=name)
+    runs = [open_run(f) for f in (folder, other)]
+    for run in runs:
+        run.load_history()
+    a, b = ([{name: x for name, x in vars(record).items() if name not in ("seconds", "validation")}
+             for record in run.history] for run in runs)
+    assert a == b
+    assert [record["step"] for record in a] == [*range(1, header["step"] + 1)]
+
+
+def without_pictures(patch):
+    """Drawing takes most of the time of a short run; where it is not the point, leave it out."""
+    patch.setattr(Run, "draw", lambda self: [])
+    patch.setattr(TextRun, "draw", lambda self: [])

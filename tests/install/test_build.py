@@ -1,0 +1,78 @@
+"""The sdist and the wheel: the same bytes twice, nothing missing, nothing too much (slow)."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from pages import ROOT
+
+pytestmark = pytest.mark.slow
+MADE = ("PKG-INFO", "setup.cfg", "aiayn_np.egg-info/")  # in an sdist, by setuptools
+
+
+@pytest.fixture(scope="module")
+def sdist(builds):
+    (path,) = builds[0].glob("*.tar.gz")
+    return path
+
+
+@pytest.fixture(scope="module")
+def unpacked(sdist, tmp_path_factory):
+    """The folder that the sdist holds."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, **({"filter": "data"} if sys.version_info >= (3, 12) else {}))
+    (only,) = folder.iterdir()
+    return only
+
+
+def test_two_builds_are_equal_to_the_byte(builds):
+    one, two = ({path.name: path.read_bytes() for path in dist.iterdir()} for dist in builds)
+    assert {name.rsplit(".")[-1] for name in one} == {"whl", "gz"}
+    assert set(one) == set(two)
+    assert [name for name in one if one[name] != two[name]] == []
+
+
+def test_twine_and_check_wheel_contents_find_nothing(sdist, wheel):
+    pytest.importorskip("twine")
+    pytest.importorskip("check_wheel_contents")
+    for package, *words in (["twine", "check", "--strict", sdist, wheel],
+                            ["check_wheel_contents", wheel]):
+        command = [sys.executable, "-m", package, *words]
+        run = subprocess.run(command, cwd=sdist.parent, capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_wheel_is_light_and_carries_lessons_results_and_pages(wheel):
+    assert wheel.stat().st_size <= 12e6
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    data = {name.removeprefix("aiayn_np/_data/") for name in names if "/_data/" in name}
+    results = {f"figures/{path.name}" for path in ROOT.glob("figures/*.json")}
+    assert {"notebooks.zip", "pages/README.html", "pages/docs/architecture.html"} | results <= data
+    code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "aiayn_np").rglob("*.py")}
+    assert code == {name for name in names if name.endswith(".py")}
+    assert not [name for name in names if name.startswith(("tests/", "notebooks/", "docs/"))]
+
+
+def test_the_sdist_holds_what_git_holds(unpacked):
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if run.returncode:
+        pytest.skip("this is no git repository")
+    known = {name for name in run.stdout.split("\0") if name and (ROOT / name).exists()}
+    held = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*")
+            if path.is_file()}
+    assert {name for name in held if not name.startswith(MADE)} == known
+
+
+def test_the_default_suite_of_the_sdist_passes_in_its_own_folder(unpacked):
+    run = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider"], cwd=unpacked,
+                         env=os.environ | {"PYTHONPATH": str(unpacked)}, capture_output=True,
+                         text=True)
+    print(run.stdout[-300:])
+    assert run.returncode == 0, run.stdout[-5000:]

@@ -1,0 +1,284 @@
+"""`export` and `import`: what goes out comes back to the bit, and wrong files leave nothing behind.
+
+None of this needs PyTorch.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from same_run import assert_same_run, without_pictures
+from sentences import options
+
+from aiayn_np.cli.main import main
+from aiayn_np.runs.checkpoint import read_checkpoint
+from aiayn_np.runs.open import open_run
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
+        "--N", "1", "--batch-size", "8", "--P-drop", "0.1", "--norm", "pre", "--positions",
+        "learned"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of 25 steps, with two states for averaging."""
+    folder = tmp_path_factory.mktemp("runs") / "a"
+    with pytest.MonkeyPatch.context() as patch:
+        without_pictures(patch)
+        assert main(["train", "reverse", *TINY, "--steps", "25", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(run):
+    """The same for PyTorch."""
+    folder = run.with_name("a.torch")
+    assert main(["export", str(run), str(folder), "--to", "torch"]) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(exported, tmp_path):
+    """A copy of it that a test may damage."""
+    return Path(shutil.copytree(exported, tmp_path / "copied"))
+
+
+def test_a_run_comes_back_to_the_bit(run, exported, tmp_path, capsys):
+    assert main(["import", str(exported), "--out", str(tmp_path / "deep" / "back")]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / "deep" / "back")]
+    assert_same_run(run, tmp_path / "deep" / "back")
+    assert read_checkpoint(run / "model.npz")[0]["recent"] == 2
+
+
+def test_training_goes_on_as_if_it_had_never_left(run, exported, tmp_path):
+    here, back = tmp_path / "here", tmp_path / "back"
+    shutil.copytree(run, here)
+    assert main(["import", str(exported), "--out", str(back)]) == 0
+    losses = []
+    for folder in (here, back):
+        argv = ["train", "reverse", "--resume", "--steps", "32", "--out", str(folder)]
+        assert main(argv) == 0
+        opened = open_run(folder)
+        opened.load_history()
+        losses.append([p.loss for p in opened.history])
+    assert losses[0] == losses[1]
+    assert len(losses[0]) == 32
+
+
+def test_every_command_works_on_what_was_imported(exported, tmp_path, capsys):
+    back = str(tmp_path / "back")
+    assert main(["import", str(exported), "--out", back]) == 0
+    for command in ("decode", "attend", "trace", "explore"):
+        assert main([command, back, "3 1 2"]) == 0
+    assert main(["export", back, str(tmp_path / "again"), "--to", "torch"]) == 0
+    for file in exported.iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
+
+
+def test_a_run_on_text_takes_its_vocabulary_along(tmp_path, capsys):
+    run, out, back = (str(tmp_path / name) for name in ("run", "out", "back"))
+    assert main([*options(tmp_path), "--epochs", "1", "--out", run]) == 0
+    assert main(["export", run, out, "--to", "torch"]) == 0
+    assert main(["import", out, "--out", back]) == 0
+    assert_same_run(run, back)
+    (tmp_path / "lines").write_text("eins zwei\ndrei\n")
+    capsys.readouterr()
+    found = []
+    for folder in (run, back):
+        assert main(["translate", folder, str(tmp_path / "lines")]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert main(["train", "text", "--resume", "--epochs", "2", "--out", back]) == 0
+
+
+def test_without_the_state_of_the_training_it_can_be_used_but_not_resumed(
+    run, copied, tmp_path, capsys
+):
+    (copied / "training.safetensors").unlink()
+    back = str(tmp_path / "back")
+    assert main(["import", str(copied), "--out", back]) == 0
+    assert main(["decode", back, "3 1"]) == 0
+    for name, value in open_run(back).model.state_dict().items():
+        np.testing.assert_array_equal(value, open_run(run).model.state_dict()[name])
+    argv = ["train", "reverse", "--resume", "--steps", "30", "--out", back]
+    capsys.readouterr()
+    assert main(argv) == 2
+    assert "was imported without the state of its training" in capsys.readouterr().err
+    assert main(["export", back, str(tmp_path / "again"), "--to", "torch"]) == 0
+    assert not (tmp_path / "again" / "training.safetensors").exists()
+
+
+def test_safetensors_hold_what_pytorch_reads(run, exported):
+    """The file's arrays are in order, W is transposed, Q, K and V are one below another."""
+    state = load_file(exported / "model.safetensors")
+    ours = open_run(run).model.state_dict()
+    layer = "encoder.layers.0"
+    wanted = np.concatenate([ours[f"{layer}.self_attention.linear_{x}.W"].T for x in "QKV"])
+    np.testing.assert_array_equal(state[f"stacks.{layer}.self_attn.in_proj_weight"], wanted)
+    np.testing.assert_array_equal(state[f"stacks.{layer}.linear1.weight"],
+                                  ours[f"{layer}.feed_forward.linear_1.W"].T)
+
+
+# what is refused: one line, and nothing is written
+
+
+def refused(copied, capsys, reason):
+    """The import of a damaged folder ends with one line that holds the reason."""
+    capsys.readouterr()
+    before = set(copied.parent.iterdir())
+    assert main(["import", str(copied), "--out", str(copied.parent / "new" / "run")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert reason in err
+    assert str(copied.name) in err
+    left = set(copied.parent.iterdir()) - before
+    assert left <= {copied.parent / "new"}
+    assert not any(folder.iterdir() for folder in left if any(folder.iterdir()))
+
+
+def with_tensors(path, **changes):
+    """Rewrite a safetensors file with other arrays; None takes one out."""
+    state = load_file(path) | changes
+    save_file({name: x for name, x in state.items() if x is not None}, path)
+
+
+def as_pickle(path):
+    import pickle
+
+    path.write_bytes(pickle.dumps({"E": np.zeros(3)}))
+
+
+DAMAGE = {
+    "another shape": (lambda p: with_tensors(p, E=np.zeros((7, 9), np.float32)),
+                      "E must have shape (7, 8), got (7, 9)"),
+    "a missing name": (lambda p: with_tensors(p, E=None), "every tensor must be there, missing E"),
+    "an unknown name": (lambda p: with_tensors(p, extra=np.zeros(2, np.float32)),
+                        "there must be no other tensor, got unknown extra"),
+    "an unknown group": (lambda p: with_tensors(p, **{"x/E": np.zeros(2, np.float32)}),
+                         "there must be no other tensor, got some of x/"),
+    "another dtype": (lambda p: with_tensors(p, E=np.zeros((7, 8))),
+                      "tensors must be float32, got F64"),
+    "halves": (lambda p: with_tensors(p, E=np.zeros((7, 8), np.float16)),
+               "tensors must be float32, got F16"),
+    "not a number": (lambda p: with_tensors(p, E=np.full((7, 8), np.nan, np.float32)),
+                     "E must be finite"),
+    "a bias": (lambda p: with_tensors(p, **{
+        "stacks.encoder.layers.0.self_attn.out_proj.bias": np.ones(8, np.float32)}),
+        "out_proj.bias must be zero, because the config has no bias"),
+    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-5]), "is not a whole safetensors file"),
+    "cut in its header": (lambda p: p.write_bytes(p.read_bytes()[:100]),
+                          "is not a whole safetensors file"),
+    "empty": (lambda p: p.write_bytes(b""), "is not a whole safetensors file"),
+    "a header of 10 GB": (lambda p: p.write_bytes((10**10).to_bytes(8, "little") + b"{}"),
+                          "is not a whole safetensors file"),
+    "a pickle": (as_pickle, "is not a whole safetensors file"),
+    "no file": (lambda p: p.unlink(), "model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_weights_are_refused(damage, copied, capsys):
+    spoil, reason = DAMAGE[damage]
+    spoil(copied / "model.safetensors")
+    refused(copied, capsys, reason)
+
+
+@pytest.mark.parametrize(("spoil", "reason"), [
+    (lambda p: p.write_bytes(p.read_bytes()[:-5]), "is not a whole safetensors file"),
+    (lambda p: with_tensors(p, **{"m/E": None}), "missing E"),
+    (lambda p: with_tensors(p, **{"recent.7/E": np.zeros((7, 8), np.float32)}),
+     "there must be no other tensor, got some of recent.7/"),
+])
+def test_a_damaged_training_state_is_refused(spoil, reason, copied, capsys):
+    spoil(copied / "training.safetensors")
+    refused(copied, capsys, reason)
+
+
+def changed(*path, value):
+    """A change of the header: the entry at a path gets a value."""
+    def change(header):
+        for name in path[:-1]:
+            header = header[name]
+        header[path[-1]] = value
+    return change
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    (changed("version", value=9), "it has version 9, this program reads 1"),
+    (changed("model", "d_model", value=16), "d_model of run and model must be one, got 8 and 16"),
+    (changed("model", "d_model", value=-8), "d_model must be at least 1"),
+    (changed("model", "more", value=1), "missing or unknown: more"),
+    (changed("run", "task", value="no_such"), "no_such"),
+    (changed("run", "task", value="text"), "vocabulary.model"),
+    (changed("run", "task_options", "symbols", value=10**12), "vocab_size of run and model must"),
+    (changed("run", "variants", "norm", value="post"), "norm of run and model must be one"),
+    (changed("run", "dtype", value="float16"), "dtype must be float32 or float64, got 'float16'"),
+    (changed("run", value=3), "config.json has no usable config"),
+    (changed("model", "eps", value=1e-5), "a run has no model with"),
+    (changed("training", "recent", value=10**9), "recent must be 0 to 5"),
+    (changed("training", "rng", value={"bit_generator": "none"}), "config.json has no usable"),
+    (changed("training", "step", value="many"), "config.json has no usable config"),
+])
+def test_a_wrong_config_is_refused(change, reason, copied, capsys):
+    header = json.loads((copied / "config.json").read_text())
+    change(header)
+    (copied / "config.json").write_text(json.dumps(header))
+    refused(copied, capsys, reason)
+
+
+def test_a_truncated_config_and_a_damaged_history_are_refused(copied, capsys):
+    text = (copied / "config.json").read_text()
+    (copied / "config.json").write_text(text[:-40])
+    refused(copied, capsys, "config.json has no usable config")
+    (copied / "config.json").write_text(text)
+    (copied / "history.csv").write_text("step,loss\n1,what\n")
+    refused(copied, capsys, "history.csv is not readable")
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: (p / "pytorch_model.bin").write_bytes(b"\x80\x04N."), lambda p: None,
+    lambda p: (p / "config.json").write_text('{"model_type": "unheard of"}'),
+])
+def test_what_is_of_no_known_format_is_refused(make, tmp_path, capsys):
+    (tmp_path / "copied").mkdir()
+    make(tmp_path / "copied")
+    refused(tmp_path / "copied", capsys, "is of no known format; known are torch (")
+
+
+def test_what_is_there_is_not_overwritten(run, exported, copied, capsys):
+    before = (run / "model.npz").read_bytes()
+    assert main(["import", str(exported), "--out", str(run)]) == 2
+    assert main(["export", str(run), str(copied), "--to", "torch"]) == 2
+    assert capsys.readouterr().err.count("is there already: choose another name") == 2
+    assert (run / "model.npz").read_bytes() == before
+    assert main(["import", str(exported / "nowhere"), "--out", str(run / "x")]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().err
+
+
+def test_a_run_that_pytorch_cannot_have_is_not_exported(tmp_path, capsys):
+    run, out = tmp_path / "run", tmp_path / "out"
+    argv = ["train", "copy", "--attention", "additive", "--steps", "1", "--out", str(run)]
+    assert main([*argv, *TINY[:-4]]) == 0
+    capsys.readouterr()
+    assert main(["export", str(run), str(out), "--to", "torch"]) == 2
+    assert "attention must be the paper's scaled dot products" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_missing_package_is_one_line_with_the_command_that_brings_it(
+    run, copied, capsys, monkeypatch
+):
+    for name in ("safetensors", "safetensors.numpy"):
+        monkeypatch.setitem(sys.modules, name, None)
+    line = "safetensors is not installed; torch needs it: pip install 'aiayn-np[torch]'"
+    assert main(["export", str(run), str(copied.parent / "out"), "--to", "torch"]) == 2
+    assert line in capsys.readouterr().err
+    assert main(["import", str(copied), "--out", str(copied.parent / "back")]) == 2
+    assert line in capsys.readouterr().err
+    assert [path.name for path in copied.parent.iterdir()] == ["copied"]

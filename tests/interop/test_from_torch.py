@@ -1,0 +1,156 @@
+"""Models from PyTorch without PyTorch: states and what it computed are in golden/interop.npz."""
+
+import json
+
+import numpy as np
+import pytest
+from golden.make_interop import PATH
+from golden_arrays import frozen
+from parity import assert_same
+from same_model import D_MODEL, KINDS, model_of, ours
+
+from aiayn_np import Encoder, EncoderLayer, Transformer
+from aiayn_np.interop import from_torch, to_torch
+from aiayn_np.interop.describe import describe
+from aiayn_np.interop.layout import shapes, to_ours, to_theirs
+from aiayn_np.variants.scoring import additive_attention
+
+FROZEN = frozen(PATH)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def parts(kind):
+    """(state, config, batch, what PyTorch computed with gradients by its names)"""
+    case = dict(FROZEN[kind])
+    config = json.loads(str(case.pop("config")))
+    ids = [case.pop(name) for name in ("src", "tgt", "targets")]
+    state = {n.removeprefix("state "): case.pop(n) for n in list(case) if n.startswith("state ")}
+    return state, config, ids, case
+
+
+def in_their_layout(found, config):
+    """Our logits, loss and gradients, these under PyTorch's names."""
+    gradients = {n.removeprefix("grad "): g for n, g in found.items() if n.startswith("grad ")}
+    renamed = {f"grad {n}": g for n, g in to_theirs(gradients, config).items()}
+    return {"logits": found["logits"], "loss": found["loss"]} | renamed
+
+
+def test_every_kind_is_frozen_in_a_small_file():
+    assert set(FROZEN) == set(KINDS)
+    assert PATH.stat().st_size < 200_000
+
+
+@every_kind
+def test_it_computes_what_pytorch_computed(kind):
+    state, config, ids, want = parts(kind)
+    found = in_their_layout(ours(from_torch(state, config), *ids), config)
+    frozen_biases = set(found) - set(want)
+    assert all(not found.pop(name).any() for name in frozen_biases)
+    assert bool(frozen_biases) == (kind != "biases")
+    assert_same(found, want, kind)
+
+
+@every_kind
+def test_there_and_back_is_the_same_to_the_bit(kind, rng):
+    model = model_of(kind, rng)
+    config, state = describe(model), model.state_dict()
+    there = to_theirs(state, config)
+    assert {name: array.shape for name, array in there.items()} == shapes(config)
+    assert all(array.flags["C_CONTIGUOUS"] for array in there.values())
+    back = from_torch(there, config)
+    assert describe(back) == config
+    assert list(state) == list(back.state_dict())
+    for name, value in back.state_dict().items():
+        np.testing.assert_array_equal(value, state[name])
+
+
+def test_eps_and_dropout_rates_come_along(rng):
+    model = model_of("the paper's", rng, P_drop=0.2)
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            for name in ("self_attention", "cross_attention"):
+                if hasattr(layer, name):
+                    getattr(layer, name).attention.dropout.P_drop = 0.3
+            for i in (1, 2, 3):
+                if hasattr(layer, f"add_norm_{i}"):
+                    getattr(layer, f"add_norm_{i}").layer_norm.eps = 1e-5
+    config = describe(model)
+    assert (config["P_drop"], config["attention_P_drop"], config["eps"]) == (0.2, 0.3, 1e-5)
+    assert describe(from_torch(to_theirs(model.state_dict(), config), config)) == config
+
+
+def changed(**values):
+    """The frozen state and config of the paper's model with some entries changed, or taken out."""
+    state, config, _, _ = parts("the paper's")
+    for name, value in values.items():
+        target = config if name in config else state
+        target[name] = value
+    return {n: x for n, x in state.items() if x is not None}, config
+
+
+@pytest.mark.parametrize(("values", "error", "reason"), [
+    ({"E": np.zeros((8, D_MODEL))}, ValueError, r"E must have shape \(9, 6\), got \(8, 6\)"),
+    ({"E": None}, KeyError, "every tensor must be there, missing E"),
+    ({"more": np.zeros(2)}, KeyError, "there must be no other tensor, got unknown more"),
+    ({"E": np.zeros((9, D_MODEL), int)}, TypeError, "E must be float32 or float64, got int64"),
+    ({"stacks.encoder.layers.0.self_attn.in_proj_bias": np.ones(18)}, ValueError,
+     "in_proj_bias must be zero"),
+    ({"N": 2}, KeyError, "missing stacks.encoder.layers.1"),
+    ({"N": 10**9}, KeyError, "N=1000000000 layers in each stack, got"),
+    ({"h": 4}, ValueError, "d_model must be divisible by h, got d_model=6, h=4"),
+    ({"norm": "middle"}, ValueError, "norm must be post or pre, got 'middle'"),
+    ({"eps": -1.0}, ValueError, "eps must lie in"),
+    ({"bias": 1}, TypeError, "bias must be true or false"),
+    ({"pad": 9}, IndexError, "pad must lie in"),
+])
+def test_a_wrong_state_or_config_is_refused_with_the_reason(values, error, reason):
+    with pytest.raises(error, match=reason):
+        from_torch(*changed(**values))
+
+
+def test_a_config_must_be_whole_and_a_module_must_be_one_of_ours():
+    state, config = changed()
+    del config["eps"]
+    with pytest.raises(KeyError, match="missing or unknown: eps"):
+        from_torch(state, config)
+    with pytest.raises(TypeError, match="must be one that to_torch made, or a state_dict with its"):
+        from_torch(state)
+
+
+def other_layers(rng):
+    """A model with an encoder layer of a class of its own."""
+    class Mine(EncoderLayer):
+        pass
+
+    return Transformer(9, N=1, d_model=6, d_ff=7, h=2, encoder_layer=Mine, rng=rng)
+
+
+def two_rates(rng):
+    """A model whose dropout rates differ."""
+    model = model_of("the paper's", rng)
+    model.encoder.layers[0].add_norm_1.dropout.P_drop = 0.5
+    return model
+
+
+@pytest.mark.parametrize(("make", "error", "reason"), [
+    (lambda rng: model_of("the paper's", rng, d_k=4, d_v=4), ValueError,
+     "d_k and d_v must be d_model / h, because .* got d_k=4, d_v=4 with d_model=6, h=2"),
+    (lambda rng: model_of("the paper's", rng, d_v=2), ValueError, "got d_k=3, d_v=2"),
+    (lambda rng: model_of("the paper's", rng, attention=additive_attention), ValueError,
+     "attention must be the paper's scaled dot products, .* got "),
+    (other_layers, ValueError, "norm must be post or pre, got Mine and DecoderLayer"),
+    (two_rates, ValueError, "P_drop must be the same in all layers, got 0.0, 0.5"),
+    (lambda rng: Encoder([EncoderLayer(6, 7, 2, rng=rng)]), TypeError,
+     "model must be a Transformer, got Encoder"),
+])
+def test_what_pytorch_cannot_be_is_refused_with_the_reason(make, error, reason, rng):
+    """It needs no PyTorch to say so."""
+    with pytest.raises(error, match=reason):
+        to_torch(make(rng))
+
+
+def test_a_state_of_another_model_is_no_state_of_ours(rng):
+    config = describe(model_of("the paper's", rng))
+    other = model_of("pre-norm", rng)
+    with pytest.raises(KeyError, match=r"unknown stacks.encoder.norm.weight"):
+        to_ours(to_theirs(other.state_dict(), describe(other)), config)

@@ -1,0 +1,267 @@
+"""Scaled dot-product attention: a worked example, the loop, masks, dropout."""
+
+import re
+from math import log
+
+import numpy as np
+import pytest
+from attention_inputs import random_QKV
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_attention, naive_attention_weights
+
+from aiayn_np import ScaledDotProductAttention, causal
+from aiayn_np.multi_head import merge_heads, split_heads
+
+LN2, LN3 = log(2), log(3)
+# d_k = 4, so the scale is 1/2: the scores are [[0, ln 2, ln 3], [ln 3, 0, ln 2]]
+Q = np.array([[2.0, 0, 0, 0], [0, 2, 0, 0]])
+K = np.array([[0, LN3, 0, 0], [LN2, 0, 0, 0], [LN3, LN2, 0, 0]])
+V = np.array([[6.0, 0], [0, 12], [6, 6]])
+ATTENTION = ScaledDotProductAttention()
+
+
+def test_worked_forward():
+    y, cache = ATTENTION.forward(Q, K, V)
+    assert_allclose(cache.weights, [[1 / 6, 2 / 6, 3 / 6], [3 / 6, 1 / 6, 2 / 6]], rtol=1e-14)
+    assert_allclose(y, [[1 + 3, 4 + 3], [3 + 2, 2 + 2]], rtol=1e-14)
+
+
+def test_worked_forward_with_a_mask():
+    """The first query sees the first key only, the second the first two with 3/4 and 1/4."""
+    y = ATTENTION(Q, K, V, allowed=np.tri(2, 3, dtype=bool))
+    assert_allclose(y, [[6, 0], [4.5, 3]], rtol=1e-14)
+
+
+def test_worked_backward():
+    """With g = [[1, 0], [0, -2]] the gradient of the weights is [[6, 0, 6], [0, -24, -12]].
+
+    Its means under the weights are 4 and -8, so the softmax gives
+    [[1/6 * 2, 2/6 * -4, 3/6 * 2], [3/6 * 8, 1/6 * -16, 2/6 * -4]], halved by the scale.
+    """
+    _, cache = ATTENTION.forward(Q, K, V)
+    grad_Q, grad_K, grad_V = ATTENTION.backward(np.array([[1.0, 0], [0, -2]]), cache)
+    s = np.array([[1 / 6, -2 / 3, 1 / 2], [2, -4 / 3, -2 / 3]])
+    assert_allclose(grad_Q[0], [-2 / 3 * LN2 + LN3 / 2, LN3 / 6 + LN2 / 2, 0, 0], rtol=1e-14)
+    assert_allclose(grad_Q[1], [-4 / 3 * LN2 - 2 / 3 * LN3, 2 * LN3 - 2 / 3 * LN2, 0, 0],
+                    rtol=1e-14)
+    assert_allclose(grad_K, [[2 * s[0, j], 2 * s[1, j], 0, 0] for j in range(3)], rtol=1e-14)
+    assert_allclose(grad_V, [[1 / 6, -1], [2 / 6, -1 / 3], [1 / 2, -2 / 3]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3), (2, 3, 2)])
+def test_equals_the_loop_for_any_leading_axes(rng, leading):
+    q, k, v = random_QKV(rng, leading)
+    y, cache = ATTENTION.forward(q, k, v)
+    assert y.shape == (*leading, 3, 6)
+    assert_allclose(y, naive_attention(q, k, v), rtol=1e-12, atol=1e-14)
+    assert_allclose(cache.weights, naive_attention_weights(q, k), rtol=1e-12)
+    assert_allclose(cache.weights.sum(axis=-1), np.ones((*leading, 3)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1, 1, 5), (2, 1, 1, 5), (2, 1, 3, 5), (2, 4, 3, 5)])
+def test_equals_the_loop_with_every_kind_of_mask(rng, shape):
+    q, k, v = random_QKV(rng, (2, 4))
+    allowed = rng.random(shape) < 0.6
+    y, cache = ATTENTION.forward(q, k, v, allowed=allowed)
+    assert_allclose(y, naive_attention(q, k, v, allowed), rtol=1e-12, atol=1e-14)
+    hidden = ~np.broadcast_to(allowed, (2, 4, 3, 5))
+    assert (cache.weights[hidden] == 0).all()
+
+
+def test_causal_position_t_ignores_later_keys_exactly(rng):
+    q, k, v = random_QKV(rng, T_q=4, T_k=4)
+    y = ATTENTION(q, k, v, allowed=causal(4))
+    k[..., 2:, :], v[..., 2:, :] = 7, -7
+    other = ATTENTION(q, k, v, allowed=causal(4))
+    assert_array_equal(y[..., :2, :], other[..., :2, :])
+    assert (y[..., 2:, :] != other[..., 2:, :]).all()
+    assert_allclose(y[..., 0, :], v[..., 0, :], rtol=1e-15)
+
+
+def test_a_query_that_may_look_nowhere_gives_zeros_and_no_gradient(rng):
+    q, k, v = random_QKV(rng)
+    allowed = rng.random((2, 1, 3, 5)) < 0.5
+    allowed[..., 0] = True
+    allowed[1, 0, 2] = False
+    y, cache = ATTENTION.forward(q, k, v, allowed=allowed)
+    assert (y[1, :, 2] == 0).all()
+    assert (y[0] != 0).all()
+    grad_out = np.zeros_like(y)
+    grad_out[1, :, 2] = rng.normal(size=(3, 6))
+    for grad in ATTENTION.backward(grad_out, cache):
+        assert (grad == 0).all()
+
+
+def test_a_masked_key_gets_no_gradient(rng):
+    q, k, v = random_QKV(rng)
+    allowed = np.ones((2, 1, 1, 5), dtype=bool)
+    allowed[0, ..., 3:] = False
+    _, cache = ATTENTION.forward(q, k, v, allowed=allowed)
+    _, grad_K, grad_V = ATTENTION.backward(rng.normal(size=(2, 3, 3, 6)), cache)
+    for grad in (grad_K, grad_V):
+        assert (grad[0, :, 3:] == 0).all()
+        assert (grad[1] != 0).all()
+
+
+def test_gradients_of_heads_merge_without_a_copy(rng):
+    """They lie in memory as the heads do, that is as views of (..., T, h * d)."""
+    y, cache = ATTENTION.forward(*(split_heads(x, 2) for x in random_QKV(rng, leading=(2,))))
+    for grad in ATTENTION.backward(rng.normal(size=y.shape), cache):
+        assert np.shares_memory(merge_heads(grad), grad)
+
+
+def test_one_array_seen_as_several_heads_gets_a_gradient_for_each(rng):
+    shared = [np.broadcast_to(x, (4, *x.shape)) for x in random_QKV(rng)]  # four heads, one memory
+    y, _ = ATTENTION.forward(*shared)
+    grad_y = rng.normal(size=y.shape)
+    grads = [ATTENTION.backward(grad_y, ATTENTION.forward(*heads)[1])
+             for heads in (shared, [x.copy() for x in shared])]
+    for of_views, of_copies in zip(*grads):
+        assert_allclose(of_views, of_copies, rtol=1e-12, atol=1e-14)
+
+
+def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng):
+    q, k, v = random_QKV(rng)
+    y, cache = ScaledDotProductAttention(0.3).forward(q, k, v, rng=rng)
+    assert_allclose(cache.weights, naive_attention_weights(q, k), rtol=1e-12)
+    dropped = cache.kept == 0
+    assert dropped.any()
+    assert not dropped.all()
+    assert_allclose(cache.kept[~dropped], cache.weights[~dropped] / 0.7, rtol=1e-14)
+    assert_allclose(y, np.einsum("bhij,bhjv->bhiv", cache.kept, v), rtol=1e-12, atol=1e-14)
+
+
+def test_the_gradient_of_V_uses_the_weights_after_dropout(rng):
+    q, k, v = random_QKV(rng)
+    attention, g = ScaledDotProductAttention(0.3), rng.normal(size=(2, 3, 3, 6))
+    _, cache = attention.forward(q, k, v, rng=rng)
+    grad_V = attention.backward(g, cache)[2]
+    expected = np.einsum("bhij,bhiv->bhjv", cache.kept, g)
+    assert_allclose(grad_V, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_gradients_of_Q_and_K_pass_through_the_same_dropout(rng):
+    """A dropped weight hands no gradient on, a kept one 1 / 0.7 of it; then softmax and scale."""
+    q, k, v = random_QKV(rng)
+    attention, g = ScaledDotProductAttention(0.3), rng.normal(size=(2, 3, 3, 6))
+    _, cache = attention.forward(q, k, v, rng=rng)
+    grad_Q, grad_K, _ = attention.backward(g, cache)
+    w = cache.weights
+    grad_w = np.einsum("bhiv,bhjv->bhij", g, v) * (cache.kept != 0) / 0.7
+    mean = (w * grad_w).sum(axis=-1)
+    s = w * (grad_w - mean[..., None]) / 2
+    assert_allclose(grad_Q, np.einsum("bhij,bhjd->bhid", s, k), rtol=1e-11, atol=1e-14)
+    assert_allclose(grad_K, np.einsum("bhij,bhid->bhjd", s, q), rtol=1e-11, atol=1e-14)
+
+
+def test_there_is_no_dropout_unless_asked_for(rng):
+    q, k, v = random_QKV(rng)
+    assert_array_equal(ATTENTION(q, k, v, rng=rng), ATTENTION(q, k, v))
+    assert_array_equal(ScaledDotProductAttention(0.3)(q, k, v), ATTENTION(q, k, v))
+
+
+def test_scaling_divides_by_the_root_of_d_k_and_not_by_d_v_or_T(rng):
+    """q . k = d_k for every key but the last, so the scores differ by sqrt(d_k) = 3."""
+    q, k = np.ones((2, 2, 9)), np.ones((2, 4, 9))
+    k[:, 3] = 0
+    weights = ATTENTION.forward(q, k, rng.normal(size=(2, 4, 5)))[1].weights
+    assert_allclose(weights[..., 0] / weights[..., 3], np.full((2, 2), np.exp(3)), rtol=1e-13)
+
+
+def test_float32_stays(rng):
+    attention = ScaledDotProductAttention(0.3)
+    q, k, v = (x.astype(np.float32) for x in random_QKV(rng, d_k=3))
+    y, cache = attention.forward(q, k, v, allowed=rng.random((3, 5)) < 0.7, rng=rng)
+    assert y.dtype == cache.weights.dtype == np.float32
+    assert [grad.dtype for grad in attention.backward(y, cache)] == [np.float32] * 3
+
+
+def test_a_batch_of_zero_gives_an_empty_result(rng):
+    q, k, v = random_QKV(rng, leading=(0, 2))
+    y, cache = ATTENTION.forward(q, k, v, allowed=np.ones((3, 5), dtype=bool))
+    assert y.shape == (0, 2, 3, 6)
+    shapes = [grad.shape for grad in ATTENTION.backward(y, cache)]
+    assert shapes == [q.shape, k.shape, v.shape]
+
+
+ONES = np.ones
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "v", "error", "message"),
+    [
+        ((2, 3, 4), (2, 5, 3), (2, 5, 6), ValueError,
+         "Q and K must have one d_k, got shapes (2, 3, 4) and (2, 5, 3)"),
+        ((2, 3, 4), (2, 5, 4), (2, 3, 6), ValueError,
+         "K and V must have one length, got (2, 5, 4) and (2, 3, 6)"),
+        ((2, 3, 4), (2, 5, 4), (2, 1, 6), ValueError,
+         "K and V must have one length, got (2, 5, 4) and (2, 1, 6)"),
+        ((2, 3, 4), (1, 5, 4), (1, 5, 6), ValueError,
+         "Q, K, V must have the same leading axes, got (2, 3, 4), (1, 5, 4) and (1, 5, 6)"),
+        ((2, 3, 4), (5, 4), (5, 6), ValueError,
+         "Q, K, V must have the same leading axes, got (2, 3, 4), (5, 4) and (5, 6)"),
+        ((4,), (5, 4), (5, 6), ValueError, "Q must have at least 2 axes, got shape (4,)"),
+        ((3, 4), (5, 4), (6,), ValueError, "V must have at least 2 axes, got shape (6,)"),
+        ((2, 0, 4), (2, 5, 4), (2, 5, 6), ValueError,
+         "lengths must be at least 1, got (2, 0, 4) and (2, 5, 4)"),
+        ((2, 3, 4), (2, 0, 4), (2, 0, 6), ValueError,
+         "lengths must be at least 1, got (2, 3, 4) and (2, 0, 4)"),
+    ],
+)
+def test_refused_shapes(q, k, v, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        ATTENTION.forward(ONES(q), ONES(k), ONES(v))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.float16, int, object, str])
+def test_refused_dtypes(rng, position, dtype):
+    arrays = random_QKV(rng)
+    arrays[position] = arrays[position].astype(dtype)
+    name = "QKV"[position]
+    with pytest.raises(TypeError, match=f"{name} must be float32 or float64, got"):
+        ATTENTION.forward(*arrays)
+
+
+@pytest.mark.parametrize(("position", "message"), [
+    (0, "Q and K must have one dtype, got float32 and float64"),
+    (1, "Q and K must have one dtype, got float64 and float32"),
+    (2, "Q and V must have one dtype, got float64 and float32"),
+])
+def test_two_real_dtypes_are_refused(rng, position, message):
+    arrays = random_QKV(rng)
+    arrays[position] = arrays[position].astype(np.float32)
+    with pytest.raises(TypeError, match=message):
+        ATTENTION.forward(*arrays)
+
+
+@pytest.mark.parametrize(("allowed", "error", "message"), [
+    (ONES((3, 5)), TypeError, "allowed must be a boolean array, True = may attend, got float64"),
+    (ONES((5, 3), dtype=bool), ValueError, "allowed must have shape (3, 5) = (T_q, T_k), or"),
+    (ONES((2, 1, 5), dtype=bool), ValueError, "as many axes as the scores (2, 2, 3, 5), each 1 or"),
+])
+def test_refused_masks(rng, allowed, error, message):
+    """The last one has B = h = 2: NumPy would take the batch for the heads."""
+    with pytest.raises(error, match=re.escape(message)):
+        ATTENTION.forward(*random_QKV(rng, (2, 2)), allowed=allowed)
+
+
+def test_scores_larger_than_the_memory_are_refused_before_they_are_made():
+    long = np.broadcast_to(np.ones((1, 4)), (10**8, 4))  # 32 bytes
+    message = r"scores of shape \(100000000, 100000000\) need 80,000,000,000,000,000 bytes, this "
+    with pytest.raises(MemoryError, match=message):
+        ATTENTION.forward(long, long, long)
+
+
+def test_refused_rng_and_P_drop(rng):
+    with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, got int"):
+        ATTENTION.forward(Q, K, V, rng=1)
+    with pytest.raises(ValueError, match=r"P_drop must lie in \[0, 1\), got P_drop=1"):
+        ScaledDotProductAttention(1)
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (2, 1), (3, 2)])
+def test_a_gradient_of_another_shape_is_refused(shape):
+    _, cache = ATTENTION.forward(Q, K, V)
+    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 2), got {shape}")):
+        ATTENTION.backward(ONES(shape), cache)

@@ -1,0 +1,559 @@
+"""Bad inputs, kind by kind: each is refused by a message that says what must hold and what was
+given, and leaves everything as it was: parameters, gradients, moments, inputs, generator.
+
+One test for each kind; tests of single layers and checks go into more detail elsewhere.
+"""
+
+import copy
+import itertools
+import re
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from layers import LAYERS, draw
+from proof import arrays_in, as_list
+
+from aiayn_np import (
+    Adam,
+    AddNorm,
+    CheckpointError,
+    CopyTask,
+    DecoderLayer,
+    Dropout,
+    Embedding,
+    EncoderLayer,
+    LabelSmoothedCrossEntropy,
+    LayerNorm,
+    LearnedPositionalEncoding,
+    Linear,
+    MultiHeadAttention,
+    PositionwiseFeedForward,
+    ScaledDotProductAttention,
+    SinusoidalPositionalEncoding,
+    Transformer,
+    causal,
+    checks,
+    greedy_decode,
+    load_checkpoint,
+    not_padding,
+    save_checkpoint,
+    train,
+    warmup_rate,
+)
+from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+
+B, H, T_Q, T_K, D = 2, 2, 3, 5, 8
+
+
+def floats(*shape):
+    return np.random.default_rng(1).standard_normal(shape)
+
+
+@pytest.fixture
+def w(rng):
+    """A small world: a model in the middle of its training, layers, and inputs that are right."""
+    model = Transformer(11, N=1, d_model=D, d_ff=12, h=H, max_len=6, P_drop=0.2, rng=rng)
+    w = SimpleNamespace(model=model, adam=Adam(model.parameters()), rng=rng)
+    w.loss = LabelSmoothedCrossEntropy()
+    w.src, w.tgt = rng.integers(1, 11, (B, T_K)), rng.integers(1, 11, (B, T_Q))
+    w.y, w.cache = model.forward(w.src, w.tgt, rng=rng)
+    model.backward(floats(*w.y.shape), w.cache)
+    w.adam.step(0.01)
+    w.layer, w.mha = model.decoder.layers[0], model.encoder.layers[0].self_attention
+    w.attention, w.linear = w.mha.attention, w.mha.linear_Q
+    w.x, w.memory = floats(B, T_Q, D), floats(B, T_K, D)
+    w.Q, w.K, w.V = floats(B, H, T_Q, 4), floats(B, H, T_K, 4), floats(B, H, T_K, 4)
+    return w
+
+
+def small_world(layer, inputs, options):
+    """A layer of the registry and what it is called with; its generator is that of its options."""
+    rng = options.get("rng", np.random.default_rng(0))
+    return SimpleNamespace(layer=layer, inputs=inputs, options=options, rng=rng, adam=Adam([]))
+
+
+def state(w):
+    """Everything that a refusal must leave alone, as bytes."""
+    return [a.tobytes() for a in arrays_in(w)] + [repr(w.rng.bit_generator.state), w.adam.t]
+
+
+def refuses(w, call, error, message):
+    before = state(w)
+    with pytest.raises(error, match=message) as caught:
+        call(w)
+    assert type(caught.value) is error
+    assert state(w) == before
+
+
+def cases(*rows):
+    """Parametrise by (what is called, error, message); the name of a case is its message."""
+    return pytest.mark.parametrize(("call", "error", "message"), [
+        pytest.param(*row, id=re.sub(r"\W+", " ", row[2])[:60]) for row in rows
+    ])
+
+
+def test_the_state_that_is_compared_holds_all_that_a_step_changes(w):
+    """What `refuses` compares sees a change in each of its parts."""
+    for change in (
+        lambda: w.adam.step(0.01), lambda: w.rng.random(), lambda: w.model.zero_grad(),
+        lambda: w.src.fill(0), lambda: w.cache.src_embedding.ids.fill(1), lambda: w.Q.fill(0),
+    ):
+        before = state(w)
+        change()
+        assert state(w) != before
+
+
+# d_model not divisible by h; a size of 0 or less, or not an integer
+
+WRONG_SIZES = [
+    (0, ValueError, "must be at least 1, got {0}=0"),
+    (-2, ValueError, "must be at least 1, got {0}=-2"),
+    (2.0, TypeError, r"must be an integer, got {0}=2\.0"),
+    (True, TypeError, "must be an integer, got {0}=True"),
+    ("4", TypeError, "must be an integer, got {0}='4'"),
+]
+SIZED = {
+    Linear: dict(d_in=3, d_out=4), Embedding: dict(vocab_size=5, d_model=4),
+    LayerNorm: dict(d_model=4), AddNorm: dict(d_model=4, P_drop=0.1),
+    SinusoidalPositionalEncoding: dict(d_model=4, max_len=6),
+    LearnedPositionalEncoding: dict(d_model=4, max_len=6),
+    PositionwiseFeedForward: dict(d_model=4, d_ff=6), MultiHeadAttention: dict(d_model=4, h=2),
+    EncoderLayer: dict(d_model=4, d_ff=6, h=2), DecoderLayer: dict(d_model=4, d_ff=6, h=2),
+    PreNormEncoderLayer: dict(d_model=4, d_ff=6, h=2),
+    PreNormDecoderLayer: dict(d_model=4, d_ff=6, h=2),
+    Transformer: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
+    LanguageModel: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
+    Classifier: dict(vocab_size=5, classes=3, N=1, d_model=4, d_ff=6, h=2, max_len=7),
+    CopyTask: dict(symbols=4, max_length=5),
+}
+WITHOUT_RNG = (LayerNorm, AddNorm, CopyTask)
+
+
+def construct(cls, w, options):
+    return cls(**options) if cls in WITHOUT_RNG else cls(**options, rng=w.rng)
+
+
+@pytest.mark.parametrize("cls", SIZED)
+def test_a_wrong_size_is_refused_by_name_and_value(cls):
+    w = small_world(None, [], {})
+    for name in SIZED[cls]:
+        for value, error, message in WRONG_SIZES if name != "P_drop" else ():
+            options = SIZED[cls] | {name: value}
+            refuses(w, lambda w, o=options: construct(cls, w, o), error, message.format(name))
+    if "h" in SIZED[cls]:
+        refuses(w, lambda w: construct(cls, w, SIZED[cls] | {"d_model": 10, "h": 4}), ValueError,
+                "d_model must be divisible by h, got d_model=10, h=4")
+
+
+# axes and lengths that do not fit
+
+
+@cases(
+    (lambda w: w.linear(floats(3, 7)), ValueError,
+     r"x must have d_in=8 on its last axis, got shape \(3, 7\)"),
+    (lambda w: w.mha(floats(D), w.x, w.x), ValueError,
+     r"x_Q must have at least 2 axes, got shape \(8,\)"),
+    (lambda w: w.mha(w.x, w.memory, w.memory[:, :-1]), ValueError,
+     r"x_K and x_V must have one length, got \(2, 5, 8\) and \(2, 4, 8\)"),
+    (lambda w: w.mha(w.x, w.memory[:1], w.memory[:1]), ValueError,
+     r"must have the same leading axes, got \(2, 3, 8\), \(1, 5, 8\) and \(1, 5, 8\)"),
+    (lambda w: w.attention(w.Q, w.K[..., :3], w.V), ValueError,
+     r"Q and K must have one d_k, got shapes \(2, 2, 3, 4\) and \(2, 2, 5, 3\)"),
+    (lambda w: w.attention(w.Q, w.K, w.V[:, :, 1:]), ValueError,
+     r"K and V must have one length, got \(2, 2, 5, 4\) and \(2, 2, 4, 4\)"),
+    (lambda w: w.layer(w.x, w.memory[:1]), ValueError, "must have the same leading axes, got"),
+    (lambda w: w.model.decode(w.tgt, w.memory[:1], memory_allowed=None, rng=w.rng), ValueError,
+     "x, memory, memory must have the same leading axes, got"),
+    (lambda w: w.layer.add_norm_1(w.x, w.x[:1]), ValueError,
+     r"x and sublayer_output must have one shape, got \(2, 3, 8\), \(1, 3, 8\)"),
+    (lambda w: w.model(w.src, w.tgt[:1], rng=w.rng), ValueError,
+     r"src and tgt must have one batch size, got \(2, 5\), \(1, 3\)"),
+    (lambda w: w.model(w.src, w.tgt[0], rng=w.rng), ValueError,
+     r"tgt must have 2 axes \(B, T\), got shape \(3,\)"),
+    (lambda w: w.model.positions(floats(D)), ValueError, "x must have at least 2 axes, got"),
+)
+def test_axes_that_do_not_fit_are_refused_with_their_shapes(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+# arrays that are not float32 or float64
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_array_of_another_dtype_is_refused_by_every_layer(name):
+    layer, inputs, options = draw(name, np.random.default_rng(0))
+    w = small_world(layer, inputs, options)
+    for i, dtype in itertools.product(range(len(inputs)), (np.float16, np.complex64, int, bool,
+                                                           object, "U3")):
+        if inputs[i].dtype.kind == "f":
+            wrong = [*inputs[:i], np.zeros(inputs[i].shape, dtype), *inputs[i + 1 :]]
+            refuses(w, lambda w, a=wrong: layer.forward(*a, **w.options), TypeError,
+                    f"must be float32 or float64, got {np.dtype(dtype)}")
+
+
+# masks
+
+
+@cases(
+    (lambda w: w.attention(w.Q, w.K, w.V, allowed=np.ones((T_Q, T_K))), TypeError,
+     "allowed must be a boolean array, True = may attend, got float64"),
+    (lambda w: w.mha(w.x, w.memory, w.memory, allowed=np.ones((T_Q, T_K), int)), TypeError,
+     "allowed must be a boolean array, True = may attend, got int64"),
+    (lambda w: w.attention.mask(floats(3, 5), allowed=[[True] * 5] * 3), TypeError,
+     "allowed must be a boolean array, True = may attend, got list"),
+    (lambda w: w.layer(w.x, w.memory, memory_allowed=np.ones((B, 1, 1, T_K)), rng=w.rng),
+     TypeError, "allowed must be a boolean array, True = may attend, got float64"),
+    (lambda w: w.layer(w.x, w.memory, allowed=np.zeros((T_Q, T_Q), np.uint8), rng=w.rng),
+     TypeError, "allowed must be a boolean array, True = may attend, got uint8"),
+    (lambda w: w.model.decode(w.tgt, w.memory, memory_allowed=floats(B, 1, 1, T_K), rng=w.rng),
+     TypeError, "allowed must be a boolean array, True = may attend, got float64"),
+)
+def test_a_mask_that_is_not_boolean_is_refused(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+@pytest.mark.parametrize("shape", [
+    (B, 1, T_K), (H, 1, T_K), (B, T_Q, T_K), (T_K,), (1, T_K), (T_Q, 1), (T_K, T_Q), (B, T_K),
+    (1, B, 1, T_K + 1), (B, 1, 1, 1, T_K), (),
+], ids=str)
+@pytest.mark.parametrize("kind", ["attention", "heads", "decoder layer"])
+def test_a_mask_that_numpy_would_broadcast_to_the_wrong_axes_is_refused(kind, shape, w):
+    allowed = np.ones(shape, dtype=bool)
+    calls = {
+        "attention": lambda w: w.attention(w.Q, w.K, w.V, allowed=allowed),
+        "heads": lambda w: w.mha(w.x, w.memory, w.memory, allowed=allowed),
+        "decoder layer": lambda w: w.layer(w.x, w.memory, memory_allowed=allowed, rng=w.rng),
+    }
+    refuses(w, calls[kind], ValueError, re.escape(
+        "allowed must have shape (3, 5) = (T_q, T_k), or as many axes as the scores (2, 2, 3, 5),"
+        f" each 1 or equal, such as (2, 1, 1, 5); got {shape}"
+    ))
+
+
+@pytest.mark.parametrize("kind", ["ScaledDotProductAttention", "MultiHeadAttention"])
+def test_a_query_without_an_allowed_key_gives_zeros_and_no_gradient(kind, w):
+    allowed = np.ones((T_Q, T_K), dtype=bool)
+    allowed[1] = False
+    layer, inputs = (w.attention, (w.Q, w.K, w.V)) if kind == "ScaledDotProductAttention" else (
+        w.mha, (w.x, w.memory, w.memory))
+    y, cache = layer.forward(*inputs, allowed=allowed)
+    grad_y = np.zeros_like(y)
+    grad_y[..., 1, :] = 1 + np.arange(y.shape[-1])
+    assert (y[..., 1, :] == 0.0).all()
+    assert all((g == 0.0).all() for g in layer.backward(grad_y, cache))
+    assert y.any()
+
+
+# ids
+
+
+@cases(
+    (lambda w: w.model(w.src + 0.0, w.tgt, rng=w.rng), TypeError,
+     "src must be integers, got float64"),
+    (lambda w: w.model(w.src, w.tgt > 3, rng=w.rng), TypeError, "tgt must be integers, got bool"),
+    (lambda w: w.model(w.src, np.where(w.tgt == w.tgt[1, 2], -1, 4), rng=w.rng), IndexError,
+     r"tgt must lie in \[0, vocab_size\), got id -1 at position \(\d, \d\) with vocab_size=11"),
+    (lambda w: w.model([[1, 2, 11]], [[1]], rng=w.rng), IndexError,
+     r"src must lie in \[0, vocab_size\), got id 11 at position \(0, 2\) with vocab_size=11"),
+    (lambda w: w.model.src_embedding([3, -1]), IndexError,
+     r"ids must lie in \[0, vocab_size\), got id -1 at position \(1,\)"),
+    (lambda w: w.model.encode(w.src + 0j, rng=w.rng), TypeError, "src must be integers, got comp"),
+    (lambda w: w.model.decode(w.tgt + 20, w.memory, memory_allowed=None, rng=w.rng), IndexError,
+     r"tgt must lie in \[0, vocab_size\), got id \d+ at position \(0, 0\)"),
+    (lambda w: greedy_decode(w.model, w.src - 20, bos=1, eos=2), IndexError, "src must lie in"),
+    (lambda w: greedy_decode(w.model, w.src, bos=1, eos=11), IndexError,
+     r"bos and eos must lie in \[0, vocab_size\), got id 11"),
+    (lambda w: w.loss(w.y, targets=w.tgt + 20), IndexError, "targets must lie in"),
+    (lambda w: w.loss(w.y, targets=w.tgt + 0.5), TypeError, "targets must be integers, got float"),
+    (lambda w: not_padding(w.src / 2), TypeError, "ids must be integers, got float64"),
+    (lambda w: Transformer(5, pad=5, rng=w.rng, **{"d_model": 4, "h": 2}), IndexError,
+     r"pad must lie in \[0, vocab_size\), got id 5"),
+    (lambda w: Transformer(5, pad=-1, rng=w.rng, **{"d_model": 4, "h": 2}), IndexError,
+     r"pad must lie in \[0, vocab_size\), got id -1"),
+)
+def test_ids_that_are_not_tokens_are_refused(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+# lengths
+
+
+@cases(
+    (lambda w: w.model(w.src[:, :0], w.tgt, rng=w.rng), ValueError,
+     r"src must have a length of at least 1, got shape \(2, 0\)"),
+    (lambda w: w.model(w.src, w.tgt[:, :0], rng=w.rng), ValueError,
+     r"tgt must have a length of at least 1, got shape \(2, 0\)"),
+    (lambda w: w.attention(w.Q[..., :0, :], w.K, w.V), ValueError, "lengths must be at least 1"),
+    (lambda w: w.mha(w.x, w.memory[:, :0], w.memory[:, :0]), ValueError, "lengths must be at"),
+    (lambda w: causal(0), ValueError, "T must be at least 1, got T=0"),
+    (lambda w: w.model(w.src.repeat(2, axis=1), w.tgt, rng=w.rng), ValueError,
+     "length must be at most max_len=6, got length 10"),
+    (lambda w: w.model(w.src, w.tgt.repeat(3, axis=1), rng=w.rng), ValueError,
+     "length must be at most max_len=6, got length 9"),
+    (lambda w: w.model.positions(w.x, start=4), ValueError,
+     "length must be at most max_len=6, got length 3 from start=4"),
+    (lambda w: greedy_decode(w.model, w.src, bos=1, eos=2, max_len=7), ValueError,
+     "max_len must be at most 6, got max_len=7"),
+    (lambda w: w.model([[1, 2], [3]], w.tgt, rng=w.rng), ValueError,
+     "src must be rows of one length: pad the shorter ones"),
+    (lambda w: w.model(w.src, [[1, 2], [3]], rng=w.rng), ValueError,
+     "tgt must be rows of one length: pad the shorter ones"),
+    (lambda w: not_padding([[1], [2, 3]]), ValueError, "ids must be rows of one length: pad the"),
+)
+def test_a_length_that_is_zero_too_long_or_ragged_is_refused(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+def test_a_batch_of_zero_is_no_error(w):
+    w.model.zero_grad()
+    logits, cache = w.model.forward(w.src[:0], w.tgt[:0], rng=w.rng)
+    loss, loss_cache = w.loss.forward(logits, targets=w.tgt[:0])
+    w.model.backward(w.loss.backward(1.0, loss_cache), cache)
+    assert (logits.shape, loss) == ((0, T_Q, 11), 0.0)
+    assert not any(p.grad.any() for p in w.model.parameters())
+    assert greedy_decode(w.model, w.src[:0], bos=1, eos=2).shape[0] == 0
+
+
+# targets
+
+
+@cases(
+    (lambda w: w.loss(w.y, targets=w.tgt[:1]), ValueError,
+     r"targets must have the shape of logits without its last axis, \(2, 3\), got \(1, 3\)"),
+    (lambda w: w.loss(w.y, targets=w.tgt[:, 0]), ValueError, r"\(2, 3\), got \(2,\)"),
+    (lambda w: w.loss(w.y, targets=w.tgt * 0), ValueError,
+     "targets must hold at least one id that is not pad=0"),
+    (lambda w: w.loss(w.y[0, 0], targets=3), ValueError, "logits must have at least 2 axes"),
+)
+def test_targets_that_do_not_fit_are_refused(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+# numbers outside of their interval
+
+
+def start_training(w, **options):
+    return train(w.model, CopyTask(), steps=1, rng=w.rng, optimizer=w.adam, **options)
+
+
+@cases(
+    *((lambda w, c=cls, p=p: construct(c, w, SIZED.get(c, {}) | {"P_drop": p}), ValueError,
+       rf"P_drop must lie in \[0, 1\), got P_drop={p}")
+      for p in (1, -0.1, np.nan)
+      for cls in (Transformer, EncoderLayer, DecoderLayer, PreNormEncoderLayer,
+                  PreNormDecoderLayer, LanguageModel, Classifier, AddNorm)),
+    *((lambda w, c=cls: c(2.0), ValueError, r"P_drop must lie in \[0, 1\), got P_drop=2\.0")
+      for cls in (Dropout, ScaledDotProductAttention)),
+    (lambda w: Dropout("0.1"), TypeError, r"P_drop must be a number in \[0, 1\), got P_drop='0.1'"),
+    (lambda w: LabelSmoothedCrossEntropy(1.0), ValueError, r"eps_ls must lie in \[0, 1\), got"),
+    (lambda w: LabelSmoothedCrossEntropy(-0.1), ValueError, r"eps_ls must lie in \[0, 1\), got"),
+    (lambda w: LayerNorm(4, eps=-1e-6), ValueError, r"eps must lie in \[0, 1\), got eps=-1e-06"),
+    (lambda w: Adam([], beta_1=1.0), ValueError, r"beta_1 must lie in \[0, 1\), got beta_1=1"),
+    (lambda w: Adam([], beta_2=-0.5), ValueError, r"beta_2 must lie in \[0, 1\), got beta_2"),
+    (lambda w: Adam([], eps=0), ValueError, r"eps must lie in \(0, 1\), got eps=0"),
+    (lambda w: w.adam.step(-1e-3), ValueError, r"rate must lie in \[0, inf\), got rate=-0.001"),
+    (lambda w: w.adam.step(np.nan), ValueError, r"rate must lie in \[0, inf\), got rate=nan"),
+    (lambda w: w.adam.step(np.inf), ValueError, r"rate must lie in \[0, inf\), got rate=inf"),
+    (lambda w: warmup_rate(0, 8, 4), ValueError, "step must be at least 1, got step=0"),
+    (lambda w: warmup_rate(1, 8, 0), ValueError, "warmup_steps must be at least 1, got"),
+    (lambda w: start_training(w, warmup_steps=0), ValueError, "warmup_steps must be at least 1"),
+    (lambda w: start_training(w, rate_scale=-1), ValueError, r"rate_scale must lie in \[0, inf\)"),
+    (lambda w: start_training(w, eps_ls=1), ValueError, r"eps_ls must lie in \[0, 1\), got"),
+    (lambda w: start_training(w, batch_size=0), ValueError, "batch_size must be at least 1, got"),
+    (lambda w: w.model(w.src, w.tgt, rng=7), TypeError,
+     r"rng must be a numpy\.random\.Generator, got int"),
+)
+def test_a_number_outside_of_its_interval_is_refused(call, error, message, w):
+    refuses(w, call, error, message)
+
+
+# gradients
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_gradient_of_another_shape_is_refused_by_every_layer(name):
+    layer, inputs, options = draw(name, np.random.default_rng(2))
+    w = small_world(layer, inputs, options)
+    y, w.cache = layer.forward(*inputs, **options)
+    for shape in [(1, *y.shape), y.shape[1:], (1,) * y.ndim, (*y.shape, 1)]:
+        if shape != y.shape:
+            refuses(w, lambda w, s=shape: layer.backward(floats(*s), w.cache), ValueError,
+                    re.escape(f"must have the shape of y, {y.shape}, got {shape}"))
+
+
+# a loss that is not finite
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(value, w):
+    task = CopyTask(symbols=4, max_length=3)
+    w.model.encoder.layers[0].feed_forward.linear_1.b.value[2] = value
+    steps = train(w.model, task, steps=9, batch_size=4, rng=w.rng, optimizer=w.adam)
+    kept = [p.value.copy() for p in w.model.parameters()] + w.adam.m + w.adam.v
+    before, t = [a.tobytes() for a in kept], w.adam.t
+    name = "encoder.layers.0.feed_forward.linear_1.b"
+    message = rf"^step 2: loss nan, first tensor that is not finite: {name}$"
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=message):
+        next(steps)
+    kept = [p.value for p in w.model.parameters()] + w.adam.m + w.adam.v
+    assert ([a.tobytes() for a in kept], w.adam.t) == (before, t)
+
+
+# scores larger than the memory
+
+
+@pytest.mark.parametrize("kind", ["attention", "heads", "model"])
+def test_scores_larger_than_the_memory_are_refused_with_the_bytes_they_need(kind, w, monkeypatch):
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 300)
+    call, shape = {
+        "attention": (lambda w: w.attention(w.Q, w.K, w.V), (2, 2, 3, 5)),
+        "heads": (lambda w: w.mha(w.x, w.memory, w.memory), (2, 2, 3, 5)),
+        "model": (lambda w: w.model(w.src, w.tgt), (2, 2, 5, 5)),
+    }[kind]
+    needs = 8 * np.prod(shape)
+    message = f"scores of shape {shape} need {needs} bytes, this machine has 300"
+    refuses(w, call, MemoryError, re.escape(message))
+
+
+def test_scores_of_a_hundred_terabytes_are_refused_at_once(w):
+    Q = np.broadcast_to(np.ones(4), (10**6, 10**6, 4))                 # a view of four numbers
+    refuses(w, lambda w: w.attention(Q, Q, Q), MemoryError, "scores of shape .* need .* bytes")
+
+
+# any layout
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("layout", [
+    np.asfortranarray, lambda x: x[..., ::-1].copy()[..., ::-1],
+    lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+], ids=["Fortran", "reversed", "strided"])
+def test_read_only_arrays_of_any_layout_work_and_are_not_modified(name, layout):
+    layer, inputs, options = draw(name, np.random.default_rng(3))
+    inputs = [layout(x) for x in inputs]
+    y, cache = layer.forward(*inputs, **copy.deepcopy(options))
+    grad_y = layout(floats(*y.shape)) if y.ndim else np.float64(0.7)
+    want = [y, *(g.copy() for g in as_list(layer.backward(grad_y, cache)))]
+    before = [x.tobytes() for x in (*inputs, grad_y)]
+    for x in (*inputs, grad_y):
+        x.setflags(write=False)
+    y, cache = layer.forward(*inputs, **copy.deepcopy(options))
+    for got, expected in zip([y, *as_list(layer.backward(grad_y, cache))], want):
+        np.testing.assert_array_equal(got, expected)
+    assert [x.tobytes() for x in (*inputs, grad_y)] == before
+
+
+# checkpoints (see test_checkpoint.py and test_kills.py for all the ways to break one)
+
+
+def changed(change):
+    def write(good, path):
+        with np.load(path) as file:
+            arrays = dict(file)
+        change(arrays)
+        np.savez(path, **arrays)
+    return write
+
+
+BROKEN = {
+    "missing": (lambda good, path: path.unlink(), FileNotFoundError, "No such file"),
+    "truncated": (lambda good, path: path.write_bytes(good[: len(good) // 3]), CheckpointError,
+                  "a.npz is not a readable checkpoint: "),
+    "flipped": (lambda good, path: path.write_bytes(
+        good[:5000] + bytes([good[5000] ^ 4]) + good[5001:]), CheckpointError,
+        "a.npz is not a readable checkpoint: Bad CRC"),
+    "pickle": (lambda good, path: path.write_bytes(b"\x80\x04N."), CheckpointError,
+               "a.npz is not a readable checkpoint: "),
+    "foreign": (lambda good, path: np.savez(path, x=np.ones(3)), CheckpointError,
+                "a.npz is not a readable checkpoint: "),
+    "key missing": (changed(lambda a: a.pop("m/3")), CheckpointError,
+                    "a.npz is incomplete, missing or unknown: m/3"),
+    "key extra": (changed(lambda a: a.update(z=np.ones(2))), CheckpointError,
+                  "a.npz is incomplete, missing or unknown: z"),
+    "wrong shape": (changed(lambda a: a.update({"model/src_embedding.E": np.ones((3, 8))})),
+                    CheckpointError, r"a.npz does not fit: src_embedding.E must have shape "
+                    r"\(11, 8\), got \(3, 8\)"),
+    "newer": (changed(lambda a: a.update(header=np.frombuffer(a["header"].tobytes().replace(
+        b'"version": 2', b'"version": 3'), np.uint8))), CheckpointError,
+        "a.npz has version 3, this program reads 2"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_checkpoint_is_refused_whole(kind, w, tmp_path):
+    path = tmp_path / "a.npz"
+    save_checkpoint(path, w.model, optimizer=w.adam, rng=w.rng)
+    w.adam.step(0.1)
+    w.rng.random()
+    change, error, message = BROKEN[kind]
+    change(path.read_bytes(), path)
+    refuses(w, lambda w: load_checkpoint(path, w.model, optimizer=w.adam, rng=w.rng), error,
+            message)
+
+
+# what all this costs
+
+
+def called_checks():
+    """(module, name, check, what stands for it when it is switched off) of every call's name."""
+    returns = {
+        "check_ids": lambda name, ids, *_, **__: ids, "check_integers": lambda name, ids, **_: ids,
+        "check_targets": lambda logits, targets, pad: targets, "check_scalar": lambda name, x: x,
+    }
+    for module in [m for name, m in sys.modules.items() if name.startswith("aiayn_np.")]:
+        for name, check in list(vars(module).items()):
+            home = getattr(check, "__module__", "")
+            is_check = home in ("aiayn_np.checks", "aiayn_np.training.checks")
+            if is_check and name.startswith("check_") and module.__name__ != home:
+                yield module, name, check, returns.get(name, lambda *_, **__: None)
+
+
+@pytest.mark.slow
+def test_all_checks_together_cost_less_than_two_percent_of_a_training_step(rng, monkeypatch):
+    """Of the command line's model and batch: the time that passes inside of checks, less that in
+    empty functions in their place (it is the clock's), each over the time of the same step.
+
+    A step with checks over the next without them would say it more simply, but two steps differ by
+    more than this.
+    """
+    task = CopyTask()
+    model = Transformer(task.vocab_size, N=2, d_model=64, d_ff=256, h=4, P_drop=0.1, rng=rng)
+    adam, loss = Adam(model.astype(np.float32).parameters()), LabelSmoothedCrossEntropy()
+    src, tgt_in, tgt_out = task.batch(64, rng)
+    inside, found = [], list(called_checks())
+
+    def timed(check):
+        def run(*args, **kwargs):
+            started = time.perf_counter()
+            result = check(*args, **kwargs)
+            inside.append(time.perf_counter() - started)
+            return result
+        return run
+
+    def share_of_a_step(checks_on):
+        for module, name, check, nothing in found:
+            monkeypatch.setattr(module, name, timed(check if checks_on else nothing))
+        for _ in range(2):                       # the first after a switch looks all names up anew
+            inside.clear()
+            started = time.perf_counter()
+            model.zero_grad()
+            logits, cache = model.forward(src, tgt_in, rng=rng)
+            _, loss_cache = loss.forward(logits, targets=tgt_out)
+            model.backward(loss.backward(1.0, loss_cache), cache)
+            adam.step(1e-4)
+            seconds = time.perf_counter() - started
+        return sum(inside) / seconds
+
+    for _ in range(3):                           # another program may disturb one measurement
+        shares = [[share_of_a_step(True), share_of_a_step(False)] for _ in range(40)]
+        with_checks, with_none = np.median(shares, axis=0)
+        cost = with_checks - with_none
+        print(f"\n{len(inside)} checks cost {cost:.2%} of a training step")
+        if cost < 0.02:
+            break
+    assert len(inside) > 200
+    assert cost < 0.02

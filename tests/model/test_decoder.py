@@ -1,0 +1,192 @@
+"""The decoder: one layer against plain loops, no look ahead, and memory gradients of all layers."""
+
+import numpy as np
+import pytest
+from layers import mask
+from proof import prove
+from reference import naive_decoder_layer
+
+from aiayn_np import Decoder, DecoderLayer, LayerNorm, ScaledDotProductAttention, causal
+from aiayn_np.proofs.probing import randomise
+
+D_MODEL, D_FF, H, B, T_TGT, T_SRC = 6, 9, 2, 3, 4, 5
+
+
+def make_layer(rng, **options):
+    layer = DecoderLayer(D_MODEL, D_FF, H, d_k=4, d_v=5, **options, rng=rng)
+    randomise(layer, rng)
+    return layer
+
+
+@pytest.fixture
+def x(rng):
+    return rng.standard_normal((B, T_TGT, D_MODEL))
+
+
+@pytest.fixture
+def memory(rng):
+    return rng.standard_normal((B, T_SRC, D_MODEL))
+
+
+def masks(rng):
+    allowed = causal(T_TGT) & (rng.random((B, 1, 1, T_TGT)) < 0.8)
+    return dict(allowed=allowed, memory_allowed=mask(rng, (B, H, T_TGT, T_SRC)))
+
+
+def test_layer_equals_plain_loops(rng, x, memory):
+    for _ in range(4):
+        layer, options = make_layer(rng), masks(rng)
+        want = naive_decoder_layer(layer, x, memory, **options)
+        np.testing.assert_allclose(layer(x, memory, **options), want, rtol=0, atol=1e-12)
+
+
+def test_stack_equals_plain_loops(rng, x, memory):
+    layers, options, want = [make_layer(rng) for _ in range(2)], masks(rng), x
+    for layer in layers:
+        want = naive_decoder_layer(layer, want, memory, **options)
+    y = Decoder(layers)(x, memory, **options)
+    np.testing.assert_allclose(y, want, rtol=0, atol=1e-12)
+
+
+def test_normalisation_comes_last(rng, x, memory):
+    y = DecoderLayer(D_MODEL, D_FF, H, rng=rng)(100 * x, memory)
+    np.testing.assert_allclose(y.mean(axis=-1), 0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=0, atol=1e-3)
+
+
+def test_keys_and_values_of_the_cross_attention_are_the_memory_and_queries_the_target(
+    rng, x, memory
+):
+    layer = make_layer(rng)
+    _, cache = layer.forward(x, memory)
+    assert cache.cross_attention.linear_K.x is memory
+    assert cache.cross_attention.linear_V.x is memory
+    attended = layer.self_attention(x, x, x)
+    np.testing.assert_array_equal(cache.cross_attention.linear_Q.x, layer.add_norm_1(x, attended))
+
+
+def test_later_targets_never_reach_an_earlier_output(rng, x, memory):
+    decoder = Decoder([make_layer(rng) for _ in range(2)])
+    before = decoder(x, memory, allowed=causal(T_TGT))
+    for t in range(1, T_TGT):
+        changed = x.copy()
+        changed[:, t:] = rng.standard_normal((B, T_TGT - t, D_MODEL))
+        after = decoder(changed, memory, allowed=causal(T_TGT))
+        np.testing.assert_array_equal(after[:, :t], before[:, :t])
+        assert (after[:, t] != before[:, t]).any()
+
+
+def test_memory_gradient_is_the_sum_over_layers(rng, x, memory):
+    layers = [make_layer(rng) for _ in range(3)]
+    decoder = Decoder(layers)
+    y, cache = decoder.forward(x, memory, allowed=causal(T_TGT))
+    grad_y = rng.standard_normal(y.shape)
+    grad_x, grad_memory = decoder.backward(grad_y, cache)
+    total, shares = grad_y, []
+    for layer, layer_cache in zip(reversed(layers), reversed(cache.layers)):
+        total, share = layer.backward(total, layer_cache)
+        shares.append(share)
+    np.testing.assert_array_equal(grad_x, total)
+    np.testing.assert_allclose(grad_memory, sum(shares), rtol=0, atol=1e-13)
+    assert all(np.abs(grad_memory - share).max() > 1e-3 for share in shares)
+
+
+def test_memory_gradient_of_one_layer_comes_through_keys_and_values(rng, x, memory):
+    layer = make_layer(rng)
+    y, cache = layer.forward(x, memory)
+    grad_y = rng.standard_normal(y.shape)
+    _, both = layer.backward(grad_y, cache)
+    shares = []
+    for silent in ("linear_K", "linear_V"):
+        W = getattr(layer.cross_attention, silent).W
+        value, W.value = W.value, np.zeros(W.value.shape)
+        shares.append(layer.backward(grad_y, cache)[1])  # through the other one alone
+        W.value = value
+    np.testing.assert_allclose(both, sum(shares), rtol=0, atol=1e-13)
+
+
+def test_dropout_stands_on_all_three_sub_layers(rng, x, memory):
+    _, cache = make_layer(rng, P_drop=0.3).forward(x, memory, rng=rng)
+    caches = [cache.add_norm_1, cache.add_norm_2, cache.add_norm_3]
+    assert all(0 < c.dropout.kept.mean() < 1 for c in caches)
+
+
+def test_cache_repeats_the_names_of_the_module(rng, x, memory):
+    decoder = Decoder([make_layer(rng) for _ in range(2)])
+    _, cache = decoder.forward(x, memory)
+    layer = cache.layers[1]
+    assert layer.self_attention.attention.weights.shape == (B, H, T_TGT, T_TGT)
+    assert layer.cross_attention.attention.weights.shape == (B, H, T_TGT, T_SRC)
+    blocks = dict.fromkeys(name.split(".")[2] for name, _ in decoder.named_parameters())
+    assert list(blocks) == [
+        "self_attention", "add_norm_1", "cross_attention", "add_norm_2", "feed_forward",
+        "add_norm_3",
+    ]
+
+
+def test_attention_factory_is_called_once_for_each_place(rng):
+    made = []
+
+    def factory(h, d_k, d_v, rng):
+        made.append((h, d_k, d_v))
+        return ScaledDotProductAttention(0.2)
+
+    layer = make_layer(rng, attention=factory)
+    assert made == [(H, 4, 5), (H, 4, 5)]
+    assert layer.self_attention.attention is not layer.cross_attention.attention
+
+
+@pytest.mark.parametrize(("sizes", "message"), [
+    ((10, 7, 4), "d_model must be divisible by h, got d_model=10, h=4"),
+    ((8, -1, 2), "must be at least 1, got .*=-1"),
+])
+def test_constructor_refuses_impossible_sizes(rng, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        DecoderLayer(*sizes, rng=rng)
+
+
+@pytest.mark.parametrize(("shape", "message"), [
+    ((B, T_SRC, D_MODEL + 1), r"d_model=6 on its last axis, got shape \(3, 5, 7\)"),
+    ((B - 1, T_SRC, D_MODEL), r"must have the same leading axes, got \(3, 4, 6\), \(2, 5, 6\)"),
+    ((1, T_SRC, D_MODEL), r"must have the same leading axes"),
+    ((B, 0, D_MODEL), r"lengths must be at least 1"),
+])
+def test_memory_of_another_shape_is_refused(rng, x, shape, message):
+    with pytest.raises(ValueError, match=message):
+        Decoder([make_layer(rng)]).forward(x, np.zeros(shape))
+
+
+def test_masks_that_do_not_fit_are_refused(rng, x, memory):
+    layer = make_layer(rng)
+    with pytest.raises(ValueError, match=r"allowed must have shape \(4, 5\) = \(T_q, T_k\)"):
+        layer.forward(x, memory, memory_allowed=causal(T_TGT))
+    with pytest.raises(TypeError, match="allowed must be a boolean array, True = may attend"):
+        layer.forward(x, memory, allowed=causal(T_TGT).astype(int))
+
+
+def test_dropout_of_both_attentions_draws_from_the_rng_of_the_layer(rng, x, memory):
+    layer = make_layer(rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
+    _, cache = layer.forward(x, memory, rng=rng)
+    for attention in (cache.self_attention, cache.cross_attention):
+        assert 0 < attention.attention.dropout.kept.mean() < 1
+
+
+def test_default_dropout_rate_is_the_papers(rng):
+    layer = DecoderLayer(D_MODEL, D_FF, H, rng=rng)
+    for add_norm in (layer.add_norm_1, layer.add_norm_2, layer.add_norm_3):
+        assert add_norm.dropout.P_drop == 0.1
+
+
+def test_a_stack_that_ends_with_a_norm_is_that_norm_of_its_layers_and_proven(rng, x, memory):
+    layers, norm = [make_layer(rng)], LayerNorm(D_MODEL)
+    randomise(norm, rng)
+    stack = Decoder(layers, norm=norm)
+    np.testing.assert_array_equal(stack(x, memory), norm(layers[0](x, memory)))
+    prove(stack, [x, memory], {}, rng)
+
+
+def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(rng):
+    layers = [make_layer(rng)]
+    from_list, from_generator = Decoder(layers), Decoder(layer for layer in layers)
+    layers.append(None)
+    assert len(from_list.layers) == len(from_generator.layers) == 1

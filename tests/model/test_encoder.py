@@ -1,0 +1,191 @@
+"""The encoder: one layer against plain loops, post-norm, and the stack as its layers in a row."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from layers import mask
+from proof import prove
+from reference import naive_encoder_layer
+
+from aiayn_np import Encoder, EncoderLayer, LayerNorm, Module, ScaledDotProductAttention
+from aiayn_np.encoder import final_norm
+from aiayn_np.proofs.probing import randomise
+
+D_MODEL, D_FF, H, B, T = 6, 9, 2, 3, 5
+
+
+def make_layer(rng, **options):
+    layer = EncoderLayer(D_MODEL, D_FF, H, d_k=4, d_v=5, **options, rng=rng)
+    randomise(layer, rng)
+    return layer
+
+
+@pytest.fixture
+def x(rng):
+    return rng.standard_normal((B, T, D_MODEL))
+
+
+def test_layer_equals_plain_loops(rng, x):
+    for _ in range(4):
+        layer, allowed = make_layer(rng), mask(rng, (B, H, T, T))
+        want = naive_encoder_layer(layer, x, allowed)
+        np.testing.assert_allclose(layer(x, allowed=allowed), want, rtol=0, atol=1e-12)
+
+
+def test_stack_is_its_layers_in_a_row(rng, x):
+    layers = [make_layer(rng) for _ in range(3)]
+    allowed = rng.random((B, 1, 1, T)) < 0.8
+    want = x
+    for layer in layers:
+        want = layer(want, allowed=allowed)
+    np.testing.assert_array_equal(Encoder(layers)(x, allowed=allowed), want)
+
+
+def test_stack_equals_plain_loops(rng, x):
+    layers, want = [make_layer(rng) for _ in range(2)], x
+    allowed = rng.random((B, 1, T, T)) < 0.7
+    for layer in layers:
+        want = naive_encoder_layer(layer, want, allowed)
+    np.testing.assert_allclose(Encoder(layers)(x, allowed=allowed), want, rtol=0, atol=1e-12)
+
+
+def test_normalisation_comes_last(rng, x):
+    layer = EncoderLayer(D_MODEL, D_FF, H, rng=rng)
+    y = layer(100 * x)
+    np.testing.assert_allclose(y.mean(axis=-1), 0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=0, atol=1e-3)
+
+
+def test_two_residuals_carry_x_when_the_sub_layers_give_zero(rng, x):
+    layer = make_layer(rng)
+    for linear in (layer.self_attention.linear_O, layer.feed_forward.linear_2):
+        linear.W.value = np.zeros(linear.W.value.shape)
+    layer.feed_forward.linear_2.b.value = np.zeros(D_MODEL)
+    want = layer.add_norm_2.layer_norm(layer.add_norm_1.layer_norm(x))
+    np.testing.assert_array_equal(layer(x), want)
+
+
+def test_dropout_stands_on_both_sub_layers(rng, x):
+    layer = make_layer(rng, P_drop=0.3)
+    _, cache = layer.forward(x, rng=rng)
+    masks = [cache.add_norm_1.dropout.kept, cache.add_norm_2.dropout.kept]
+    assert all(0 < kept.mean() < 1 for kept in masks)
+    assert (masks[0] != masks[1]).any()
+
+
+def test_cache_repeats_the_names_of_the_module(rng, x):
+    encoder = Encoder([make_layer(rng) for _ in range(2)])
+    _, cache = encoder.forward(x)
+    assert cache.layers[1].self_attention.attention.weights.shape == (B, H, T, T)
+    names = [name for name, _ in encoder.named_parameters() if name.startswith("layers.1.")]
+    assert names == [f"layers.1.{name}" for name in (
+        "self_attention.linear_Q.W", "self_attention.linear_K.W", "self_attention.linear_V.W",
+        "self_attention.linear_O.W", "add_norm_1.layer_norm.gamma", "add_norm_1.layer_norm.beta",
+        "feed_forward.linear_1.W", "feed_forward.linear_1.b", "feed_forward.linear_2.W",
+        "feed_forward.linear_2.b", "add_norm_2.layer_norm.gamma", "add_norm_2.layer_norm.beta",
+    )]
+
+
+def test_attention_is_a_layer_or_a_factory(rng):
+    own = ScaledDotProductAttention(0.2)
+    assert make_layer(rng, attention=own).self_attention.attention is own
+    seen = []
+
+    def factory(*arguments):
+        seen.append(arguments)
+        return own
+
+    assert make_layer(rng, attention=factory).self_attention.attention is own
+    assert seen == [(H, 4, 5, rng)]
+
+
+def test_default_head_sizes_are_d_model_over_h(rng):
+    attention = EncoderLayer(12, 7, 3, rng=rng).self_attention
+    assert (attention.d_k, attention.d_v) == (4, 4)
+
+
+@pytest.mark.parametrize(("sizes", "error", "message"), [
+    ((10, 7, 4), ValueError, "d_model must be divisible by h, got d_model=10, h=4"),
+    ((0, 7, 1), ValueError, "d_model must be at least 1, got d_model=0"),
+    ((8, 0, 2), ValueError, "must be at least 1, got .*=0"),
+    ((8, 7, 2.0), TypeError, "h must be an integer, got h=2.0"),
+])
+def test_constructor_refuses_impossible_sizes(rng, sizes, error, message):
+    with pytest.raises(error, match=message):
+        EncoderLayer(*sizes, rng=rng)
+
+
+def test_constructor_refuses_other_options(rng):
+    with pytest.raises(ValueError, match=r"P_drop must lie in \[0, 1\), got P_drop=1"):
+        EncoderLayer(8, 7, 2, P_drop=1, rng=rng)
+    with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator, got int"):
+        EncoderLayer(8, 7, 2, rng=0)
+
+
+@pytest.mark.parametrize(("shape", "message"), [
+    ((B, T, D_MODEL + 1), r"d_model=6 on its last axis, got shape \(3, 5, 7\)"),
+    ((D_MODEL,), r"must have at least 2 axes, got shape \(6,\)"),
+    ((B, 0, D_MODEL), r"lengths must be at least 1, got \(3, 0, 6\)"),
+])
+def test_forward_refuses_other_shapes(rng, shape, message):
+    with pytest.raises(ValueError, match=message):
+        Encoder([make_layer(rng)]).forward(np.zeros(shape))
+
+
+def test_mask_that_would_broadcast_to_the_heads_is_refused(rng):
+    x = rng.standard_normal((H, T, D_MODEL))
+    with pytest.raises(ValueError, match=r"allowed must have shape \(5, 5\) = \(T_q, T_k\), or"):
+        make_layer(rng).forward(x, allowed=np.ones((H, 1, T), dtype=bool))
+
+
+def test_any_module_can_stand_in_the_stack(rng, x):
+    class Twice(Module):
+        def forward(self, x, *, allowed=None, rng=None):
+            return 2 * x, None
+
+        def backward(self, grad_y, cache):
+            return 2 * grad_y
+
+    encoder = Encoder([Twice(), Twice(), Twice()])
+    y, cache = encoder.forward(x)
+    np.testing.assert_array_equal(y, 8 * x)
+    np.testing.assert_array_equal(encoder.backward(x, cache), 8 * x)
+
+
+def test_what_is_no_layer_is_refused():
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([3])
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([EncoderLayer])  # the class, not a layer
+
+
+def test_dropout_of_the_attention_draws_from_the_rng_of_the_layer(rng, x):
+    layer = make_layer(rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
+    _, cache = layer.forward(x, rng=rng)
+    assert 0 < cache.self_attention.attention.dropout.kept.mean() < 1
+
+
+def test_default_dropout_rate_is_the_papers(rng):
+    layer = EncoderLayer(D_MODEL, D_FF, H, rng=rng)
+    assert layer.add_norm_1.dropout.P_drop == layer.add_norm_2.dropout.P_drop == 0.1
+
+
+def test_a_stack_that_ends_with_a_norm_is_that_norm_of_its_layers_and_proven(rng, x):
+    layers, norm = [make_layer(rng)], LayerNorm(D_MODEL)
+    randomise(norm, rng)
+    np.testing.assert_array_equal(Encoder(layers, norm=norm)(x), norm(layers[0](x)))
+    prove(Encoder(layers, norm=norm), [x], {}, rng)
+
+
+def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(rng):
+    layers = [make_layer(rng)]
+    from_list, from_generator = Encoder(layers), Encoder(layer for layer in layers)
+    layers.append(None)
+    assert len(from_list.layers) == len(from_generator.layers) == 1
+
+
+def test_the_last_layer_decides_whether_a_norm_ends_the_stack():
+    plain, pre_norm = SimpleNamespace(), SimpleNamespace(stack_norm=str)
+    assert final_norm([plain, pre_norm], 8) == "8"
+    assert final_norm([pre_norm, plain], 8) is None

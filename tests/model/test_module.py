@@ -1,0 +1,250 @@
+"""Parameter, Cache and Module: names, sharing, state and the printed tables."""
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from aiayn_np import (
+    Cache,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Module,
+    OutputProjection,
+    Parameter,
+    Transformer,
+)
+
+
+class Tower(Module):
+    """Every way to hold a parameter: own, in a layer, in a list, in a tuple, shared."""
+
+    def __init__(self, rng):
+        self.scale = Parameter(rng.normal(size=3))
+        self.embedding = Embedding(7, 4, rng=rng)
+        self.layers = [Linear(4, 3, rng=rng), LayerNorm(3)]
+        self.pair = (Linear(3, 2, bias=False, rng=rng), 5)
+        self.projection = OutputProjection(self.embedding.E)
+        self.text, self.nothing = "not a parameter", None
+
+
+NAMES = ["scale", "embedding.E", "layers.0.W", "layers.0.b", "layers.1.gamma", "layers.1.beta",
+         "pair.0.W"]
+
+
+@pytest.fixture
+def tower(rng):
+    return Tower(rng)
+
+
+def test_named_parameters_are_dotted_and_in_the_order_of_the_attributes(tower):
+    assert [name for name, _ in tower.named_parameters()] == NAMES
+
+
+def test_named_parameters_yields_the_objects_themselves(tower):
+    found = dict(tower.named_parameters())
+    assert found["layers.0.W"] is tower.layers[0].W
+    assert found["pair.0.W"] is tower.pair[0].W
+    assert list(tower.parameters()) == list(found.values())
+
+
+def test_a_shared_parameter_comes_once_under_its_first_name(tower):
+    assert tower.projection.E is tower.embedding.E
+    assert sum(p is tower.embedding.E for p in tower.parameters()) == 1
+    assert "projection.E" not in dict(tower.named_parameters())
+
+
+def test_equal_but_separate_parameters_both_come(rng):
+    layer = Module()
+    layer.a, layer.b = Parameter(np.ones(3)), Parameter(np.ones(3))
+    assert [name for name, _ in layer.named_parameters()] == ["a", "b"]
+
+
+def test_a_new_parameter_has_a_zero_gradient_of_its_shape_and_dtype():
+    p = Parameter(np.ones((2, 3), dtype=np.float32))
+    assert p.grad.shape == (2, 3)
+    assert p.grad.dtype == np.float32
+    assert not p.grad.any()
+
+
+def test_zero_grad_clears_in_place():
+    p = Parameter(np.ones((2, 3)))
+    grad = p.grad
+    p.grad += 7
+    p.zero_grad()
+    assert p.grad is grad
+    assert not grad.any()
+
+
+@pytest.mark.parametrize("value", [np.ones((4, 2)), np.ones((2, 3), dtype=np.float32)])
+def test_zero_grad_follows_a_rebound_value(value):
+    p = Parameter(np.ones((2, 3)))
+    p.value = value
+    p.zero_grad()
+    assert p.grad.shape == value.shape
+    assert p.grad.dtype == value.dtype
+
+
+def test_module_zero_grad_reaches_every_parameter(tower):
+    for p in tower.parameters():
+        p.grad += 3
+    tower.zero_grad()
+    assert not any(p.grad.any() for p in tower.parameters())
+
+
+def test_state_dict_holds_copies(tower):
+    state = tower.state_dict()
+    assert list(state) == NAMES
+    before = tower.layers[0].W.value.copy()
+    state["layers.0.W"][...] = 99
+    np.testing.assert_array_equal(tower.layers[0].W.value, before)
+
+
+def test_load_state_dict_writes_every_value_in_place(tower, seed):
+    other = Tower(np.random.default_rng(seed + 1))
+    arrays = [p.value for p in tower.parameters()]
+    tower.load_state_dict(other.state_dict())
+    for (name, p), array in zip(tower.named_parameters(), arrays, strict=True):
+        assert p.value is array, name
+        np.testing.assert_array_equal(array, dict(other.named_parameters())[name].value)
+    assert tower.projection.E.value is tower.embedding.E.value
+
+
+def test_load_state_dict_keeps_the_dtype_of_the_model(tower):
+    state = tower.state_dict()
+    tower.astype(np.float32).load_state_dict(state)
+    assert {p.value.dtype for p in tower.parameters()} == {np.dtype(np.float32)}
+
+
+def changed(state, **items):
+    return {**state, **{name.replace("__", "."): value for name, value in items.items()}}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda s: {n: a for n, a in s.items() if n != "pair.0.W"}, KeyError,
+         "state must hold every parameter, missing pair.0.W"),
+        (lambda s: changed(s, extra=np.ones(3)), KeyError,
+         "state must hold nothing else, got unknown extra"),
+        (lambda s: changed(s, pair__0__W=np.ones((2, 3))), ValueError,
+         "pair.0.W must have shape (3, 2), got (2, 3)"),
+        (lambda s: changed(s, pair__0__W=np.ones((1, 2))), ValueError,
+         "pair.0.W must have shape (3, 2), got (1, 2)"),
+        (lambda s: changed(s, pair__0__W=np.ones((3, 2), dtype=int)), TypeError,
+         "pair.0.W must be a float32 or float64 array, got int64"),
+        (lambda s: changed(s, pair__0__W=np.ones((3, 2), dtype=complex)), TypeError,
+         "pair.0.W must be a float32 or float64 array, got complex128"),
+        (lambda s: changed(s, pair__0__W=[[1.0, 2.0]] * 3), TypeError,
+         "pair.0.W must be a float32 or float64 array, got list"),
+    ],
+)
+def test_a_refused_state_changes_nothing(tower, change, error, message):
+    """The wrong entry is the last one: the six before it must not have been written either."""
+    before = tower.state_dict()
+    state = change({name: value + 1 for name, value in before.items()})
+    with pytest.raises(error, match=re.escape(message)):
+        tower.load_state_dict(state)
+    for name, value in tower.state_dict().items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
+def test_astype_casts_values_and_gradients_once_and_returns_the_model(tower):
+    assert tower.astype(np.float32) is tower
+    for p in tower.parameters():
+        assert p.value.dtype == p.grad.dtype == np.float32
+    assert tower.projection.E is tower.embedding.E
+
+
+def test_astype_there_and_back_rounds_to_float32(tower):
+    before = tower.scale.value.copy()
+    tower.astype(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(tower.scale.value, before.astype(np.float32))
+    assert tower.scale.value.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", [np.float16, int, bool, object])
+def test_astype_refuses_other_dtypes(tower, dtype):
+    with pytest.raises(TypeError, match=f"float32, float64 or complex128, got {np.dtype(dtype)}"):
+        tower.astype(dtype)
+    assert {p.value.dtype for p in tower.parameters()} == {np.dtype(np.float64)}
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_deepcopy_and_pickle_keep_the_tying(rng, duplicate):
+    model = Transformer(7, N=2, d_model=4, d_ff=5, h=2, rng=rng)
+    other = duplicate(model)
+    E = other.src_embedding.E
+    assert other.tgt_embedding.E is E
+    assert other.output_projection.E is E
+    assert E is not model.src_embedding.E
+    assert list(other.state_dict()) == list(model.state_dict())
+    src, tgt = np.array([[1, 2, 3], [4, 5, 0]]), np.array([[1, 6], [2, 2]])
+    np.testing.assert_array_equal(other(src, tgt), model(src, tgt))
+    E.value[1] += 1
+    assert (other(src, tgt) != model(src, tgt)).any()
+
+
+def test_call_is_the_first_result_of_forward(tower, rng):
+    x = rng.normal(size=(2, 5, 4))
+    y, _ = tower.layers[0].forward(x)
+    np.testing.assert_array_equal(tower.layers[0](x), y)
+
+
+def test_a_layer_without_forward_or_backward_says_so(tower):
+    with pytest.raises(NotImplementedError, match="Tower has no forward"):
+        tower(np.ones(3))
+    with pytest.raises(NotImplementedError, match="Tower has no backward"):
+        tower.backward(np.ones(3), Cache())
+
+
+def test_printing_a_cache_lists_dotted_names_shapes_and_dtypes():
+    shared = np.zeros((2, 3))
+    layers = [Cache(y=np.ones(4, dtype=np.float32)), Cache(kept=np.ones(5, dtype=bool), n=None)]
+    assert repr(Cache(x=shared, T=3, layers=layers, again=shared)).splitlines() == [
+        "x              (2, 3)  float64",
+        "layers.0.y     (4,)    float32",
+        "layers.1.kept  (5,)    bool",
+        "again          (2, 3)  float64",
+        "4 arrays, 69 bytes",  # 48 for the shared array, counted once, 16 and 5
+    ]
+
+
+def test_an_empty_cache_prints():
+    assert str(Cache()) == "0 arrays, 0 bytes"
+
+
+def test_a_model_prints_its_parameters(rng):
+    assert repr(Linear(4, 3, rng=rng)).splitlines() == [
+        "Linear with 15 parameters",
+        "W  (4, 3)  float64",
+        "b  (3,)    float64",
+        "2 arrays, 120 bytes",
+    ]
+    assert repr(Parameter(np.ones((2, 3), dtype=np.float32))) == "Parameter(2, 3) float32"
+
+
+def test_the_names_of_the_cache_repeat_the_names_of_the_module(rng):
+    model = Transformer(7, N=2, d_model=4, d_ff=5, h=2, rng=rng)
+    _, cache = model.forward([[1, 2, 3], [4, 5, 0]], [[1, 6], [2, 2]])
+    assert cache.decoder.layers[1].cross_attention.attention.weights.shape == (2, 2, 2, 3)
+    assert "decoder.layers.1.cross_attention.attention.weights" in repr(cache)
+    names = [name for name, _ in model.named_parameters()]
+    assert "decoder.layers.1.cross_attention.linear_Q.W" in names
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], np.arange(3), np.ones(2, np.float16)])
+def test_a_parameter_is_a_float_array(value):
+    with pytest.raises(TypeError, match="value must be"):
+        Parameter(value)
+
+
+def test_parameters_in_a_dict_are_found():
+    class Heads(Module):
+        def __init__(self):
+            self.heads = {"a": Parameter(np.ones(2)), "b": [Parameter(np.ones(3))]}
+
+    assert [name for name, _ in Heads().named_parameters()] == ["heads.a", "heads.b.0"]

@@ -1,0 +1,47 @@
+"""Layers, training, proofs and assertions need NumPy and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+import numpy as np
+import aiayn_np
+from aiayn_np import *
+from aiayn_np import assert_causal, check_gradients, greedy_decode, train
+
+loaded = {name.split(".")[0] for name, module in sys.modules.items() if module}
+assert not loaded & {"matplotlib", "tqdm", "threadpoolctl"}, loaded
+rng, task = np.random.default_rng(0), CopyTask()
+model = Transformer(task.vocab_size, N=1, d_model=8, d_ff=8, h=2, rng=rng)
+for progress in train(model, task, steps=3, batch_size=4, validation_size=10, rng=rng):
+    pass
+assert check_gradients(model.encoder, rng.normal(size=(2, 3, 8)))
+assert_causal(model)
+assert greedy_decode(model, task.test(2)[0], bos=task.bos, eos=task.eos).ndim == 2
+print("NumPy", np.__version__, "alone")
+"""
+BLOCKED = """
+import sys
+for name in ("matplotlib", "tqdm", "threadpoolctl", "sentencepiece", "sacrebleu"):
+    sys.modules[name] = None                                           # importing it is an error
+"""
+
+
+def test_no_other_package_is_loaded():
+    run = subprocess.run([sys.executable, "-c", BLOCKED + PROGRAM], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.slow
+def test_an_environment_with_numpy_only_is_enough(tmp_path, pytestconfig):
+    """A virtual environment that holds NumPy, and the package without its other dependencies."""
+    python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    for what in (["numpy"], ["--no-deps", str(pytestconfig.rootpath)]):
+        subprocess.run([python, "-m", "pip", "install", "-q", *what], check=True)
+    run = subprocess.run([python, "-c", PROGRAM], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.endswith(" alone\n")

@@ -1,0 +1,339 @@
+"""The whole model: against plain loops, the shared matrix, the masks, and what it refuses."""
+
+import copy
+import inspect
+
+import numpy as np
+import pytest
+from reference import naive_embedded, naive_encoder_layer, naive_transformer
+
+from aiayn_np import (
+    Embedding,
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    Parameter,
+    ScaledDotProductAttention,
+    SinusoidalPositionalEncoding,
+    Transformer,
+    not_padding,
+)
+from aiayn_np.proofs.probing import randomise
+
+VOCAB, B, T_SRC, T_TGT = 9, 3, 5, 4
+SIZES = dict(N=2, d_model=6, d_ff=7, h=2, d_k=4, d_v=5, max_len=8)
+
+
+def make_model(rng, **options):
+    model = Transformer(VOCAB, **(SIZES | options), rng=rng)
+    randomise(model, rng)
+    return model
+
+
+@pytest.fixture
+def model(rng):
+    return make_model(rng)
+
+
+@pytest.fixture
+def src(rng):
+    ids = rng.integers(1, VOCAB, (B, T_SRC))
+    ids[1, 3:] = ids[2, 4:] = 0
+    return ids
+
+
+@pytest.fixture
+def tgt(rng):
+    ids = rng.integers(1, VOCAB, (B, T_TGT))
+    ids[2, 2:] = 0
+    return ids
+
+
+# what it computes
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"positions": LearnedPositionalEncoding}, {"N": 1, "d_model": 7}, {"pad": VOCAB - 1},
+])
+def test_forward_equals_plain_loops(rng, src, tgt, options):
+    model = make_model(rng, **options)
+    src, tgt = (np.where(ids == 0, model.pad, ids) for ids in (src, tgt))
+    logits = model(src, tgt)
+    assert logits.shape == (B, T_TGT, VOCAB)
+    np.testing.assert_allclose(logits, naive_transformer(model, src, tgt), rtol=0, atol=1e-12)
+
+
+def test_encode_equals_plain_loops(model, src):
+    want = naive_embedded(model, model.src_embedding, src)
+    for layer in model.encoder.layers:
+        want = naive_encoder_layer(layer, want, not_padding(src))
+    np.testing.assert_allclose(model.encode(src)[0], want, rtol=0, atol=1e-12)
+
+
+def test_decode_of_encode_is_forward(model, src, tgt):
+    want = model(src, tgt, rng=np.random.default_rng(2))
+    generator = np.random.default_rng(2)
+    memory, _ = model.encode(src, rng=generator)
+    logits, _ = model.decode(tgt, memory, memory_allowed=not_padding(src), rng=generator)
+    np.testing.assert_array_equal(logits, want)
+
+
+def test_dropout_stands_on_both_sums_of_embedding_and_position(rng, src, tgt):
+    _, cache = make_model(rng, P_drop=0.3).forward(src, tgt, rng=rng)
+    assert cache.src_dropout.kept.shape == (B, T_SRC, 6)
+    assert cache.tgt_dropout.kept.shape == (B, T_TGT, 6)
+    assert all(0 < c.kept.mean() < 1 for c in (cache.src_dropout, cache.tgt_dropout))
+
+
+def test_cache_repeats_the_names_of_the_module(model, src, tgt):
+    _, cache = model.forward(src, tgt)
+    weights = cache.decoder.layers[1].cross_attention.attention.weights
+    assert weights.shape == (B, 2, T_TGT, T_SRC)
+    parts = [name for name in vars(model) if name in vars(cache)]
+    assert parts == [
+        "src_embedding", "tgt_embedding", "encoder", "decoder", "output_projection"
+    ]
+    assert {"src_positions", "src_dropout", "tgt_positions", "tgt_dropout"} < set(vars(cache))
+
+
+# the masks
+
+
+def test_no_attention_map_gives_weight_to_padding(model, src, tgt):
+    _, cache = model.forward(src, tgt)
+    for layer in cache.encoder.layers:
+        assert (layer.self_attention.attention.weights.swapaxes(1, 3)[src == 0] == 0.0).all()
+    for layer in cache.decoder.layers:
+        assert (layer.cross_attention.attention.weights.swapaxes(1, 3)[src == 0] == 0.0).all()
+        assert (layer.self_attention.attention.weights.swapaxes(1, 3)[tgt == 0] == 0.0).all()
+
+
+def test_every_attention_map_gives_weight_to_every_allowed_key(model, src, tgt):
+    _, cache = model.forward(src, tgt)
+    past = np.tri(T_TGT, dtype=bool) & (tgt != 0)[:, None, None, :]
+    source = (src != 0)[:, None, None, :]
+    for layer in cache.encoder.layers:
+        assert ((layer.self_attention.attention.weights > 0) == source).all()
+    for layer in cache.decoder.layers:
+        assert ((layer.cross_attention.attention.weights > 0) == source).all()
+        assert ((layer.self_attention.attention.weights > 0) == past).all()
+
+
+def test_the_id_of_padding_is_an_option(rng, src, tgt):
+    model = make_model(rng, pad=3)
+    _, cache = model.forward(src, tgt)
+    weights = cache.encoder.layers[0].self_attention.attention.weights
+    assert ((weights > 0) == (src != 3)[:, None, None, :]).all()
+
+
+def test_a_source_of_padding_only_is_no_error(model, src, tgt):
+    src[0] = 0
+    logits, cache = model.forward(src, tgt)
+    model.backward(np.ones_like(logits), cache)
+    assert np.isfinite(logits).all()
+    assert all(np.isfinite(p.grad).all() for p in model.parameters())
+
+
+# the shared matrix
+
+
+def test_one_matrix_embeds_source_and_target_and_projects(model):
+    names = [name for name, _ in model.named_parameters()]
+    assert [name for name in names if name.split(".")[-1] == "E"] == ["src_embedding.E"]
+    E = model.src_embedding.E
+    assert model.tgt_embedding.E is E
+    assert model.output_projection.E is E
+    assert len(set(map(id, model.parameters()))) == len(names)
+
+
+def test_gradient_of_the_shared_matrix_is_the_sum_of_three_contributions(model, src, tgt, rng):
+    grad_logits = rng.standard_normal((B, T_TGT, VOCAB))
+    shares = []
+    for place in ("src_embedding", "tgt_embedding", "output_projection"):
+        separate = copy.deepcopy(model)
+        for name in ("src_embedding", "tgt_embedding", "output_projection"):
+            getattr(separate, name).E = Parameter(model.src_embedding.E.value.copy())
+        _, cache = separate.forward(src, tgt)
+        separate.backward(grad_logits, cache)
+        shares.append(getattr(separate, place).E.grad)
+    _, cache = model.forward(src, tgt)
+    model.backward(grad_logits, cache)
+    np.testing.assert_allclose(model.src_embedding.E.grad, sum(shares), rtol=0, atol=1e-12)
+    for share in shares:
+        assert np.abs(model.src_embedding.E.grad - (sum(shares) - share)).max() > 1e-3
+
+
+def test_each_contribution_reaches_the_rows_it_used(model, rng):
+    src, tgt = np.array([[1, 2, 2, 1, 1]]), np.array([[4, 5, 4]])
+    logits, cache = model.forward(src, tgt)
+    E = model.src_embedding.E
+    grad_x = rng.standard_normal((1, 3, 6))
+    model.tgt_embedding.backward(grad_x, cache.tgt_embedding)
+    assert list(np.flatnonzero(E.grad.any(axis=1))) == [4, 5]
+    model.zero_grad()
+    model.src_embedding.backward(rng.standard_normal((1, 5, 6)), cache.src_embedding)
+    assert list(np.flatnonzero(E.grad.any(axis=1))) == [1, 2]
+    model.zero_grad()
+    model.output_projection.backward(rng.standard_normal(logits.shape), cache.output_projection)
+    assert E.grad.any(axis=1).all()
+
+
+def test_backward_returns_nothing(model, src, tgt, rng):
+    logits, cache = model.forward(src, tgt)
+    assert model.backward(rng.standard_normal(logits.shape), cache) is None
+
+
+# parts from outside
+
+
+def test_positions_can_be_a_class_a_factory_or_a_layer(rng):
+    assert isinstance(make_model(rng).positions, SinusoidalPositionalEncoding)
+    model = make_model(rng, positions=LearnedPositionalEncoding)
+    assert isinstance(model.positions, LearnedPositionalEncoding)
+    assert model.positions.E.value.shape == (8, 6)
+    assert "positions.E" in dict(model.named_parameters())
+    own = SinusoidalPositionalEncoding(6, 8)
+    assert make_model(rng, positions=own).positions is own
+    assert make_model(rng, positions=lambda *sizes, rng: own).positions is own
+
+
+def test_learned_positions_sum_the_gradients_of_source_and_target(rng, src, tgt):
+    model = make_model(rng, positions=LearnedPositionalEncoding)
+    _, cache = model.forward(src, tgt)
+    model.backward(rng.standard_normal((B, T_TGT, VOCAB)), cache)
+    total = model.positions.E.grad.copy()
+    used = np.abs(total).max(axis=1) > 0
+    assert list(used) == [True] * T_SRC + [False] * 3
+
+
+def test_attention_factory_is_called_once_for_each_of_the_three_places_of_each_layer(rng):
+    made = []
+
+    def factory(h, d_k, d_v, rng):
+        made.append((h, d_k, d_v))
+        return ScaledDotProductAttention(0.1 * len(made))
+
+    model = make_model(rng, attention=factory)
+    assert made == [(2, 4, 5)] * 6
+    rates = [layer.self_attention.attention.dropout.P_drop for layer in model.encoder.layers]
+    assert rates == pytest.approx([0.1, 0.2])
+
+
+def test_layers_can_come_from_factories(rng, src, tgt):
+    seen = []
+
+    def factory(*sizes, **options):
+        seen.append((sizes, sorted(options)))
+        return EncoderLayer(*sizes, **options)
+
+    model = make_model(rng, encoder_layer=factory)
+    assert seen == [((6, 7, 2), ["P_drop", "attention", "d_k", "d_v", "rng"])] * 2
+    np.testing.assert_allclose(
+        model(src, tgt), naive_transformer(model, src, tgt), rtol=0, atol=1e-12
+    )
+
+
+def test_embedding_is_drawn_with_variance_one_over_d_model(rng):
+    E = Embedding(200, 50, rng=rng).E.value
+    assert E.var() * 50 == pytest.approx(1, abs=0.1)
+
+
+def test_defaults_are_the_base_model_of_table_3(rng):
+    """Sec. 3.1: N=6, d_model=512; Sec. 3.2.2: h=8; Sec. 3.3: d_ff=2048; Sec. 5.4: P_drop=0.1."""
+    given = inspect.signature(Transformer).parameters
+    defaults = {name: given[name].default for name in ("N", "d_model", "d_ff", "h", "P_drop")}
+    assert defaults == dict(N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1)
+    assert (given["max_len"].default, given["pad"].default) == (512, 0)
+
+
+class Recorded(Transformer):
+    """Keeps what it was called with: the big model itself needs gigabytes."""
+
+    def __init__(self, *arguments, **options):
+        self.called = arguments, options
+
+
+def test_base_and_big_are_the_rows_of_table_3(rng):
+    big = dict(d_model=1024, d_ff=4096, h=16, P_drop=0.3)
+    assert Recorded.base(rng=rng).called == ((37000,), {"rng": rng})
+    assert Recorded.base(50, N=2, rng=rng).called == ((50,), {"N": 2, "rng": rng})
+    assert Recorded.big(rng=rng).called == ((37000,), {"rng": rng, **big})
+    assert Recorded.big(50, h=4, rng=rng).called == ((50,), {"rng": rng, **big, "h": 4})
+
+
+def test_dropout_everywhere_draws_from_the_rng_of_the_call(rng, src, tgt):
+    """The sums, both stacks, and the attention inside of them."""
+    def attention(h, d_k, d_v, rng):
+        return ScaledDotProductAttention(0.3)
+    _, cache = make_model(rng, P_drop=0.3, attention=attention).forward(src, tgt, rng=rng)
+    for dropout in (cache.src_dropout, cache.tgt_dropout,
+                    cache.encoder.layers[1].add_norm_1.dropout,
+                    cache.decoder.layers[1].add_norm_3.dropout,
+                    cache.encoder.layers[0].self_attention.attention.dropout,
+                    cache.decoder.layers[0].cross_attention.attention.dropout):
+        assert 0 < dropout.kept.mean() < 1
+
+
+def test_sizes_are_kept_under_their_names(model):
+    assert (model.vocab_size, model.d_model, model.max_len) == (VOCAB, 6, 8)
+
+
+def test_a_pad_that_is_a_numpy_number_becomes_a_python_number(rng):
+    assert type(make_model(rng, pad=np.int64(1)).pad) is int
+
+
+# what it refuses
+
+
+def ids(*rows):
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(("src", "tgt", "error", "message"), [
+    (ids([1, 9]), ids([1]), IndexError,
+     r"src must lie in \[0, vocab_size\), got id 9 at position \(0, 1\) with vocab_size=9"),
+    (ids([1, 2]), ids([1, -1]), IndexError, r"tgt must lie in .*, got id -1 at position \(0, 1\)"),
+    (ids([1.0, 2.0]), ids([1]), TypeError, "src must be integers, got float64"),
+    (ids([1, 2]), ids([True]), TypeError, "tgt must be integers, got bool"),
+    ([[1, 2], [3]], ids([1], [2]), ValueError, "src must be rows of one length: pad the shorter"),
+    (ids([1, 2]), ids(1), ValueError, r"tgt must have 2 axes \(B, T\), got shape \(1,\)"),
+    (np.zeros((2, 0), int), ids([1], [2]), ValueError, "src must have a length of at least 1"),
+    (ids([1]), np.zeros((1, 0), int), ValueError, "tgt must have a length of at least 1"),
+    (ids([1] * 9), ids([1]), ValueError, "length must be at most max_len=8, got length 9"),
+    (ids([1]), ids([1] * 9), ValueError, "length must be at most max_len=8, got length 9"),
+    (ids([1], [2]), ids([1]), ValueError,
+     r"src and tgt must have one batch size, got \(2, 1\), \(1, 1\)"),
+])
+def test_bad_ids_are_refused(model, src, tgt, error, message):
+    with pytest.raises(error, match=message):
+        model.forward(src, tgt)
+
+
+def test_lists_of_ids_are_fine(model, src, tgt):
+    np.testing.assert_array_equal(model(src.tolist(), tgt.tolist()), model(src, tgt))
+
+
+@pytest.mark.parametrize(("vocab_size", "options", "error", "message"), [
+    (0, {}, ValueError, "vocab_size must be at least 1, got vocab_size=0"),
+    (9, {"N": 0}, ValueError, "N must be at least 1, got N=0"),
+    (9, {"max_len": 2.5}, TypeError, "max_len must be an integer, got max_len=2.5"),
+    (9, {"d_model": 7, "d_k": None}, ValueError, "d_model must be divisible by h, got d_model=7"),
+    (9, {"pad": 9}, IndexError, r"pad must lie in \[0, vocab_size\), got id 9"),
+    (9, {"pad": -1}, IndexError, r"pad must lie in \[0, vocab_size\), got id -1"),
+    (9, {"P_drop": 1.0}, ValueError, r"P_drop must lie in \[0, 1\), got P_drop=1.0"),
+    (9, {"h": True}, TypeError, "h must be an integer, got h=True"),
+])
+def test_constructor_refuses(rng, vocab_size, options, error, message):
+    with pytest.raises(error, match=message):
+        Transformer(vocab_size, **(SIZES | options), rng=rng)
+
+
+def test_gradient_of_another_shape_is_refused_and_changes_nothing(model, src, tgt, rng):
+    _, cache = model.forward(src, tgt)
+    with pytest.raises(ValueError, match=r"must have the shape of y, \(3, 4, 9\), got \(1, 4, 9\)"):
+        model.backward(rng.standard_normal((1, T_TGT, VOCAB)), cache)
+    assert not any(p.grad.any() for p in model.parameters())
+
+
+def test_one_attention_for_all_places_is_refused(rng):
+    with pytest.raises(TypeError, match="attention must be a factory, called as attention"):
+        Transformer(9, N=1, d_model=4, d_ff=4, h=1, attention=ScaledDotProductAttention(), rng=rng)

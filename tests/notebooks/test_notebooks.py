@@ -1,0 +1,177 @@
+"""The lessons: notebooks and sources agree, and everything that they say runs."""
+
+import copy
+import functools
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("jupytext")
+pytest.importorskip("nbclient")
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")
+build = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(build)
+
+SECONDS = 25  # for a lesson as a script, on one core
+LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
+
+
+def each_of(sources):
+    return pytest.mark.parametrize("source", sources, ids=lambda path: path.stem)
+
+
+lessons = each_of(build.SOURCES)
+
+
+@functools.cache
+def notebook(source):
+    return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+
+
+def code_cells(source):
+    return [cell for cell in notebook(source).cells if cell.cell_type == "code"]
+
+
+def markdown(source):
+    cells = notebook(source).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def text_outputs(cell):
+    for output in cell.outputs:
+        yield output.get("text", "") + output.get("data", {}).get("text/plain", "")
+
+
+def test_new_text_keeps_the_outputs_of_the_same_code_and_of_no_other():
+    before, after = notebook(build.SOURCES[0]), build.notebook_of(build.SOURCES[0])
+    after.cells[0]["source"] += "\nMore."
+    after.cells.insert(3, nbformat.v4.new_markdown_cell("More."))
+    kept = [cell for cell in build.with_outputs_of(before, after).cells if cell.cell_type == "code"]
+    assert [(c.outputs, c.execution_count) for c in kept] == [
+        (c.outputs, c.execution_count) for c in code_cells(build.SOURCES[0])
+    ]
+    kept[3]["source"] += "  # a comment"
+    build.with_outputs_of(before, after)
+    kept[3]["source"] += "\nprint()"
+    with pytest.raises(ValueError, match="its code has changed too"):
+        build.with_outputs_of(before, after)
+
+
+def test_there_are_lessons():
+    assert [s.name[:2] for s in build.SOURCES] == [f"{i + 1:02}" for i in range(len(build.SOURCES))]
+    assert build.SOURCES
+
+
+@lessons
+def test_the_notebook_is_that_of_its_source(source):
+    want, got = build.notebook_of(source), notebook(source)
+    assert [(c.id, c.cell_type, c.source) for c in got.cells] == [
+        (c.id, c.cell_type, c.source) for c in want.cells
+    ]
+    assert got.metadata == want.metadata
+
+
+@lessons
+def test_every_cell_has_run_in_order_without_an_error_or_a_word_on_stderr(source):
+    cells = code_cells(source)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    kinds = {(o.output_type, o.get("name")) for cell in cells for o in cell.outputs}
+    assert kinds <= {("stream", "stdout"), ("display_data", None), ("execute_result", None)}
+    assert not any("widget" in key for c in cells for o in c.outputs for key in o.get("data", {}))
+
+
+@lessons
+def test_it_is_light_and_has_pictures(source):
+    assert source.with_suffix(".ipynb").stat().st_size < 1e6
+    outputs = [output for cell in code_cells(source) for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+
+
+@lessons
+def test_its_parts_are_those_of_every_lesson(source):
+    cells, text = notebook(source).cells, markdown(source)
+    number = int(source.name[:2])
+    assert re.match(rf"# Lesson {number} · ", cells[0].source)
+    for part in ("You will do", "You will learn", "You need", "Paper", "Time"):
+        assert f"| **{part}** |" in cells[0].source
+    assert cells[1].source == notebook(build.SOURCES[0]).cells[1].source   # the guarded install
+    assert text.count("**Predict.**") >= 3
+    assert re.findall(r"^## (\d+)\.(\d+) ", text, re.MULTILINE) == [
+        (str(number), str(i + 1)) for i in range(text.count(f"\n## {number}."))
+    ]
+    assert text.index("## Summary") < text.index("## Questions")
+    assert text.count("<details><summary>Answer</summary>") == text.count("</details>") == 3
+    assert code_cells(source)[-1].source.count("assert ") >= 3
+
+
+@lessons
+def test_every_decimal_number_of_the_text_is_in_a_cell_or_its_output(source):
+    known = " ".join(c.source + " ".join(text_outputs(c)) for c in code_cells(source))
+    text = re.sub(r"## \d+\.\d+|(?:Lesson|Section|Sec\.) [\d.]+|\$[^$]*\$", "", markdown(source))
+    for number in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text):
+        assert number in known, f"{number} is in no cell and no output"
+
+
+@lessons
+def test_no_section_that_the_text_names_is_missing(source):
+    headings = {m for s in build.SOURCES for m in re.findall(r"^## (\d+\.\d+)", markdown(s), re.M)}
+    links = re.findall(r"Lesson (\d+\.\d+)", markdown(source))
+    assert set(links) <= headings
+
+
+def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
+    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \|", page, re.MULTILINE)
+    assert [name for _, _, name in rows] == [s.with_suffix(".ipynb").name for s in build.SOURCES]
+    for (number, title, _), source in zip(rows, build.SOURCES):
+        assert f"# Lesson {number} · {title}" in notebook(source).cells[0].source
+    headings = {m for s in build.SOURCES for m in re.findall(r"^## (\d+\.\d+)", markdown(s), re.M)}
+    table = page.split("## Where is my question answered?")[1].split("## Running")[0]
+    questions = re.findall(r"^\| (.*\?) \| (.*) \|$", table, re.MULTILINE)
+    assert len(questions) == table.count("\n|") - 2 >= 12
+    for question, cells in questions:
+        assert re.fullmatch(r"(Lesson \d+\.\d+(, )?)+", cells), question
+        assert set(re.findall(r"\d+\.\d+", cells)) <= headings, question
+
+
+def run_as_script(source):
+    return subprocess.run(
+        [sys.executable, "-W", "error", source.name], cwd=source.parent, text=True,
+        capture_output=True, env=os.environ | build.ONE_THREAD,
+    )
+
+
+@pytest.mark.slow
+@lessons
+def test_it_runs_as_a_script(source):
+    done = run_as_script(source)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.timing
+@lessons
+def test_a_script_takes_no_longer_than_its_time(source):
+    resource = pytest.importorskip("resource")                         # not on Windows
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run_as_script(source)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{source.stem}: {used:.1f} s")
+    assert used <= SECONDS
+
+
+@pytest.mark.slow
+@each_of([source for source in build.SOURCES if source.name[:2] not in LONG])
+@pytest.mark.filterwarnings("ignore")  # of the notebook machinery
+def test_a_runner_executes_the_notebook(source):
+    done = build.execute(copy.deepcopy(notebook(source)))
+    for before, after in zip(code_cells(source), [c for c in done.cells if c.cell_type == "code"]):
+        assert [o.output_type for o in before.outputs] == [o.output_type for o in after.outputs]

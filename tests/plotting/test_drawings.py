@@ -1,0 +1,118 @@
+"""The ten drawings: what stands on them comes from the layers, is large enough and within them."""
+
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aiayn_np import ScaledDotProductAttention, Transformer
+from aiayn_np.plotting import drawings
+from aiayn_np.plotting.drawn import model, pen
+from aiayn_np.plotting.figures import WIDEST
+
+ROOT = Path(__file__).parents[2]
+each = pytest.mark.parametrize("name", drawings.DRAWINGS)
+
+
+def words(fig):
+    """Every text that is shown, with the box that it takes in pixels."""
+    import matplotlib.text
+
+    fig.draw_without_rendering()
+    shown = [t for t in fig.findobj(matplotlib.text.Text) if t.get_text() and t.get_visible()]
+    return [(t, t.get_window_extent()) for t in shown]
+
+
+def test_there_are_ten():
+    assert len(drawings.DRAWINGS) == 10
+
+
+@each
+def test_its_words_are_large_enough_and_inside(name):
+    fig = drawings.DRAWINGS[name]()
+    assert fig.get_figwidth() <= WIDEST
+    for text, place in words(fig):
+        assert text.get_fontsize() >= 9, text.get_text()
+        for corner in place.get_points():
+            assert fig.bbox.contains(*corner), text.get_text()
+
+
+@each
+def test_no_word_stands_on_another(name):
+    fig = drawings.DRAWINGS[name]()
+    places = [(t, p) for t, p in words(fig) if t.get_window_extent().width > 0]
+    for (a, p), (b, q) in itertools.combinations(places, 2):
+        assert not p.overlaps(q), (a.get_text(), b.get_text())
+
+
+@each
+def test_both_files_are_in_the_folder_of_figures(name):
+    for kind in ("svg", "png"):
+        assert (ROOT / "figures" / "drawings" / f"{name}.{kind}").stat().st_size > 5000
+
+
+@pytest.mark.slow
+def test_the_script_writes_every_drawing_twice_the_same(tmp_path):
+    command = [sys.executable, "-W", "error", "-m", "aiayn_np.plotting.drawings", tmp_path / "a"]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    drawings.save_drawings(tmp_path / "b")
+    for name, kind in itertools.product(drawings.DRAWINGS, ("svg", "png")):
+        first, second = (tmp_path / f / f"{name}.{kind}" for f in "ab")
+        assert first.read_bytes() == second.read_bytes(), first.name
+
+
+def test_the_boxes_of_figure_1_are_attributes_of_the_model():
+    built = Transformer(5, N=1, d_model=4, d_ff=4, h=1, rng=np.random.default_rng(0))
+    for name in model.BOXES:
+        stack, _, part = name.partition(".")
+        if name != "softmax":
+            assert hasattr(getattr(built, stack).layers[0] if part else built, part or stack)
+
+
+def test_only_the_parts_that_are_named_are_lit():
+    from matplotlib.colors import to_rgb
+
+    def lit(*names):
+        fig = drawings.figure_1(*names)
+        return sum(p.get_facecolor()[:3] == to_rgb(pen.LIT) for p in fig.axes[0].patches)
+
+    assert [lit(), lit("attention"), lit("encoder.self"), lit("add_norm", "feed")] == [0, 3, 1, 7]
+    with pytest.raises(ValueError, match="got attentoin"):
+        drawings.figure_1("attentoin")
+
+
+def test_the_weights_of_the_example_are_simple_fractions():
+    out, cache = ScaledDotProductAttention().forward(*drawings.example())
+    assert np.allclose(12 * cache.weights, [[1, 1, 9, 1], [2, 6, 2, 2], [2, 2, 6, 2]])
+    assert len({*cache.Q.shape, len(cache.K), out.shape[-1]}) == 4     # T_q, d_k, T_k, d_v
+
+
+def texts(fig):
+    return [text.get_text() for text, _ in words(fig)]
+
+
+def test_the_gradients_of_attention_show_the_shapes_that_they_are_given(rng):
+    Q, K, V = (rng.standard_normal(shape) for shape in ((2, 3), (6, 3), (6, 1)))
+    both = texts(drawings.attention_gradients(Q, K, V))
+    forward = texts(drawings.attention_gradients(Q, K, V, backward=False))
+    assert {"Q (2, 3)", "K (6, 3)", "V (6, 1)", "T_q = 2 queries, T_k = 6 keys"} <= set(forward)
+    assert any("grad" in text for text in both)
+    assert not any("grad" in text for text in forward)
+
+
+def test_the_cells_of_split_heads_count_tokens_and_features_from_0():
+    cells = [t for t in texts(drawings.heads_split()) if re.fullmatch(r"\d\d", t)]
+    assert sorted(cells) == sorted(3 * [f"{t}{f}" for t in range(4) for f in range(6)])
+
+
+def test_the_masks_and_the_shift_can_be_drawn_apart():
+    both, masks, shift = (texts(drawings.masks_combined(**part)) for part in (
+        {}, {"shift": False}, {"masks": False}))
+    assert sorted(masks + shift) == sorted(both)
+    assert "✓" in masks
+    assert "✓" not in shift
+    assert masks.count("✓") == 21 + 30 + 20

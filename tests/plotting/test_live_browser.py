@@ -1,0 +1,643 @@
+"""The page that runs a model, as it is used: in Chromium, by mouse, by keys and by typing."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from javascript import (
+    CASES,
+    NAMES,
+    SOLVE,
+    VARIANTS,
+    changed,
+    packed,
+    random_model,
+    rounded,
+    without_future_mask,
+)
+from npm import installed
+from test_explorer_browser import PHONE, chromium, opened, visit  # noqa: F401
+from test_live import HOSTILE, page_of
+from test_live_forward import CHANGES, agree, cases_of
+from trained import half_trained, trained
+
+from aiayn_np import CopyTask, ReverseTask, SortTask, greedy_decode
+from aiayn_np.cli.main import main
+from aiayn_np.plotting.maps import attention_maps
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
+
+pytestmark = pytest.mark.slow
+TASKS = [CopyTask, ReverseTask, SortTask]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A small trained run on reversing, with three kept states."""
+    config = dict(
+        task="reverse", seed=0, dtype="float32", task_options=dict(symbols=6, max_length=6),
+        model=dict(N=2, d_model=32, d_ff=64, h=2, P_drop=0.0, max_len=60), variants={}, train={},
+        keep_states=True,
+    )
+    run = Run(tmp_path_factory.mktemp("runs") / "reverse", config)
+    run.folder.mkdir()
+    run.states.keep(0, run.model)
+    run.states.keep(100, half_trained("reverse")[0])
+    model = trained("reverse")[0]
+    run.states.keep(200, model)
+    run.optimizer.t = 200
+    run.model.load_state_dict(model.state_dict())
+    run.save()
+    return run
+
+
+@pytest.fixture(scope="module")
+def path(run):
+    path = run.folder / "explore.html"
+    assert main(["explore", str(run.folder), "3 1 4 1 5", "0 1 2", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def page(visit, path):  # noqa: F811
+    page = visit(path)
+    settled(page)
+    return page
+
+
+def settled(page):
+    """Wait until what is typed is computed and drawn."""
+    page.locator("#app[aria-busy='false']").wait_for(state="attached")
+
+
+def typed(page, text):
+    page.get_by_role("textbox", name="Source").fill(text)
+    settled(page)
+
+
+def lines(page):
+    """The answers of the model as trained, and of the changed one where there is one."""
+    return page.locator("#written strong").all_inner_texts()
+
+
+def model_of(run):
+    """The run's model with the numbers of the page, in double precision."""
+    return rounded(copy.deepcopy(run.trained()))
+
+
+# ---- the numbers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task_class", TASKS, ids=lambda c: c.name)
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_page_and_numpy_agree_in_a_browser(page, variant, task_class, rng):
+    task = task_class()
+    model = random_model(variant, task.vocab_size, rng)
+    cases = cases_of(task, 200, rng)
+    text = json.dumps(packed(model) | dict(cases=cases))
+    found = page.evaluate(f"(text) => {{ {SOLVE} {CASES} return main(JSON.parse(text)); }}", text)
+    agree(model, cases, found)
+
+
+def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
+    src = run.task.test(2000)[0][:20]
+    for row in src:
+        ids = row[row > 0]
+        text = run.task.text(ids)
+        typed(page, text)
+        assert lines(page) == [run.task.text(run.decode(ids[None])[0])]
+    assert page.locator("#source-note").inner_text() == ""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, monkeypatch):
+    changes = {**CHANGES[change]}
+    changes["uniform"] = [one | dict(head=one["head"] % 2) for one in changes.get("uniform", [])]
+    changes["muted"] = [one | dict(head=one["head"] % 2) for one in changes.get("muted", [])]
+    if not changes.get("causal", True):
+        without_future_mask(monkeypatch)
+    ids = run.task.source("5 0 3 1 4")
+    page.evaluate("(changes) => { element('source').value = view.text = '5 0 3 1 4';"
+                  " change(changes); }", changes)
+    settled(page)
+    other = changed(model_of(run), changes)
+    want = greedy_decode(other, ids, **run.ends, keep=False)[0]
+    assert lines(page)[1] == run.task.text(want)
+    tgt, logits = page.evaluate("[shown(thoughts[1]).tgt, [...shown(thoughts[1]).logits.data]]")
+    found = other.forward(ids, np.array([tgt]))[0]
+    np.testing.assert_allclose(logits, found.ravel(), rtol=0, atol=1e-4)
+
+
+def test_every_switch_makes_its_change(page):
+    typed(page, "3 1 4")
+    page.get_by_role("button", name="No 1/√d_k").click()
+    page.get_by_label("No positions").check()
+    page.get_by_label("No causal mask").check()
+    page.get_by_role("button", name="mute head 2 of layer 1").click()
+    page.locator("#cell-0-1-0").click()
+    page.get_by_role("button", name="Make the chosen row even").click()
+    page.locator("#if-position").select_option(index=2)
+    page.locator("#if-token").select_option("<pad>")
+    settled(page)
+    found = page.evaluate("view.changes")
+    place = "decoder.layers.1.cross_attention"
+    assert found == dict(
+        factor=4, positions=False, causal=False,
+        muted=[dict(path=place.replace("1", "0"), head=1)],
+        uniform=[dict(path=place, head=0, query=1)], replaced=[dict(position=2, token=0)],
+    )
+    assert page.get_by_role("button", name="mute head 2 of layer 1").get_attribute(
+        "aria-pressed") == "true"
+    assert page.get_by_role("grid").count() == 2
+    page.get_by_role("button", name="Mute all other heads").click()
+    settled(page)
+    assert dict(path=place, head=1) in page.evaluate("view.changes.muted")
+    page.get_by_role("button", name="All as trained").click()
+    settled(page)
+    assert page.get_by_role("grid").count() == 1
+    assert page.evaluate("is_changed(view.changes)") is False
+    slider = page.get_by_label("Scale of the scores")
+    slider.focus()
+    for _ in range(2):
+        slider.press("ArrowLeft")
+    settled(page)
+    assert page.evaluate("view.changes.factor") == 0.5
+    assert page.locator("#if-scale-value").inner_text() == "scores × 0.50"
+
+
+def test_a_second_click_on_a_map_mutes_its_head(page):
+    path = "decoder.layers.1.cross_attention"
+    muted, chosen = "view.changes.muted", "[view.layer, view.head]"
+    page.locator("label.head").nth(3).click()                          # layer 2, head 2
+    settled(page)
+    assert (page.evaluate(muted), page.evaluate(chosen)) == ([], [1, 1])
+    page.locator("label.head").nth(3).click()
+    settled(page)
+    assert page.evaluate(muted) == [dict(path=path, head=1)]
+    assert page.locator(".head.muted").inner_text() == "head 2"
+    assert page.locator("#if-muted").inner_text() == f"Muted: {path}, head 2"
+    assert page.get_by_role("grid").count() == 2
+    page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
+    assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
+    page.locator("label.head").nth(3).click()
+    page.locator("label.head").nth(3).click()
+    settled(page)
+    assert (page.evaluate(muted), page.locator(".head.muted").count()) == ([], 0)
+
+
+# ---- addresses ---------------------------------------------------------------------------------
+
+
+def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
+    page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1"
+                       "&query=1&key=2&side=1")
+    settled(page)
+    assert page.get_by_role("textbox", name="Source").input_value() == "5 0 3 1"
+    assert page.locator("#written .tokens").first.inner_text().split() == ["1", "3"]
+    assert page.get_by_label("No causal mask").is_checked()
+    assert page.get_by_role("grid").count() == 2
+    assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
+    assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
+    says = page.locator("#why-says").inner_text()
+    assert says.startswith("Query “1” (2) looks at key “3” (3)")
+    assert says.endswith("(changed)")
+    assert page.locator("#address-note").inner_text() == ""
+    page.get_by_role("button", name="All as trained").click()
+    page.get_by_role("textbox", name="Source").fill("0 1 2")
+    settled(page)
+    before = page.evaluate("({ ...view })")
+    page.locator("#kind").focus()                                      # the link is up to date
+    page.get_by_role("link", name="Link to this place").click()
+    settled(page)
+    assert page.evaluate("({ ...view })") == before
+    assert "src=0+1+2" in page.url
+    page.get_by_role("link", name="Who looks at whom").click()         # not an address of a place
+    settled(page)
+    assert page.url.endswith("#maps")
+    assert page.evaluate("({ ...view })") == before
+
+
+def test_an_open_page_follows_another_address(page):
+    page.evaluate("location.hash = 'src=3+1+4&state=0&step=1'")
+    page.wait_for_function("view.text === '3 1 4'")
+    settled(page)
+    assert page.locator("#state-name").inner_text() == "after step 0"
+    assert page.locator("#written .tokens span").count() == 1
+    assert page.locator("#grids tbody tr.on th").inner_text() != "<bos>"   # the row that is next
+    page.evaluate("location.hash = 'src=3+1+4'")
+    page.wait_for_function("view.state === data.states.length")
+    settled(page)
+    assert lines(page) == ["4 1 3"]
+
+
+def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path):  # noqa: F811
+    page = visit(path, "#src=</script><img src=x onerror=alert(1)>&what-if=foo&step=40"
+                       "&query=9&key=50&side=1&<b>=1")
+    settled(page)
+    source = page.get_by_role("textbox", name="Source").input_value()
+    assert source == "</script><img src=x onerror=alert(1)>"
+    assert "Unknown and left out: </script><img src=x" in page.locator("#source-note").inner_text()
+    assert page.locator("#address-note").inner_text() == (
+        "Left out of the address, because this page has no such thing: what-if=foo, <b>=1, step=40,"
+        " side=1, query=9, key=50")
+    assert page.evaluate("[view.query, view.side, view.written === Infinity]") == [0, 0, True]
+    assert page.evaluate("document.querySelectorAll('img, b, [onerror]').length") == 0
+    typed(page, "3 1 4")
+    assert page.locator("#address-note").inner_text() == ""
+    assert lines(page) == ["4 1 3"]
+
+
+def test_a_replaced_token_changes_what_was_typed(page, run):
+    typed(page, "3 1 4")
+    page.locator("#if-position").select_option(index=1)
+    page.locator("#if-token").select_option("5")
+    settled(page)
+    answers = [run.task.text(run.decode(run.task.source(text))[0]) for text in ("3 1 4", "3 5 4")]
+    assert lines(page) == answers
+    assert page.locator("#written .differs").all_inner_texts() == ["5"]
+
+
+def test_the_slider_goes_back_through_training(page, run):
+    typed(page, "3 1 4")
+    slider = page.get_by_label("State of the model")
+    slider.focus()
+    slider.press("Home")
+    settled(page)
+    assert page.locator("#state-name").inner_text() == "after step 0"
+    model, src = copy.deepcopy(run.model), run.task.source("3 1 4")
+    for step in (0, 100, 200):
+        state = run.states.states[step]
+        model.load_state_dict({n: v.astype(np.float32) for n, v in state.items()})
+        tgt, logits = page.evaluate("[shown(thoughts[0]).tgt, [...shown(thoughts[0]).logits.data]]")
+        want = rounded(copy.deepcopy(model)).forward(src, np.array([tgt]))[0]
+        np.testing.assert_allclose(logits, want.ravel(), rtol=0, atol=1e-4)
+        slider.press("ArrowRight")
+        settled(page)
+    assert page.locator("#state-name").inner_text() == "trained to the end"
+    assert lines(page) == ["4 1 3"]
+
+
+# ---- ask why -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_the_terms_of_every_score_sum_to_it(visit, tmp_path, variant, rng):  # noqa: F811
+    model = random_model(variant, 7, rng)
+    path = tmp_path / "page.html"
+    path.write_text(page_of(model), encoding="utf-8")
+    page = visit(path)
+    page.evaluate("() => { view.text = '3 4 5 6'; rethink(); }")
+    settled(page)
+    worst, count = page.evaluate("""() => {
+      let [worst, count] = [0, 0];
+      for (const kind of KINDS) {
+        const { place, cache, queries, keys } = attended(thoughts[0], kind, 1);
+        const scale = place.attention.score?.scale || !place.attention.score;
+        for (let head = 0; head < place.h; head++) {
+          for (let i = 0; i < queries.length; i++) for (let j = 0; j < keys.length; j++) {
+            const { rows, sum } = terms_of(place.attention, cache, head, i, j);
+            const bias = place.attention.score?.bias?.bias(head, i, j) ?? 0;
+            const factor = scale ? 1 / Math.sqrt(place.d_k) : 1;
+            const score = rows.reduce((a, row) => a + row.at(-1), 0) * factor + bias;
+            worst = Math.max(worst, Math.abs(score - cache.scores[head].row(i)[j]));
+            count++;
+          }
+        }
+      }
+      return [worst, count];
+    }""")
+    assert count > 100
+    assert worst < 1e-9
+
+
+def test_a_cell_is_explained_by_its_numbers(page, run):
+    typed(page, "3 1 4")
+    page.locator("#kind").select_option("Encoder self-attention")
+    page.get_by_role("radio", name="head 2 of layer 1").check(force=True)
+    page.locator("#cell-0-2-1").click()
+    model, src = model_of(run), run.task.source("3 1 4")
+    _, cache = model.forward(src, np.array([[run.task.bos]]))
+    found = cache.encoder.layers[0].self_attention.attention
+    q, k, v = found.Q[0, 1, 2], found.K[0, 1, 1], found.V[0, 1, 1]
+    weight = found.weights[0, 1, 2, 1]
+
+    def digits(x):
+        return f"{x:.3f}".replace("-", "−")
+
+    rows = page.locator("#why-terms tbody tr").all_inner_texts()
+    assert [row.split()[1:] for row in rows] == [
+        [digits(a), digits(b), digits(a * b)] for a, b in zip(q, k)]
+    foot = [row.split()[-1] for row in page.locator("#why-terms tfoot tr").all_inner_texts()]
+    assert foot == [digits(q @ k), digits(q @ k / 4), digits(q @ k / 4)]
+    says = page.locator("#why-says").inner_text()
+    assert says == f"Query “4” (3) looks at key “1” (2): weight {digits(weight)}."
+    lengths = [row.split()[-1] for row in page.locator("#why-values tbody tr").all_inner_texts()]
+    out = found.weights[0, 1, 2] @ found.V[0, 1]
+    assert lengths == [digits(np.linalg.norm(x)) for x in (v, weight * v, out)]
+    page.locator("#kind").select_option("Decoder self-attention (masked)")
+    page.locator("#cell-0-0-2").click()
+    assert page.locator("#why-says").inner_text().endswith("the score is −∞ and the weight 0.")
+
+
+def test_a_token_shows_what_the_model_would_say(page, run):
+    typed(page, "3 1 4")
+    page.locator("#token-decoder-2").click()
+    model, src = model_of(run), run.task.source("3 1 4")
+    tgt = np.array([[run.task.bos, *run.task.source("4 1 3")[0, :-1]]])
+    _, cache = model.forward(src, tgt)
+    layer = cache.decoder.layers[0]
+    E = model.src_embedding.E.value
+    first = model.decoder.layers[0].add_norm_1.layer_norm
+    inside = first.gamma.value * layer.add_norm_1.layer_norm.normalised[0, 2] + first.beta.value
+    rows = [row.split("\t") for row in page.locator("#journey tbody tr").all_inner_texts()]
+    assert len(rows) == 2 + 2 * 3
+    for x, row in ((inside, rows[2]), (cache.output_projection.x[0, 2], rows[-1])):
+        logits = x @ E.T
+        share = np.exp(logits - logits.max())
+        share /= share.sum()
+        assert row[-2:] == [run.task.tokens([share.argmax()])[0], f"{share.max():.3f}"]
+        assert row[2] == f"{np.linalg.norm(x):.2f}"
+
+
+# ---- one token after the other -----------------------------------------------------------------
+
+
+def test_next_and_play_write_one_token_at_a_time(page, run):
+    typed(page, "3 1 4")
+    assert lines(page) == ["4 1 3"]
+    page.get_by_role("button", name="From the start").click()
+    assert page.locator("#written").inner_text().startswith("nothing yet")
+    assert page.get_by_role("button", name="Back", exact=True).is_disabled()
+    written = []
+    for count in range(1, 5):
+        assert page.locator("#grids tbody tr").count() == count        # the map grows by a row
+        page.get_by_role("button", name="Next", exact=True).click()
+        written.append(page.locator("#written .tokens").inner_text().split())
+    assert written == [["4"], ["4", "1"], ["4", "1", "3"], ["4", "1", "3", "<eos>"]]
+    assert page.get_by_role("button", name="Next", exact=True).is_disabled()
+    page.get_by_role("button", name="Back", exact=True).click()
+    best = page.locator("#best tbody tr")
+    assert best.count() == 5
+    assert best.first.inner_text().split()[0] == "<eos>"
+    page.get_by_role("button", name="Play").click()
+    page.locator("#written .tokens span").nth(3).wait_for()
+    assert lines(page) == ["4 1 3"]
+    page.get_by_role("button", name="Play").wait_for()
+
+
+def test_unknown_and_too_long_is_said_in_words(page):
+    typed(page, "3 x 1 ¡")
+    note = page.locator("#source-note")
+    assert note.inner_text() == "Unknown and left out: x ¡"
+    typed(page, "")
+    assert note.inner_text() == "Nothing typed yet."
+    assert page.get_by_role("grid").count() == 1
+    typed(page, "1 " * 8)
+    assert note.inner_text() == "8 tokens; it was trained on at most 6."
+    typed(page, "1 " * 80)
+    assert note.inner_text().startswith("Only the first 59 tokens are read")
+
+
+def test_typing_never_waits_and_numbers_come_quickly(visit, run, tmp_path):  # noqa: F811
+    """As multiples of a plain loop of ten million steps, about 10 ms on a laptop."""
+    config = dict(run.config, model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62),
+                  task_options=dict(symbols=10, max_length=10), keep_states=False)
+    big = Run(tmp_path / "big", config)
+    big.folder.mkdir()
+    big.save()
+    assert main(["explore", str(big.folder), "1 2 3"]) == 0
+    page = visit(big.folder / "explore.html")
+    settled(page)
+    yard, forward, decoding = page.evaluate("""() => {
+      const ids = [3, 4, 5, 6, 7, 8, 9, 10, 11, 2], times = [[], [], []];
+      const loop = () => { let z = 0; for (let k = 0; k < 1e7; k++) z += k * 1.5; return z; };
+      const ten = () => [...greedy_decode(trained, ids, { bos, eos: -1, max_len: 10 })];
+      for (let i = 0; i < 50; i++) {
+        [loop, () => trained.forward(ids, ids), ten].forEach((act, n) => {
+          const start = performance.now();
+          act();
+          times[n].push(performance.now() - start);
+        });
+      }
+      return times.map((list) => list.sort((a, b) => a - b)[25]);
+    }""")
+    print(f"loop {yard:.1f} ms, forward {forward:.1f} ms, ten tokens {decoding:.1f} ms")
+    assert forward <= 3 * yard
+    assert decoding <= 10 * yard
+
+
+# ---- step through ------------------------------------------------------------------------------
+
+
+def test_the_arrow_keys_walk_through_figure_1(page, run):
+    typed(page, "3 1 4")
+    page.locator("#box-0").focus()
+    seen = []
+    while True:
+        name = page.locator("#box h3").inner_text()
+        assert page.locator("#boxes [aria-current='step']").inner_text() == name
+        seen.append((name, page.locator("#box dd").nth(1).inner_text()))
+        before = page.evaluate("view.box")
+        page.keyboard.press("ArrowUp")
+        if page.evaluate("view.box") == before:
+            break
+    layer = ["Multi-Head Attention", "Add & Norm", "Feed Forward", "Add & Norm"]
+    decoder = ["Masked Multi-Head Attention", "Add & Norm", "Multi-Head Attention over the encoder",
+               "Add & Norm", "Feed Forward", "Add & Norm"]
+    assert [name for name, _ in seen] == [
+        "Input Embedding", "Positional Encoding", *layer * 2, "Output Embedding (shifted right)",
+        "Positional Encoding", *decoder * 2, "Linear", "Softmax"]
+    assert {shape for _, shape in seen} == {"(4, 32)", "(4, 9)"}
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#box h3").inner_text() == "Linear"
+    assert page.locator("#box code").first.inner_text() == "logits = x E^T"
+    page.get_by_role("button", name="Previous box").click()
+    assert page.locator("#box h3").inner_text() == "Add & Norm"
+    assert page.locator("#box code").nth(1).inner_text() == "decoder.layers.1.add_norm_3"
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_every_variant_is_drawn_and_explained(visit, tmp_path, variant, rng):  # noqa: F811
+    path = tmp_path / "page.html"
+    path.write_text(page_of(random_model(variant, 7, rng)), encoding="utf-8")
+    page = visit(path)
+    typed(page, "3 4 5")
+    count = page.locator("#boxes button").count()
+    boxes = {"post": 2 + 8 + 2 + 12 + 2, "pre": 2 + 12 + 1 + 2 + 18 + 1 + 2}
+    assert count == boxes[variant["norm"]]
+    page.get_by_label("No positions").check()
+    page.get_by_label("Scale of the scores").fill("1")
+    settled(page)
+    for box in range(count):
+        page.evaluate("(box) => choose({ box, side: box % 2 })", box)
+        assert page.locator("#box code").first.inner_text()
+
+
+# ---- for everybody -----------------------------------------------------------------------------
+
+
+def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
+    typed(page, "3 1")
+    page.evaluate("document.activeElement.blur()")
+    reached = []
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        name, seen = page.evaluate("""() => {
+          const e = document.activeElement, label = e.closest('label') ?? e;
+          const width = (x) => parseFloat(getComputedStyle(x).outlineWidth);
+          const on = (x) => getComputedStyle(x).outlineStyle !== 'none' && width(x) >= 2;
+          return [e.id || e.textContent, on(e) || on(label)];
+        }""")
+        if reached and name == reached[0]:
+            break
+        if page.evaluate("document.activeElement === document.body"):  # around the end
+            continue
+        assert seen, name
+        reached.append(name)
+    for name in ("theme", "source", "example", "start", "back", "play", "state", "if-no-scale",
+                 "if-scale", "if-positions", "if-causal", "if-others", "if-uniform",
+                 "if-position", "if-token", "kind", "head-1-0", "mute-0-0", "mute-1-1",
+                 "token-encoder-0", "token-decoder-1", "box-next", "box-0"):
+        assert name in reached, name
+    assert sum(name.startswith("cell-") for name in reached) == 1
+
+
+def test_keys_move_through_the_large_map(page):
+    typed(page, "3 1 4")
+    page.evaluate("choose({ query: 0, key: 0 })")
+    page.locator("#cell-0-0-0").focus()
+    for press, place in [("ArrowRight", "0-1"), ("ArrowDown", "1-1"), ("End", "1-3"),
+                         ("ArrowRight", "1-3"), ("Control+End", "3-3"), ("Home", "3-0"),
+                         ("ArrowLeft", "3-0"), ("ArrowUp", "2-0"), ("Control+Home", "0-0")]:
+        page.keyboard.press(press)
+        assert page.evaluate("document.activeElement.id") == f"cell-0-{place}"
+        assert page.locator("#grids td[tabindex='0']").count() == 1
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    folder = installed(tmp_path_factory.mktemp("npm"), "axe-core@4")
+    return (folder / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("changes", [{}, dict(factor=2, positions=False)], ids=["as is", "changed"])
+def test_axe_finds_nothing(visit, path, axe, scheme, changes):  # noqa: F811
+    page = visit(path, color_scheme=scheme)
+    settled(page)
+    page.evaluate("(changes) => change(changes)", changes)
+    settled(page)
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")
+    assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:2]) for v in found["violations"]] == []
+    assert len(found["passes"]) > 20
+
+
+@pytest.mark.parametrize(("size", "scheme"), [
+    (dict(width=360, height=740), "light"), (dict(width=640, height=360), "dark"),
+    (dict(width=1280, height=720), "light"), (PHONE, "dark"),
+])
+def test_nothing_sticks_out_of_the_window(visit, path, size, scheme):  # noqa: F811
+    """640 x 360 is a projector of 1280 x 720 at 200 %."""
+    page = visit(path, viewport=size, color_scheme=scheme)
+    settled(page)
+    for text, changes in (("3 1 4", {}), ("1 2 3 4 5 0 1 2 3 4 5 0", dict(positions=False))):
+        typed(page, text)
+        page.evaluate("(changes) => change(changes)", changes)
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
+    page.emulate_media(media="print")
+    for name in ("#what-if", "#time", ".buttons", "nav"):
+        assert not page.locator(name).first.is_visible()
+    for name in ("#written", "#best", "#grids", "#why-terms", "#journey", "#boxes", "#box"):
+        assert page.locator(name).is_visible()
+    assert len(page.pdf()) > 10_000
+
+
+def test_without_a_script_there_are_the_plain_maps(visit, path):  # noqa: F811
+    page = visit(path, java_script_enabled=False)
+    assert not page.locator("#app").is_visible()
+    assert not page.locator("#theme").is_visible()
+    assert page.locator(".plain table:visible").count() == 2 * 3 * 2
+    assert "needs JavaScript" in page.locator(".plain p").inner_text()
+
+
+def test_light_and_dark_follow_the_system_until_they_are_chosen(visit, path):  # noqa: F811
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = visit(path, color_scheme="dark")
+    assert page.evaluate(ground) == "rgb(20, 23, 27)"
+    page.get_by_role("button", name="Light colours").click()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    page = visit(path, color_scheme="dark", java_script_enabled=False)
+    assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == (
+        "rgb(20, 23, 27)")
+
+
+# ---- hostile -----------------------------------------------------------------------------------
+
+
+def test_hostile_texts_stay_text(visit, tmp_path, rng):  # noqa: F811
+    path = tmp_path / "page.html"
+    title = "</title><script>alert(1)</script><img src=x>"
+    model = random_model(VARIANTS[0], len(HOSTILE), rng)
+    path.write_text(page_of(model, HOSTILE, title=title), encoding="utf-8")
+    page = visit(path)
+    settled(page)
+    assert page.locator("h1").inner_text() == page.title() == title
+    elements = page.evaluate("document.querySelectorAll('*').length")
+    typed(page, "</noscript> <img onerror=alert(1)> </script> & \" ' \u2028 {{data}} __proto__")
+    unknown = page.locator("#source-note").inner_text()
+    assert "<img onerror=alert(1)>" in unknown
+    assert "__proto__" in unknown
+    for kind in range(3):
+        page.locator("#kind").select_option(index=kind)
+        for box in (0, 1, 12, 25):
+            page.evaluate("(box) => choose({ box })", box)
+    assert page.evaluate("document.querySelectorAll('img, iframe, script, [onerror]').length") == 2
+    assert elements > 100
+
+
+def test_the_policy_forbids_every_request_and_every_other_script(chromium, path):  # noqa: F811
+    context = chromium.new_context()
+    page, asked = context.new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    settled(page)
+    found = page.evaluate("""async () => {
+      const blocked = [];
+      const note = (event) => blocked.push(event.violatedDirective);
+      document.addEventListener("securitypolicyviolation", note);
+      await fetch("https://example.org/").catch(() => 0);
+      const image = document.createElement("img");
+      image.src = "https://example.org/x.png";
+      const script = document.createElement("script");
+      script.textContent = "window.ran = true";
+      const style = document.createElement("style");
+      style.textContent = "body { display: none }";
+      document.body.append(image, script, style);
+      const button = document.createElement("button");
+      button.setAttribute("onclick", "window.ran = true");
+      button.click();
+      await new Promise((done) => setTimeout(done, 200));
+      return [blocked.sort(), window.ran ?? false];
+    }""")
+    context.close()
+    assert found[1] is False
+    assert {"connect-src", "img-src", "script-src-elem", "style-src-elem"} <= set(found[0])
+    others = {url for url in asked if url != path.as_uri()}
+    assert others <= {"https://example.org/x.png"}                     # asked for, and blocked
+
+
+def test_the_static_page_is_there_too(visit, run, tmp_path):  # noqa: F811
+    path = tmp_path / "static.html"
+    assert main(["explore", str(run.folder), "3 1", "--static", "--out", str(path)]) == 0
+    page = visit(path)
+    assert page.locator("#heading").inner_text() == "Encoder self-attention: layer 1, head 1"
+    maps = open_run(run.folder).attention(run.task.source("3 1"))[2]
+    assert len(maps) == len(attention_maps(model_of(run).forward(
+        run.task.source("3 1"), np.array([[1]]))[1]))

@@ -1,0 +1,75 @@
+"""The page in another browser: Firefox computes what NumPy computes, and can be used."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from javascript import CASES, NAMES, SOLVE, VARIANTS, packed, random_model
+from npm import installed
+from test_live_browser import path, run  # noqa: F401
+from test_live_forward import agree, cases_of
+
+from aiayn_np import CopyTask
+
+pytestmark = pytest.mark.slow
+DRIVE = """
+const puppeteer = require("puppeteer-core");
+const { readFileSync } = require("fs");
+const [firefox, address, file] = process.argv.slice(2);
+(async () => {
+  const options = { browser: "firefox", executablePath: firefox, headless: true };
+  const browser = await puppeteer.launch({ ...options, protocolTimeout: 500000 });
+  try {
+    const page = await browser.newPage();
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(String(error)));
+    await page.setViewport({ width: 360, height: 740 });
+    await page.goto(address);
+    await page.waitForSelector("#app[aria-busy='false']");
+    await page.focus("#source");
+    await page.evaluate(() => document.getElementById("source").select());
+    await page.keyboard.type("5 0 3 1");
+    await page.waitForFunction(() => document.querySelector("#written strong").innerText);
+    await new Promise((done) => setTimeout(done, 2000));
+    const found = await page.evaluate(() => [
+      document.querySelector("#written strong").innerText,
+      document.documentElement.scrollWidth,
+      document.querySelectorAll("#grids td.weight").length,
+    ]);
+    await page.focus("#box-0");
+    await page.keyboard.press("ArrowUp");
+    found.push(await page.evaluate(() => document.querySelector("#box h3").innerText));
+    const { code, data } = JSON.parse(readFileSync(file, "utf8"));
+    const solved = [];
+    for (const one of data) solved.push(await page.evaluate(`(${code})(${JSON.stringify(one)})`));
+    process.stdout.write(JSON.stringify({ found, errors, solved }));
+  } finally {
+    await browser.close();
+  }
+})().catch((error) => { console.error(error); process.exit(1); });
+"""
+
+
+def test_firefox_computes_and_shows_the_same(path, run, tmp_path, rng):  # noqa: F811
+    firefox = shutil.which("firefox-esr") or shutil.which("firefox")
+    assert firefox, "this test needs Firefox"
+    installed(tmp_path, "puppeteer-core@24")
+    models = {name: random_model(variant, 13, rng) for name, variant in zip(NAMES, VARIANTS)}
+    cases = {name: cases_of(CopyTask(), 200 if name == "paper" else 30, rng) for name in NAMES}
+    data = [packed(models[name]) | dict(cases=cases[name]) for name in NAMES]
+    code = f"(data) => {{ {SOLVE} {CASES} return main(data); }}"
+    (tmp_path / "data.json").write_text(json.dumps(dict(code=code, data=data)), encoding="utf-8")
+    (tmp_path / "drive.js").write_text(DRIVE, encoding="utf-8")
+    command = [shutil.which("node"), "drive.js", firefox, path.as_uri(), "data.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=550,
+                          env=os.environ | {"HOME": str(tmp_path)}, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout)
+    assert told["errors"] == []
+    answer, width, cells, box = told["found"]
+    assert (answer, cells, box) == ("1 3 0 5", 5 * 5, "Positional Encoding")
+    assert width <= 360
+    for name, found in zip(NAMES, told["solved"], strict=True):
+        agree(models[name], cases[name], found)

@@ -1,0 +1,363 @@
+"""The assertions for users: they hold for what is right, and each fails on planted errors."""
+
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from aiayn_np import (
+    LearnedPositionalEncoding,
+    Module,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+    Transformer,
+    assert_causal,
+    assert_heads_equal_loop,
+    assert_padding_invariant,
+    assert_permutation_equivariant,
+    causal,
+    multi_head,
+    transformer,
+)
+from aiayn_np.variants import models
+from aiayn_np.variants.local import local_attention
+from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
+from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.norms import BatchNorm
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+from aiayn_np.variants.relative_position import relative_attention
+from aiayn_np.variants.scoring import additive_attention
+
+SIZES = dict(N=2, d_model=8, d_ff=12, h=2, max_len=9)
+PRE_NORM = dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer)
+
+
+def build(cls=Transformer, **options):
+    return cls(11, **(SIZES | options), rng=np.random.default_rng(3))
+
+
+class Changed(Module):
+    """A layer whose forward gets other arguments, or gives another result."""
+
+    def __init__(self, layer, options=lambda o: o, x=lambda x: x, y=lambda y: y):
+        self.layer, self.options, self.x, self.y = layer, options, x, y
+
+    def forward(self, x, *others, **options):
+        y, cache = self.layer.forward(self.x(x), *others, **self.options(options))
+        return self.y(y), cache
+
+
+class Student:
+    """No Module, no Parameter, no backward: a bag of words that each position has seen so far."""
+
+    vocab_size, pad, leak = 7, 6, 0
+
+    def __init__(self):
+        self.E = np.random.default_rng(0).standard_normal((7, 7))
+
+    def forward(self, ids, keep=None):
+        real = (ids != self.pad)[..., None]
+        seen = np.cumsum(self.E[ids] * real, axis=1)
+        return seen + self.leak * seen[:, -1:], None
+
+
+# what is right
+
+
+@pytest.mark.parametrize("options", [
+    {}, PRE_NORM, {"attention": relative_attention}, {"attention": additive_attention},
+    {"positions": LearnedPositionalEncoding}, {"pad": 10}, {"d_k": 3, "d_v": 5},
+    {"attention": lambda h, d_k, d_v, rng: MemoryEfficientAttention(2)},
+], ids=lambda options: " ".join(options) or "the paper")
+def test_a_right_transformer_passes(options, seed):
+    model = build(**options)
+    assert_causal(model, seed=seed)
+    assert assert_padding_invariant(model, seed=seed) <= 1e-12
+
+
+def test_a_right_transformer_in_float32_passes(seed):
+    model = build().astype(np.float32)
+    assert_causal(model, seed=seed)
+    assert 1e-12 < assert_padding_invariant(model, seed=seed) <= 1e-5
+
+
+@pytest.mark.parametrize("cls", [LanguageModel, Student])
+def test_a_right_language_model_passes(cls, seed):
+    model = build(cls) if cls is LanguageModel else cls()
+    assert_causal(model, seed=seed)
+    assert_padding_invariant(model, seed=seed)
+
+
+@pytest.mark.parametrize("classes", [3, 11])
+def test_padding_of_a_classifier(classes):
+    assert_padding_invariant(build(Classifier, classes=classes))
+
+
+def test_local_attention_in_the_encoder_is_causal_and_padding_invariant_but_not_equivariant(seed):
+    model = build()
+    for layer in model.encoder.layers:
+        layer.self_attention.attention = local_attention(1)(2, 4, 4, None)
+    assert_causal(model, seed=seed)
+    assert_padding_invariant(model, seed=seed)
+    with pytest.raises(AssertionError, match="is another when x has the order"):
+        assert_permutation_equivariant(model.encoder, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_right_encoder_and_right_heads_pass(dtype, seed):
+    for model in (build(), build(**PRE_NORM)):
+        assert_permutation_equivariant(model.astype(dtype).encoder, seed=seed)
+    mha = MultiHeadAttention(10, 3, d_k=4, d_v=5, bias=True, rng=np.random.default_rng(seed))
+    mha.linear_V.b.value += 1
+    assert assert_heads_equal_loop(mha.astype(dtype), seed=seed) < 1e-5
+
+
+def test_nothing_of_the_model_is_changed():
+    model = build()
+    before = model.state_dict()
+    assert_causal(model)
+    assert_padding_invariant(model)
+    for name, parameter in model.named_parameters():
+        np.testing.assert_array_equal(parameter.value, before[name])
+        assert not parameter.grad.any()
+
+
+# planted errors
+
+
+def no_mask(options):
+    return options | {"allowed": None}
+
+
+def fails(check, model, *words):
+    with pytest.raises(AssertionError) as caught:
+        check(model)
+    for word in words:
+        assert re.search(word, str(caught.value)), caught.value
+
+
+def test_a_leak_says_where_and_how_much():
+    model = Student()
+    model.leak = 0.5
+    fails(assert_causal, model, "^logits at position 0 change when target token 4 changes: largest"
+          " change 1.7; 15 of 15 pairs of a position and a later token leak$")
+
+
+@pytest.mark.parametrize(("mask", "pairs"), [
+    (lambda T: np.tri(T, k=1, dtype=bool), 9), (lambda T: np.ones((T, T), bool), 15),
+    (lambda T: causal(T).T, 15),
+], ids=["off by one", "none", "transposed"])
+@pytest.mark.parametrize(("module", "cls"), [(transformer, Transformer), (models, LanguageModel)])
+def test_a_wrong_causal_mask_leaks(mask, pairs, module, cls, monkeypatch):
+    monkeypatch.setattr(module, "causal", mask)
+    fails(assert_causal, build(cls), "largest change", f"; {pairs} of 15 pairs")
+
+
+@pytest.mark.parametrize("options", [{}, PRE_NORM])
+def test_one_layer_without_a_mask_leaks(options):
+    model = build(**options)
+    model.decoder.layers[1].self_attention = Changed3(model.decoder.layers[1].self_attention)
+    fails(assert_causal, model, "of 15 pairs")
+
+
+class Changed3(Module):
+    """A multi-head attention that forgets its mask."""
+
+    def __init__(self, layer):
+        self.layer = layer
+
+    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
+        return self.layer.forward(x_Q, x_K, x_V, rng=rng)
+
+
+def plant_nothing_on_targets(model):
+    model.decoder = Changed(model.decoder, lambda o: o | {"allowed": causal(o["allowed"].shape[2])})
+
+
+def plant_nothing_in_the_encoder(model):
+    model.encoder = Changed(model.encoder, no_mask)
+
+
+def plant_nothing_on_the_memory(model):
+    model.decoder = Changed(model.decoder, lambda o: o | {"memory_allowed": None})
+
+
+def plant_one_layer_without_a_mask(model):
+    layer = model.encoder.layers[1]
+    layer.self_attention = Changed3(layer.self_attention)
+
+
+def plant_an_inverted_mask(model):
+    model.encoder = Changed(model.encoder, lambda o: o | {"allowed": ~o["allowed"]})
+
+
+def plant_an_inverted_memory_mask(model):
+    model.decoder = Changed(model.decoder, lambda o: o | {"memory_allowed": ~o["memory_allowed"]})
+
+
+def plant_queries_masked_instead_of_keys(model):
+    model.encoder = Changed(model.encoder, lambda o: o | {"allowed": np.broadcast_to(
+        o["allowed"].mT, (len(o["allowed"]), 1, *o["allowed"].shape[-1:] * 2))})
+
+
+def plant_batch_norm(model):
+    model.encoder.layers[0].add_norm_2.layer_norm = BatchNorm(8)
+
+
+def plant_batch_norm_in_the_decoder(model):
+    model.decoder.layers[1].add_norm_3.layer_norm = BatchNorm(8)
+
+
+def plant_a_mean_over_the_memory(model):
+    model.encoder = Changed(model.encoder, y=lambda y: y - y.mean(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(("plant", "words"), [
+    (plant_nothing_in_the_encoder, "in a padded batch than alone"),
+    (plant_nothing_on_the_memory, "in a padded batch than alone"),
+    (plant_nothing_on_targets, r"row \d, position \d changes with src_embedding.E\[0\], the"
+     " embedding of the padding in tgt: largest change .* of the largest number, allowed is 1e-12"),
+    (plant_one_layer_without_a_mask, "in a padded batch than alone"),
+    (plant_an_inverted_mask, "in a padded batch than alone"),
+    (plant_an_inverted_memory_mask, "in a padded batch than alone"),
+    (plant_queries_masked_instead_of_keys, "in a padded batch than alone"),
+    (plant_batch_norm, "in a padded batch than alone"),
+    (plant_batch_norm_in_the_decoder, "in a padded batch than alone"),
+    (plant_a_mean_over_the_memory, "in a padded batch than alone"),
+], ids=lambda p: getattr(p, "__name__", ""))
+def test_wrong_padding_is_found(plant, words):
+    model = build()
+    plant(model)
+    fails(assert_padding_invariant, model, "the output at row", words)
+
+
+def test_batch_norm_makes_a_decoder_leak():
+    model = build()
+    plant_batch_norm_in_the_decoder(model)
+    fails(assert_causal, model, "15 of 15 pairs")
+
+
+def test_a_language_model_without_a_padding_mask_is_found(monkeypatch):
+    monkeypatch.setattr(models, "not_padding", lambda ids, pad: np.ones((1, 1, 1, 1), bool))
+    fails(assert_padding_invariant, build(LanguageModel), "stack.embedding.E.0., the embedding")
+
+
+def test_a_student_without_parameters_that_sums_padding_is_found():
+    model = Student()
+    model.forward = lambda ids: (np.broadcast_to(
+        model.E[ids].sum(axis=1, keepdims=True), (*ids.shape, 7)).copy(), None)
+    fails(assert_padding_invariant, model, "row 1, position 0 is another in a padded batch")
+
+
+def with_positions(model):
+    return Changed(model.encoder, x=lambda x: model.positions(x)), {"d_model": 8}
+
+
+def with_a_causal_mask(model):
+    return Changed(model.encoder, lambda o: o | {"allowed": causal(5)}), {"d_model": 8}
+
+
+def with_relative_positions(_):
+    return build(attention=relative_attention).encoder, {}
+
+
+@pytest.mark.parametrize("plant", [with_positions, with_a_causal_mask, with_relative_positions])
+def test_an_encoder_that_knows_the_order_is_not_equivariant(plant):
+    encoder, options = plant(build())
+    fails(lambda e: assert_permutation_equivariant(e, **options), encoder,
+          r"row \d, position \d is another when x has the order \[4, 3, 2, 1, 0\]: largest change")
+
+
+class WrongScale(ScaledDotProductAttention):
+    """Scores are `factor` times what they should be, where `only` says so of the mask."""
+
+    def __init__(self, factor, only=lambda allowed: True):
+        super().__init__()
+        self.factor, self.only = factor, only
+
+    def forward(self, Q, K, V, *, allowed=None, rng=None):
+        Q = Q * self.factor if self.only(allowed) else Q
+        return super().forward(Q, K, V, allowed=allowed, rng=rng)
+
+
+@pytest.mark.parametrize(("attention", "words"), [
+    (WrongScale(2), "with no mask is not that of a loop over the heads: it is that without 1/sqrt"),
+    (WrongScale(2, lambda a: a is not None), r"with \(T_q, T_k\) .* without 1/sqrt\(d_k\)"),
+    (WrongScale(2, lambda a: a is not None and a.ndim == 4), r"with \(B, 1, 1, T_k\)"),
+    (WrongScale(math.sqrt(0.5)), r"it is that with 1/sqrt\(d_model\)"),
+    (WrongScale(1.001), "over the heads: largest change"),
+], ids=["everywhere", "with a mask", "with a mask of keys", "d_model", "by a thousandth"])
+def test_a_wrong_scale_is_found_and_named(attention, words):
+    mha = MultiHeadAttention(8, 2, attention=attention, rng=np.random.default_rng(0))
+    fails(assert_heads_equal_loop, mha, words)
+
+
+def test_heads_that_are_reshaped_without_their_axis_moving_are_found(monkeypatch):
+    def split(x, h):
+        return x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)
+
+    monkeypatch.setattr(multi_head, "split_heads", split)
+    mha = MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+    fails(assert_heads_equal_loop, mha, r"row \d, position \d with no mask")
+
+
+@pytest.mark.parametrize("name", ["inverted", "ignored"])
+def test_a_wrong_mask_of_the_heads_is_found(name):
+    def change(o):
+        return o | {"allowed": None if name == "ignored" or o["allowed"] is None else ~o["allowed"]}
+
+    mha = MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+    mha.attention = Changed(mha.attention, change)
+    fails(assert_heads_equal_loop, mha, r"with \(T_q, T_k\)")
+
+
+# what cannot be checked
+
+
+def of(forward, **attributes):
+    return SimpleNamespace(forward=forward, vocab_size=7, pad=0, **attributes)
+
+
+def numbers(ids):
+    return np.ones((*ids.shape, 7))
+
+
+@pytest.mark.parametrize(("model", "error", "message"), [
+    (Transformer, TypeError, "the model must be an object with forward, got <class"),
+    (3, TypeError, "the model must be an object with forward, got 3"),
+    (of(lambda a, b, c: 0), TypeError, r"must have forward\(ids\) or forward\(src, tgt\), got"),
+    (of(numbers), TypeError, r"must return \(y, cache\) .* got ndarray"),
+    (of(lambda ids: (ids, None)), TypeError, "float32 or float64 array, got int64"),
+    (of(lambda ids: (numbers(ids)[0, 0], None)), ValueError, r"logits must have shape \(B, T, v"),
+    (of(lambda ids: (numbers(ids), None), max_len=1), ValueError, "must be at least 2, got 1"),
+    (of(lambda ids: (np.random.default_rng().random((2, 6, 7)), None)), ValueError,
+     "forward must repeat itself, got two results from one input: is there dropout"),
+    (of(lambda ids: (numbers(ids), None)), AssertionError, "no logit changes with any"),
+    (of(lambda ids: (numbers(ids) * np.nan, None)), AssertionError, "must be finite, got nan at"),
+    (SimpleNamespace(forward=lambda ids: 0), TypeError, "must have vocab_size, an integer, got"),
+    (SimpleNamespace(forward=lambda ids: 0, vocab_size=2, pad=0), ValueError, "leave 2 tokens"),
+], ids=range(12))
+def test_what_cannot_be_checked_for_causality_says_why(model, error, message):
+    with pytest.raises(error, match=message):
+        assert_causal(model)
+
+
+def test_what_else_cannot_be_checked_says_why():
+    with pytest.raises(ValueError, match=r"one of at least 4 tokens, got length 5, pad=None"):
+        assert_padding_invariant(SimpleNamespace(forward=lambda ids: 0, vocab_size=9))
+    with pytest.raises(ValueError, match="d_model must be given"):
+        assert_permutation_equivariant(of(lambda x: (x, None)))
+    with pytest.raises(ValueError, match=r"y must have axes \(B, T, \.\.\.\), got \(2,"):
+        assert_permutation_equivariant(of(lambda x: (x[:, 0], None)), d_model=4)
+    with pytest.raises(TypeError, match=r"linear_Q\.W, got SimpleNamespace"):
+        assert_heads_equal_loop(of(lambda x_Q, x_K, x_V: 0, h=2))
+    with pytest.raises(TypeError, match="must have h, an integer, got h=None"):
+        assert_heads_equal_loop(of(lambda x_Q, x_K, x_V: 0))
+    mha = MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+    mha.h = 3
+    with pytest.raises(ValueError, match=r"linear_Q\.W must be divisible into h=3, got \(8, 8\)"):
+        assert_heads_equal_loop(mha)
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got seed=-1"):
+        assert_causal(build(), seed=-1)

@@ -1,0 +1,249 @@
+"""Checkpoints: what was saved comes back bit for bit, and what is no checkpoint is refused."""
+
+import json
+import os
+import pickle
+from collections import deque
+
+import numpy as np
+import pytest
+
+from aiayn_np import (
+    Adam,
+    CheckpointError,
+    CopyTask,
+    Linear,
+    Transformer,
+    load_checkpoint,
+    save_checkpoint,
+)
+from aiayn_np.runs import checkpoint as module
+from aiayn_np.runs.checkpoint import read_checkpoint
+from aiayn_np.training.loop import train
+
+
+def build(seed, d_ff=12):
+    """(model, optimizer, rng, task) with dropout on, so that the rng matters."""
+    rng = np.random.default_rng(seed)
+    task = CopyTask(symbols=4, max_length=4)
+    model = Transformer(task.vocab_size, N=1, d_model=8, d_ff=d_ff, h=2, max_len=60, rng=rng)
+    return model, Adam(model.parameters()), rng, task
+
+
+def run(model, adam, rng, task, steps):
+    for _ in train(model, task, steps=steps, batch_size=4, rng=rng, optimizer=adam):
+        pass
+
+
+def everything(model, adam, rng):
+    """All that a run consists of, as bytes."""
+    arrays = [*model.state_dict().values(), *adam.m, *adam.v]
+    return [a.tobytes() for a in arrays] + [adam.t, rng.bit_generator.state]
+
+
+@pytest.mark.parametrize("stop", [1, 4, 6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_resuming_is_bit_equal_to_never_stopping(tmp_path, seed, stop, dtype):
+    model, adam, rng, task = build(seed)
+    model.astype(dtype)
+    run(model, adam, rng, task, stop)
+    save_checkpoint(tmp_path / "a.npz", model, optimizer=adam, rng=rng, config={"k": [1, "ü"]})
+    run(model, adam, rng, task, 8)
+
+    other, adam_2, rng_2, task = build(seed + 1)
+    other.astype(dtype)
+    loaded = load_checkpoint(tmp_path / "a.npz", other, optimizer=adam_2, rng=rng_2)
+    assert loaded == {"k": [1, "ü"]}
+    assert adam_2.t == stop
+    run(other, adam_2, rng_2, task, 8)
+    assert everything(other, adam_2, rng_2) == everything(model, adam, rng)
+
+
+def test_recent_states_come_back_in_order(tmp_path, seed):
+    model, *_ = build(seed)
+    states = [{n: v + i for n, v in model.state_dict().items()} for i in range(3)]
+    save_checkpoint(tmp_path / "a.npz", model, recent=states)
+    recent = deque([{}], maxlen=5)
+    load_checkpoint(tmp_path / "a.npz", model, recent=recent)
+    assert len(recent) == 3
+    for got, want in zip(recent, states):
+        assert list(got) == list(want)
+        for name in want:
+            np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_a_header_that_hides_a_state_is_refused(tmp_path, seed):
+    """Fewer states would be averaged, and the model would decode something else without a word."""
+    model, *_ = build(seed)
+    path = tmp_path / "a.npz"
+    save_checkpoint(path, model, recent=[model.state_dict()] * 3)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = arrays["header"].tobytes().replace(b'"recent": 3', b'"recent": 2')
+    np.savez(path, **(arrays | {"header": np.frombuffer(header, np.uint8)}))
+    with pytest.raises(CheckpointError, match="more states than its header says"):
+        load_checkpoint(path, model, recent=deque(maxlen=5))
+
+
+def test_a_model_alone_can_be_saved_and_loaded(tmp_path, seed):
+    model, *_ = build(seed)
+    save_checkpoint(tmp_path / "a.npz", model)
+    other, adam, *_ = build(seed + 1)
+    assert load_checkpoint(tmp_path / "a.npz", other) is None
+    for p, q in zip(model.parameters(), other.parameters()):
+        np.testing.assert_array_equal(p.value, q.value)
+    with pytest.raises(CheckpointError, match="optimizer state is missing"):
+        load_checkpoint(tmp_path / "a.npz", other, optimizer=adam)
+
+
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory):
+    """Name -> (bytes of a broken checkpoint, what the message says)."""
+    model, adam, rng, _ = build(0)
+    path = tmp_path_factory.mktemp("bad") / "good.npz"
+    save_checkpoint(path, model, optimizer=adam, rng=rng, recent=[model.state_dict()])
+    good = path.read_bytes()
+    header, arrays = read_checkpoint(path)
+
+    def rewritten(header, arrays):
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        np.savez(path, header=text, **arrays)
+        return path.read_bytes()
+
+    name = "model/src_embedding.E"
+    fewer = {n: a for n, a in arrays.items() if n != name}
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 1
+    np.savez(path, x=np.ones(3))
+    foreign = path.read_bytes()
+    np.savez(path, header=np.array([{"version": 1}], dtype=object))
+    objects = path.read_bytes()
+    return {
+        "truncated": (good[: len(good) // 2], "not a readable checkpoint"),
+        "empty": (b"", "not a readable checkpoint"),
+        "flipped": (bytes(flipped), "not a readable checkpoint"),
+        "array header": (good.replace(b"}", b"=", 1), "not a readable checkpoint: [^ ]"),
+        "foreign": (foreign, "not a readable checkpoint"),
+        "pickle": (pickle.dumps({"a": 1}), "not a readable checkpoint"),
+        "pickled array": (objects, "not a readable checkpoint"),
+        "text": (b"hello", "not a readable checkpoint"),
+        "key lost": (rewritten(header, fewer), "incomplete, missing or unknown: model/src_emb"),
+        "key extra": (rewritten(header, arrays | {"z": np.ones(2)}), "missing or unknown: z"),
+        "key lost, header too": (
+            rewritten(header | {"arrays": list(fewer)}, fewer), "missing src_embedding.E"),
+        "shape": (
+            rewritten(header, arrays | {name: np.ones((2, 3))}), "must have shape"),
+        "recent shape": (
+            rewritten(header, arrays | {f"recent.0/{name[6:]}": np.ones(2)}), "must have shape"),
+        "recent lost": (rewritten(header | {"recent": 2}, arrays), "does not fit: recent.1"),
+        "complex": (
+            rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
+        "no step": (
+            rewritten({k: v for k, v in header.items() if k != "step"}, arrays), "step"),
+        "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 2"),
+        "moments": (rewritten(header, arrays | {"m/0": np.ones(2)}), "optimizer state"),
+        "rng": (rewritten(header | {"rng": {"bit_generator": "PCG64"}}, arrays), "does not fit"),
+    }
+
+
+KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
+         "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape",
+         "recent lost", "complex", "no step", "newer", "moments", "rng"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, bad_files, seed, kind):
+    assert list(bad_files) == KINDS
+    content, message = bad_files[kind]
+    path = tmp_path / "bad.npz"
+    path.write_bytes(content)
+    model, adam, rng, task = build(seed + 1)
+    run(model, adam, rng, task, 2)
+    before = everything(model, adam, rng)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(path, model, optimizer=adam, rng=rng)
+    assert "bad.npz" in str(caught.value)
+    assert everything(model, adam, rng) == before
+
+
+def test_no_flipped_bit_goes_unseen(tmp_path, rng):
+    """One bit of every byte: an error that says so, or the very same numbers."""
+    layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"
+    save_checkpoint(path, layer, rng=rng)
+    good = path.read_bytes()
+    before = layer.state_dict()
+    refused = 0
+    for i in range(len(good)):
+        bad = bytearray(good)
+        bad[i] ^= 1 << rng.integers(8)
+        path.write_bytes(bad)
+        try:
+            load_checkpoint(path, layer, rng=rng)
+        except CheckpointError:
+            refused += 1
+        for name, value in layer.state_dict().items():
+            np.testing.assert_array_equal(value, before[name])
+    assert refused > len(good) / 2
+
+
+def test_a_file_said_to_be_encrypted_is_refused(tmp_path, rng):
+    layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"
+    save_checkpoint(path, layer)
+    bad = bytearray(path.read_bytes())
+    bad[bad.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bad)
+    with pytest.raises(CheckpointError, match="encrypted"):
+        load_checkpoint(path, layer)
+
+
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "SFC64", "PCG64DXSM"])
+def test_every_kind_of_generator_goes_on_where_it_was(tmp_path, kind):
+    rng = np.random.Generator(getattr(np.random, kind)(1))
+    layer = Linear(2, 3, rng=rng)
+    save_checkpoint(tmp_path / "a.npz", layer, rng=rng)
+    expected = rng.random(5)
+    other = np.random.Generator(getattr(np.random, kind)(2))
+    load_checkpoint(tmp_path / "a.npz", layer, rng=other)
+    np.testing.assert_array_equal(other.random(5), expected)
+
+
+def test_a_missing_file_is_not_found(tmp_path, seed):
+    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+        load_checkpoint(tmp_path / "none.npz", build(seed)[0])
+
+
+def test_another_model_is_refused(tmp_path, seed):
+    save_checkpoint(tmp_path / "a.npz", build(seed)[0])
+    with pytest.raises(CheckpointError, match=r"Linear\(d_in=8, d_out=12\) in the file"):
+        load_checkpoint(tmp_path / "a.npz", build(seed, d_ff=16)[0])
+
+
+@pytest.mark.parametrize("failing", ["savez", "replace"])
+def test_a_save_that_fails_leaves_the_old_checkpoint_and_no_litter(
+    tmp_path, seed, monkeypatch, failing
+):
+    model, *_ = build(seed)
+    path = tmp_path / "a.npz"
+    save_checkpoint(path, model)
+    good = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(*((np, "savez") if failing == "savez" else (os, "replace")), fail)
+    model.src_embedding.E.value += 1
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(path, model)
+    assert path.read_bytes() == good
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+def test_the_file_and_its_folder_are_on_disk_before_it_returns(tmp_path, seed, monkeypatch):
+    calls = []
+    replace, fsync = os.replace, os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("fsync"), fsync(fd)))
+    monkeypatch.setattr(os, "replace", lambda *a: (calls.append("replace"), replace(*a)))
+    save_checkpoint(tmp_path / "a.npz", build(seed)[0])
+    assert calls[:2] == ["fsync", "replace"]
+    assert calls[2:] == (["fsync"] if os.name == "posix" else [])
+    assert module.VERSION == 2

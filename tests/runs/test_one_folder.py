@@ -1,0 +1,262 @@
+"""One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sentences import options
+
+from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np.cli.main import main
+from aiayn_np.runs.checkpoint import read_checkpoint
+from aiayn_np.runs.folder import free_folder
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.structure import structure
+from aiayn_np.runs.text_run import TextRun
+from aiayn_np.text.measures import TextProgress
+from aiayn_np.variants.choices import CHOICES, keywords
+
+TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
+HOLDER = """import sys, time
+from pathlib import Path
+from aiayn_np.runs.folder import reserved
+with reserved(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that has the folder, which lies two folders deep."""
+    child = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path / "runs" / "copy")],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with child.stdin, child.stdout:
+        assert child.stdout.readline() == b"ready\n"
+        yield child
+        child.kill()
+        child.wait()
+
+
+def test_a_second_training_is_told_who_has_the_folder(tmp_path, holder, capsys):
+    out = tmp_path / "runs" / "copy"
+    for argv in (["--seed", "2"], ["--resume"]):
+        assert main(["train", "copy", *argv, "--out", str(out)]) == 2
+        err = capsys.readouterr().err
+        assert f"{out}: process {holder.pid} on " in err
+        assert "is training into this folder" in err
+    assert os.listdir(out) == [".lock"]
+
+
+def test_the_lock_ends_with_its_process(tmp_path, holder, no_pictures):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    out = tmp_path / "runs" / "copy"
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
+    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+def test_the_next_free_name_is_taken(tmp_path, holder):
+    folder = tmp_path / "runs" / "copy"
+    (tmp_path / "runs" / "copy-2").mkdir()
+    (tmp_path / "runs" / "copy-2" / "model.npz").touch()
+    with free_folder(folder) as third, free_folder(folder) as fourth:
+        assert [third.name, fourth.name] == ["copy-3", "copy-4"]
+    assert sorted(os.listdir(tmp_path / "runs")) == ["copy", "copy-2"]  # empty ones are gone
+
+
+def test_many_at_once_get_different_folders(tmp_path):
+    taken, go = [], threading.Barrier(8)
+
+    def take():
+        go.wait()
+        with free_folder(tmp_path / "runs" / "copy") as folder:
+            taken.append(folder.name)
+            go.wait()
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == ["copy", *(f"copy-{n}" for n in range(2, 9))]
+    assert list(tmp_path.glob("*/*")) == []
+
+
+def test_a_refused_request_leaves_no_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "copy", "--h", "3"]) == 2
+    assert main(["train", "text", "--pairs", "none", "--out", "a/b"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "copy", "--out", ""])
+    assert "--out: must be a path, got ''" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_two_commands_at_once_write_two_runs(tmp_path):
+    command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "200"]
+    children = [subprocess.Popen([*command, "--seed", str(seed)], cwd=tmp_path,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for seed in (1, 2)]
+    assert [child.wait() for child in children] == [0, 0]
+    seeds = {open_run(tmp_path / "runs" / name).config["seed"] for name in ("copy", "copy-2")}
+    assert seeds == {1, 2}
+
+
+def test_the_vocabulary_of_another_run_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.draw", lambda self: [])
+    runs = [tmp_path / "a", tmp_path / "b"]
+    for run, n in zip(runs, (100, 150)):
+        assert main([*options(tmp_path, n), "--epochs", "0.1", "--out", str(run)]) == 0
+    other = (runs[1] / "vocabulary.model").read_bytes()
+    assert other != (runs[0] / "vocabulary.model").read_bytes()
+    (runs[0] / "vocabulary.model").write_bytes(other)
+    capsys.readouterr()
+    for argv in (["translate", str(runs[0])], ["train", "text", "--resume", "--out", str(runs[0])]):
+        assert main(argv) == 2
+        assert "vocabulary.model is not the vocabulary of this run" in capsys.readouterr().err
+
+
+def model(rng, **options):
+    sizes = dict(N=1, d_model=12, d_ff=8, h=2, max_len=20)
+    return Transformer(9, **(sizes | options), rng=rng)
+
+
+def test_another_number_of_heads_is_refused_and_other_dropout_is_not(tmp_path, rng):
+    path = tmp_path / "a.npz"
+    save_checkpoint(path, model(rng))
+    other = model(rng, h=4)
+    before = other.state_dict()
+    with pytest.raises(CheckpointError, match=r"of another model: model is .*h=2.* in the file"):
+        load_checkpoint(path, other)
+    assert all((before[name] == value).all() for name, value in other.state_dict().items())
+    load_checkpoint(path, model(rng, P_drop=0.3, max_len=99))
+
+
+def test_another_scale_is_refused_and_a_replaced_method_is_not(tmp_path, rng):
+    path, saved = tmp_path / "a.npz", model(rng)
+    save_checkpoint(path, saved)
+    hooked = model(rng)
+    attention = hooked.encoder.layers[0].self_attention.attention
+    attention.forward = attention.forward
+    load_checkpoint(path, hooked)
+    attention.scale = 0.5
+    with pytest.raises(CheckpointError, match=r"attention is ScaledDot.*scale=0.5\) here"):
+        load_checkpoint(path, hooked)
+
+
+def test_every_variant_loads_into_itself_only(tmp_path, rng):
+    plain = {option: next(iter(names)) for option, names in CHOICES.items()}
+    chosen = [plain | {option: name} for option, names in CHOICES.items() for name in names]
+    models = [model(rng, **keywords(choice)) for choice in chosen]
+    structures = [structure(m) for m in models]
+    for i, saved in enumerate(models):
+        save_checkpoint(tmp_path / "a.npz", saved)
+        for j, other in enumerate(models):
+            if structures[i] == structures[j]:
+                assert chosen[i] == chosen[j]
+                load_checkpoint(tmp_path / "a.npz", other)
+            else:
+                with pytest.raises(CheckpointError, match="of another model"):
+                    load_checkpoint(tmp_path / "a.npz", other)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_an_error_when_they_are_used(
+    no_pictures, tmp_path, capsys, value
+):
+    out = tmp_path / "r"
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
+    run = open_run(out)
+    run.model.src_embedding.E.value[0, 0] = value
+    run.save()
+    assert main(["decode", str(out), "1 2"]) == 2
+    assert "model.npz holds numbers that are not finite: model/src_embedding.E" in (
+        capsys.readouterr().err)
+
+
+def test_a_header_with_odd_parts_is_refused(tmp_path, rng):
+    import json
+
+    path, saved = tmp_path / "a.npz", model(rng)
+    save_checkpoint(path, saved, rng=rng, recent=[saved.state_dict()], config={"task": "copy"})
+    header, arrays = read_checkpoint(path)
+    odd = [None, [], {}, -1, 2**70, "1", 1.5, True, [1], {"a": []}]
+    for name in header:
+        for value in [*odd, KeyError]:
+            changed = {k: v for k, v in (header | {name: value}).items() if v is not KeyError}
+            if changed == header or (name in ("config", "rng") and value is None):
+                continue
+            text = np.frombuffer(json.dumps(changed).encode(), np.uint8)
+            np.savez(path, header=text, **arrays)
+            if name == "config" and value is not KeyError:             # anything, for the library
+                path.replace(tmp_path / "model.npz")
+                with pytest.raises(CheckpointError, match=r"model\.npz"):
+                    open_run(tmp_path)
+            else:
+                with pytest.raises(CheckpointError, match=r"a\.npz"):
+                    load_checkpoint(path, saved, rng=rng)
+
+
+def test_a_history_that_cannot_be_is_refused(tmp_path, capsys, no_pictures):
+    out = tmp_path / "r"
+    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    good = (out / "history.csv").read_bytes()
+    resume = ["train", "copy", "--resume", "--out", str(out), "--steps", "3"]
+    for content in (good.splitlines()[0] + b"\r\n1," + b"9" * 200_000, good[:60], b"\0" * 50,
+                    b"a,b\n1,2\n", b"step,loss\nx,1\n",
+                    b"step,loss\n" + b"9" * 5000 + b",1\n"):
+        (out / "history.csv").write_bytes(content)
+        assert main(resume) == 2, content
+        assert "history.csv" in capsys.readouterr().err
+    (out / "history.csv").unlink()
+    (out / "metrics.json").unlink()
+    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
+    assert "history.csv is missing" in capsys.readouterr().err
+
+
+def test_a_history_is_written_again_as_it_was(tmp_path):
+    """What is counted stays a whole number: a resumed run has the file of one that is not."""
+    run = TextRun.__new__(TextRun)
+    run.folder, run.optimizer = tmp_path, SimpleNamespace(t=2)
+    run.history = [TextProgress(1, 0.1, 123, 1e-4, 0.5),
+                   TextProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9, 8.8)]
+    written = run.history_csv()
+    (tmp_path / "history.csv").write_bytes(written)
+    before, run.history = run.history, []
+    run.load_history()
+    assert run.history == before
+    assert run.history_csv() == written
+    (tmp_path / "history.csv").write_bytes(written.replace(b"123", b"inf"))
+    with pytest.raises(CheckpointError, match=r"history\.csv is not readable"):
+        run.load_history()
+
+
+@pytest.mark.slow
+def test_resume_of_a_finished_run_draws_what_is_missing(tmp_path, capsys):
+    out = tmp_path / "r"
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    resume = ["train", "copy", "--resume", "--out", str(out)]
+    assert main(resume) == 2
+    assert "nothing to do" in capsys.readouterr().err
+    (out / "loss.png").unlink()
+    (out / "attention_cross.png").unlink()
+    assert main(resume) == 0
+    after = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert after == before
+
+
+@pytest.mark.slow
+def test_an_odd_backend_breaks_no_command_that_writes_files(tmp_path):
+    environment = os.environ | {"MPLBACKEND": "no such thing"}
+    command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "1", "--out",
+               str(tmp_path / "r")]
+    child = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (child.returncode, (tmp_path / "r" / "loss.png").exists()) == (0, True), child.stderr

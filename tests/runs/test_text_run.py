@@ -1,0 +1,309 @@
+"""Training on text and translating, used as a user does: in files, out files."""
+
+import io
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from same_run import assert_same_run, without_pictures
+from sentences import options, sentences, write
+
+from aiayn_np.cli.main import main
+from aiayn_np.runs import estimates
+from aiayn_np.runs.checkpoint import read_checkpoint
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.text_run import TextRun
+from aiayn_np.runs.text_start import start
+
+FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
+PICTURES = ["attention_cross.png", "loss.png"]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="these signals are POSIX")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished run of two epochs, without its pictures, which take most of the time."""
+    folder = tmp_path_factory.mktemp("text")
+    with pytest.MonkeyPatch.context() as patch:
+        without_pictures(patch)
+        assert main([*options(folder), "--epochs", "2", "--out", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """Only what training leaves: no pictures, and no measurements before it and at its end."""
+    without_pictures(monkeypatch)
+    monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.announcement", lambda run: [])
+    monkeypatch.setattr(TextRun, "finish", lambda self, seconds: {})
+    monkeypatch.setattr(TextRun, "report", lambda self, found, seconds: [])
+
+
+def test_a_run_leaves_all_its_files_and_numbers(folder):
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    metrics = json.loads((folder / "metrics.json").read_text())
+    run = open_run(folder)
+    run.load_history()
+    assert isinstance(run, TextRun)
+    assert len(run.history) == metrics["steps"] == run.optimizer.t
+    assert metrics["pairs"] + metrics["validation_pairs"] <= 150
+    assert metrics["tokens"] == sum(p.tokens for p in run.history)
+    assert metrics["perplexity"] == pytest.approx(np.exp(run.history[-1].averaged_loss))
+    assert metrics["bleu"]["average, greedy"] == round(run.history[-1].bleu, 2)
+    assert metrics["signature"].startswith("nrefs:1|")
+
+
+def test_losses_are_those_of_the_states_they_are_named_after(folder):
+    run = open_run(folder)
+    run.load_history()
+    run.prepare()
+    losses = []
+    for model in (run.model, run.trained()):
+        nats = count = 0
+        for source, target in ((run.task.source(a), run.task.source(b)) for a, b in run.validation):
+            logits = model(source, np.concatenate([[[run.task.bos]], target[:, :-1]], axis=1))
+            log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+            nats -= np.take_along_axis(log_p, target[..., None], axis=-1).sum()
+            count += target.size
+        losses.append(nats / count)
+    last = run.history[-1]
+    assert [last.validation_loss, last.averaged_loss] == pytest.approx(losses, rel=1e-4)
+    assert losses[0] != losses[1]
+
+
+def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys, monkeypatch):
+    source, target = write(tmp_path, [*sentences(5, seed=9), ("", ""), ("neun", "nine")])
+    assert main(["translate", str(folder), str(source), "--reference", str(target)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 7
+    assert out.splitlines()[5] == ""
+    assert err.startswith("BLEU ")
+    assert "nrefs:1" in err
+    stdin = io.TextIOWrapper(io.BytesIO(source.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert main(["translate", str(folder)]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["translate", str(folder), str(source), "--beam", "2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 7
+
+
+def test_an_empty_file_gives_an_empty_file(folder, tmp_path, capsys):
+    (tmp_path / "empty").touch()
+    assert main(["translate", str(folder), str(tmp_path / "empty")]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_translate_cuts_long_lines_and_names_them(folder, capsys, monkeypatch):
+    stdin = io.TextIOWrapper(io.BytesIO(b"eins\n" + b"zwei " * 300))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert main(["translate", str(folder)]) == 0
+    assert "warning: line 2 is cut: the model takes 256 tokens" in capsys.readouterr().err
+
+
+def test_attention_is_that_of_the_last_layer_while_translating(folder):
+    run = open_run(folder)
+    src = run.task.source("eins zwei")
+    source, written, weights, allowed = run.translation_attention(src)
+    out = run.decode(src)[0]
+    assert written == run.task.tokens(out)
+    assert source == run.task.tokens(src[0])
+    tgt_in = np.concatenate([[run.task.bos], out[:-1]])[None]
+    _, cache = run.trained().forward(src, tgt_in)
+    last = cache.decoder.layers[1].cross_attention.attention.weights[0]
+    np.testing.assert_array_equal(weights, last)
+    assert weights.shape == (2, len(written), len(source))
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
+    assert allowed.all()
+
+
+def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
+    run, page = str(folder), tmp_path / "page.html"
+    assert main(["explore", run, "eins zwei", "--out", str(page)]) == 0
+    assert "_eins" in page.read_text(encoding="utf-8") or "_e" in page.read_text(encoding="utf-8")
+    assert main(["trace", run, "eins"]) == 0
+    assert "encoder.layers.0" in capsys.readouterr().out
+    assert main(["decode", run, "eins"]) == 0
+    decoded = capsys.readouterr().out
+    assert decoded == open_run(folder).task.text(
+        open_run(folder).decode(open_run(folder).task.source("eins"))[0]) + "\n"
+
+
+@pytest.mark.slow
+@POSIX
+def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monkeypatch, plain):
+    """It is pressed once in the middle of an epoch, in a run of two workers."""
+    argv = [*options(tmp_path), "--epochs", "1.5", "--workers", "2", "--seed", "3"]
+    assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
+    train = TextRun.train
+
+    def press(self, **options):
+        for progress in train(self, **options):
+            if progress.step == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield progress
+
+    monkeypatch.setattr(TextRun, "train", press)
+    out = tmp_path / "part"
+    assert main([*argv, "--out", str(out)]) == 1
+    assert open_run(out).optimizer.t == 3
+    monkeypatch.setattr(TextRun, "train", train)
+    assert main(["train", "text", "--out", str(out), "--resume"]) == 0
+    assert_same_run(out, tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("argv", "message"), [
+    (["train", "text"], "sentence pairs must be given by --pairs, or by --source and --target"),
+    (["train", "text", "--symbols", "4"], "--symbols is no option of the task text"),
+    (["train", "copy", "--preset", "tiny"], "--preset is no option of the task copy"),
+    (["train", "text", "--resume"], "--resume needs --out"),
+    (["train", "text", "--out", "RUN"], "RUN holds a run already"),
+    (["train", "text", "--out", "RUN", "--resume"], "nothing to do"),
+    (["train", "text", "--out", "RUN", "--resume", "--N", "3"], "--N is fixed by the run"),
+    (["train", "text", "--out", "RUN", "--resume", "--pairs", "x"], "--pairs is fixed by the run"),
+    (["train", "text", "--pairs", "NOWHERE/x", "--out", "NOWHERE/r"], "x: No such file"),
+    (["translate", "NOWHERE"], "No such file"),
+    (["translate", "RUN", "NOWHERE"], "No such file"),
+    (["translate", "RUN", "LATIN"], "latin, line 1: text must be UTF-8"),
+    (["translate", "RUN", "RUN/history.csv", "--reference", "RUN/metrics.json"],
+     "--reference must have as many lines as"),
+    (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--max-length", "1",
+      "--vocabulary", "60"], "there must be pairs of at most 1 tokens for training, got 0"),
+    (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocabulary", "9"],
+     "no vocabulary of 9 pieces"),
+    (["decode", "RUN", " "], "a sentence must hold at least one word"),
+    (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocabulary", "60", "--tokens",
+      "2"], "tokens must be at least those of the longest sentence"),
+    (["train", "text", "--pairs", "NOWHERE", "--bleu-every", "0"], "bleu_every must be at least 1"),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "nan"], "epochs must lie in (0, "),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "0"], "epochs must lie in (0, "),
+    (["train", "text", "--out", "RUN", "--resume", "--epochs", "inf"], "epochs must lie in (0, "),
+    (["train", "text", "--out", "RUN", "--resume", "--epochs", "0.1"], "nothing to do"),
+])
+def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, message):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{a}\t{b}\n" for a, b in sentences(60)), encoding="utf-8")
+    latin = tmp_path / "latin"
+    latin.write_bytes("fünf\n".encode("latin-1"))
+    places = dict(RUN=folder, NOWHERE=tmp_path / "nowhere", PAIRS=table, LATIN=latin)
+    for name, path in places.items():
+        argv = [word.replace(name, str(path)) for word in argv]
+    assert main(argv) == 2
+    err = capsys.readouterr().err
+    assert message in err.replace(str(folder), "RUN")
+    assert err.count("\n") == 1
+
+
+def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
+    files = open_run(folder).config["files"]
+    with open(files["source"], "r+", encoding="utf-8") as file:
+        content = file.read()
+        file.seek(0)
+        file.write(content.replace("eins", "EINS", 1))
+    assert main(["train", "text", "--out", str(folder), "--resume", "--epochs", "9"]) == 2
+    assert "must be those that the run began with" in capsys.readouterr().err
+    with open(files["source"], "w", encoding="utf-8") as file:
+        file.write(content)
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    argv = [*options(tmp_path), "--out", str(out)]
+    monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e5)
+    assert main(argv) == 1
+    count = estimates.parameter_count(60, N=2, d_model=16, d_ff=16)
+    assert f"training {count:,} parameters needs about 1 MB" in capsys.readouterr().err
+    monkeypatch.setattr(estimates, "memory_bytes", lambda: estimates.PROGRAM + 6e5)
+    assert main([*argv, "--tokens", "4000"]) == 1
+    assert "training needs about " in capsys.readouterr().err
+    assert not (out / "model.npz").exists()
+
+
+def test_the_parameter_formula_counts_the_model(tmp_path):
+    source, target = write(tmp_path, sentences(60))
+    sizes = dict(N=2, d_model=12, d_ff=20, h=3)
+    run, _ = start(tmp_path / "r", dict(source=source, target=target), vocabulary=60, **sizes)
+    count = sum(p.value.size for p in run.model.parameters())
+    assert estimates.parameter_count(60, **sizes) == count
+    held = estimates.bytes_of_pair(run.model, 20)
+    assert held > 20 * 60 * 4 * estimates.LOGITS
+    few, many = (estimates.memory_of(run.model, run.batches, n) for n in (2, 3))
+    assert many == few + 4 * count
+    whole, half, quarter = (estimates.memory_of(run.model, run.batches, 1, *shares)
+                            for shares in ((1, 1), (1, 2), (2, 2)))
+    copies = estimates.PROGRAM + 4 * count * estimates.COPIES
+    assert half - copies == pytest.approx((whole - copies) / 2, rel=0.1)
+    assert quarter - copies == pytest.approx((whole - copies) / 4, rel=0.1)
+
+
+def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
+    source, target = write(tmp_path, sentences(60))
+    run, _ = start(tmp_path / "r", dict(source=source, target=target), vocabulary=60, d_model=8,
+                   d_ff=8, h=2, N=1, tokens=50, epochs=100)
+    assert run.config["train"]["average_every"] == 100 * run.batches.per_epoch // 70
+    run.config["train"]["average_every"] = 3
+    assert run.batches.per_epoch > 4
+    assert [p.step for p in itertools.islice(run.train(), 4)] == [1, 2, 3, 4]
+    assert len(run.recent) == 1
+
+
+def test_unknown_options_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="got widht"):
+        start(tmp_path, {}, widht=3)
+    with pytest.raises(ValueError, match=r"preset must be one of tiny, small, .* got 'huge'"):
+        start(tmp_path, {}, preset="huge")
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_killed_training_resumes_to_the_same_run_five_times(tmp_path, rng, plain):
+    argv = [*options(tmp_path, 400), "--epochs", "30"]
+    assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
+    out, stopped = tmp_path / "killed", []
+    for _ in range(5):
+        more = ["train", "text", "--resume", "--out", str(out)] if stopped else [
+            *argv, "--out", str(out)]
+        child = subprocess.Popen([sys.executable, "-m", "aiayn_np", *more],
+                                 env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = step_of(out)
+        while child.poll() is None and step_of(out) == before:
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0, 0.3))
+        child.kill()
+        assert child.wait() == -signal.SIGKILL
+        stopped.append(step_of(out))
+    assert stopped == sorted(set(stopped))
+    assert main(["train", "text", "--resume", "--out", str(out)]) == 0
+    assert_same_run(out, tmp_path / "whole")
+
+
+def step_of(folder):
+    path = folder / "model.npz"
+    return read_checkpoint(path)[0]["step"] if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_by_training_and_by_attend(tmp_path, capsys):
+    assert main([*options(tmp_path), "--epochs", "1", "--out", str(tmp_path / "run")]) == 0
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(FILES + PICTURES)
+    assert main(["attend", str(tmp_path / "run"), "eins zwei /."]) == 0
+    (path,) = capsys.readouterr().out.splitlines()[-1:]
+    assert path.endswith("attend/text_eins_zwei_attention_cross.png")
+    assert Path(path).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_it_learns_to_translate_numbers(tmp_path):
+    source, target = write(tmp_path, sentences(3000))
+    files = dict(source=source, target=target)
+    run, _ = start(tmp_path / "r", files, preset="tiny", vocabulary=60, d_model=64, d_ff=128, N=1,
+                   tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
+    run.history = list(run.train())
+    assert run.history[-1].bleu > 90

@@ -1,0 +1,289 @@
+"""Adam and the warm-up: steps worked by hand, the scalar loop, what happens to the arrays."""
+
+import re
+from math import sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_adam, naive_warmup_rate
+
+from aiayn_np import Adam, Linear, Parameter, warmup_rate
+
+
+def test_two_steps_by_hand():
+    """Gradients 2 and -1 at the rates 0.1 and 0.3, with the paper's beta_1 = 0.9, beta_2 = 0.98.
+
+    t = 1: m = 0.2, v = 0.08, m_hat = 0.2 / 0.1 = 2, v_hat = 0.08 / 0.02 = 4: down by 0.1 * 2 / 2.
+    t = 2: m = 0.18 - 0.1 = 0.08, v = 0.0784 + 0.02 = 0.0984, m_hat = 0.08 / 0.19 = 8 / 19,
+           v_hat = 0.0984 / 0.0396 = 82 / 33: down by 0.3 * (8 / 19) / sqrt(82 / 33).
+    """
+    p = Parameter(np.array([1.0, -5.0]))
+    adam = Adam([p])
+    p.grad[...] = [2, -2]
+    adam.step(0.1)
+    assert_allclose(p.value, [0.9, -4.9], rtol=1e-9)
+    p.grad[...] = [-1, 1]
+    adam.step(0.3)
+    second = 0.3 * 8 / 19 / sqrt(82 / 33)
+    assert_allclose(p.value, [0.9 - second, -4.9 + second], rtol=1e-9)
+
+
+def test_the_first_step_is_the_rate_whatever_the_size_of_the_gradient():
+    p = Parameter(np.zeros(3))
+    p.grad[...] = [1e-3, -5, 1e6]
+    Adam([p]).step(0.25)
+    assert_allclose(p.value, [-0.25, 0.25, -0.25], rtol=1e-5)
+
+
+def test_eps_is_added_outside_the_root():
+    """m_hat = v_hat = 0 but for eps: with a gradient of 1e-9, 1e-9 / (1e-9 + eps) is 1/2."""
+    p = Parameter(np.zeros(2))
+    p.grad[...] = [1e-9, -1e-9]
+    Adam([p]).step(0.5)
+    assert_allclose(p.value, [-0.25, 0.25], rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, dict(beta_1=0.5, beta_2=0.999, eps=1e-3),
+                                     dict(beta_1=0, beta_2=0.9)])
+def test_fifty_steps_equal_the_scalar_loop(rng, options):
+    start = [rng.normal(size=(2, 3)), rng.normal(size=4)]
+    parameters = [Parameter(value.copy()) for value in start]
+    adam = Adam(parameters, **options)
+    grads = [rng.normal(size=(50, *value.shape)) for value in start]
+    rates = [warmup_rate(step, 16, 20) for step in range(1, 51)]
+    seen = [[], []]
+    for t, rate in enumerate(rates):
+        for p, grad, values in zip(parameters, grads, seen, strict=True):
+            p.grad[...] = grad[t]
+            values.append(None)
+        adam.step(rate)
+        for p, values in zip(parameters, seen, strict=True):
+            values[-1] = p.value.copy()
+    for value, grad, values in zip(start, grads, seen, strict=True):
+        for at in np.ndindex(value.shape):
+            expected = naive_adam(value[at], grad[(slice(None), *at)], rates, **options)
+            assert_allclose(np.array(values)[(slice(None), *at)], expected, rtol=1e-12, atol=1e-13)
+
+
+def test_values_are_written_in_place_and_gradients_left_alone(rng):
+    layer = Linear(4, 3, rng=rng)
+    adam = Adam(layer.parameters())
+    arrays = [p.value for p in layer.parameters()]
+    before = [a.copy() for a in arrays]
+    for p in layer.parameters():
+        p.grad[...] = rng.normal(size=p.grad.shape)
+    grads = [p.grad.copy() for p in layer.parameters()]
+    adam.step(0.1)
+    for p, array, old, grad in zip(layer.parameters(), arrays, before, grads, strict=True):
+        assert p.value is array
+        assert (array != old).all()
+        assert_array_equal(p.grad, grad)
+
+
+def test_a_rate_of_0_moves_nothing_but_counts_as_a_step(rng):
+    p = Parameter(rng.normal(size=3))
+    before = p.value.copy()
+    adam = Adam([p])
+    p.grad[...] = 2
+    adam.step(0)
+    assert_array_equal(p.value, before)
+    p.grad[...] = -1
+    adam.step(0.3)
+    assert_allclose(p.value, before - 0.3 * 8 / 19 / sqrt(82 / 33), rtol=0, atol=1e-9)  # eps
+
+
+def test_a_zero_gradient_from_the_start_moves_nothing(rng):
+    p = Parameter(rng.normal(size=3))
+    before = p.value.copy()
+    adam = Adam([p])
+    for _ in range(3):
+        adam.step(0.1)
+    assert_array_equal(p.value, before)
+
+
+def test_float32_stays_float32(rng):
+    layer = Linear(4, 3, rng=rng).astype(np.float32)
+    adam = Adam(layer.parameters())
+    for rate in (0.1, np.float64(0.1)):
+        for p in layer.parameters():
+            p.grad[...] = rng.normal(size=p.grad.shape)
+        adam.step(rate)
+        assert {p.value.dtype for p in layer.parameters()} == {np.dtype(np.float32)}
+
+
+def test_a_model_cast_after_construction_is_still_updated(rng):
+    """`astype` rebinds value and grad; the moments of the steps so far are kept."""
+    layer = Linear(4, 3, rng=rng)
+    start = layer.W.value.copy()
+    adam, grads, rates = Adam(layer.parameters()), rng.normal(size=(4, 4, 3)), [0.1, 0.2, 0.1, 0.3]
+    for t, rate in enumerate(rates):
+        if t == 2:
+            layer.astype(np.float32)
+        layer.W.grad[...] = grads[t]
+        adam.step(rate)
+    assert layer.W.value.dtype == np.float32
+    for at in np.ndindex(4, 3):
+        expected = naive_adam(start[at], grads[(slice(None), *at)], rates)[-1]
+        assert layer.W.value[at] == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_a_model_cast_to_float64_is_updated_in_float64(rng):
+    """The moments follow the cast: kept in float32 they would cost half of the digits."""
+    layer = Linear(4, 3, rng=rng).astype(np.float32)
+    adam, grads, rates = Adam(layer.parameters()), rng.normal(size=(4, 4, 3)), [0.1, 0.2, 0.1, 0.3]
+    start = layer.astype(np.float64).W.value.copy()
+    for grad, rate in zip(grads, rates, strict=True):
+        layer.W.grad[...] = grad
+        adam.step(rate)
+    for at in np.ndindex(4, 3):
+        expected = naive_adam(start[at], grads[(slice(None), *at)], rates)[-1]
+        assert layer.W.value[at] == pytest.approx(expected, rel=1e-12, abs=1e-13)
+
+
+def test_zero_grad_clears_every_gradient_a_rebound_one_too(rng):
+    p, q = Parameter(rng.normal(size=(2, 3))), Parameter(rng.normal(size=4))
+    adam = Adam([p, q])
+    p.grad += 1
+    q.grad = rng.normal(size=4)
+    adam.zero_grad()
+    np.testing.assert_array_equal(p.grad, np.zeros((2, 3)))
+    np.testing.assert_array_equal(q.grad, np.zeros(4))
+
+
+def test_a_rebound_value_is_updated_and_the_old_array_is_not(rng):
+    p = Parameter(rng.normal(size=3))
+    adam, old = Adam([p]), p.value
+    kept = old.copy()
+    p.value, p.grad = np.array([10.0, 20, 30]), np.array([2.0, -2, 2])
+    adam.step(0.1)
+    assert_allclose(p.value, [9.9, 20.1, 29.9], rtol=1e-9)
+    assert_array_equal(old, kept)
+
+
+def test_a_generator_of_parameters_serves_every_step(rng):
+    layer = Linear(4, 3, rng=rng)
+    adam = Adam(p for p in layer.parameters())
+    for _ in range(2):
+        before = layer.state_dict()
+        for p in layer.parameters():
+            p.grad[...] = 1 + rng.random(p.grad.shape)
+        adam.step(0.1)
+        assert all((before[name] != p.value).all() for name, p in layer.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (dict(beta_1=1), ValueError, "beta_1 must lie in [0, 1), got beta_1=1"),
+        (dict(beta_1=-0.1), ValueError, "beta_1 must lie in [0, 1), got beta_1=-0.1"),
+        (dict(beta_2=1.0), ValueError, "beta_2 must lie in [0, 1), got beta_2=1.0"),
+        (dict(beta_2="x"), TypeError, "beta_2 must be a number in [0, 1), got beta_2='x'"),
+        (dict(eps=0), ValueError, "eps must lie in (0, 1), got eps=0"),
+        (dict(eps=float("nan")), ValueError, "eps must lie in (0, 1), got eps=nan"),
+    ],
+)
+def test_refused_constants(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        Adam([Parameter(np.ones(2))], **options)
+
+
+def test_parameters_must_be_parameters():
+    message = r"parameters must be a model, or Parameter objects: model\.parameters\(\)"
+    for wrong in ([np.ones(2)], [Linear(2, 3, rng=np.random.default_rng(0))]):
+        with pytest.raises(TypeError, match=message):
+            Adam(wrong)
+
+
+def test_a_model_stands_for_its_parameters():
+    layer = Linear(2, 3, rng=np.random.default_rng(0))
+    assert Adam(layer).parameters == list(layer.parameters())
+
+
+def test_a_parameter_given_twice_is_stepped_once():
+    p = Parameter(np.array([1.0]))
+    adam = Adam([p, p])
+    p.grad[...] = 2
+    adam.step(0.1)
+    assert_allclose(p.value, [0.9], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("rate", "error"), [
+    (-0.1, ValueError), (float("inf"), ValueError), (float("nan"), ValueError), ("1", TypeError),
+    (None, TypeError),
+])
+def test_a_refused_rate_changes_nothing(rate, error):
+    """Neither the value nor the moments: the step after it is a first step."""
+    p = Parameter(np.array([1.0, -5.0]))
+    adam = Adam([p])
+    p.grad[...] = [7, 9]
+    with pytest.raises(error, match=r"rate must .* \[0, inf\), got rate="):
+        adam.step(rate)
+    assert p.value.tolist() == [1, -5]
+    p.grad[...] = [2, -2]
+    adam.step(0.1)
+    assert_allclose(p.value, [0.9, -4.9], rtol=1e-9)
+
+
+def test_warmup_by_hand():
+    """d_model = 64, 100 steps: 1/8 * 100^-0.5 = 1/80 at the top, 1/100 of it first, half at 400."""
+    rates = [warmup_rate(step, 64, 100) for step in (1, 50, 100, 400)]
+    assert_allclose(rates, [1 / 8000, 1 / 160, 1 / 80, 1 / 160], rtol=1e-14)
+
+
+def test_warmup_of_the_base_model():
+    """At step 4000: 1 / sqrt(512 * 4000) = 6.98771242968684e-4."""
+    top = 6.98771242968684e-4
+    rates = [warmup_rate(step, 512, 4000) for step in (1, 4000, 8000)]
+    assert_allclose(rates, [top / 4000, top, top / sqrt(2)], rtol=1e-12)
+    assert rates[0] == pytest.approx(1.74692810742171e-7, rel=1e-12)
+    assert rates[2] == pytest.approx(4.94105884401309e-4, rel=1e-12)
+
+
+def test_warmup_equals_the_two_branches():
+    for step in range(1, 300):
+        expected = naive_warmup_rate(step, 48, 70)
+        assert warmup_rate(step, 48, 70) == pytest.approx(expected, rel=1e-13)
+
+
+def test_warmup_is_a_python_float():
+    assert type(warmup_rate(np.int64(3), 512, 4000)) is float
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0, 512, 4000), ValueError, "step must be at least 1, got step=0"),
+        ((-1, 512, 4000), ValueError, "step must be at least 1, got step=-1"),
+        ((1.5, 512, 4000), TypeError, "step must be an integer, got step=1.5"),
+        ((1, 0, 4000), ValueError, "d_model must be at least 1, got d_model=0"),
+        ((1, 512, 0), ValueError, "warmup_steps must be at least 1, got warmup_steps=0"),
+    ],
+)
+def test_warmup_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        warmup_rate(*arguments)
+
+
+def test_constants_that_are_numpy_numbers_give_the_same_steps_bit_for_bit(rng):
+    """In float32 a constant of type np.float64 would compute in float64 and round once, later."""
+    value, grads = rng.normal(size=50).astype(np.float32), rng.normal(size=(5, 50))
+    constants, moved = dict(beta_1=0.9, beta_2=0.98, eps=0.1), []
+    for number in (float, np.float64):
+        p = Parameter(value.copy())
+        adam = Adam([p], **{name: number(constant) for name, constant in constants.items()})
+        for grad in grads:
+            p.grad[...] = grad
+            adam.step(number(0.01))
+        moved.append(p.value)
+    assert_array_equal(*moved)
+
+
+def test_moments_have_their_names():
+    """After one step from zero m is a tenth of the gradient and v a fiftieth of its square."""
+    p = Parameter(np.array([1.0]))
+    adam = Adam([p, p])
+    p.grad[...] = 2
+    adam.step(0.1)
+    assert_allclose([adam.m[0], adam.v[0]], [[0.2], [0.08]], rtol=1e-14)
+    assert adam.parameters == [p]

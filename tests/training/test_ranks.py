@@ -1,0 +1,225 @@
+"""Ranks of MPI, here as threads that exchange what MPI would send (test_mpi.py starts real ones):
+the gradient is that of one process, all ranks hold the same, and a run repeats to the bit."""
+
+import copy
+from collections import deque
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from test_workers import CRITERION, batch, small
+from thread_ranks import together
+
+from aiayn_np import Adam, CopyTask, train
+from aiayn_np.text.batches import Batches
+from aiayn_np.text.measures import loss_on
+from aiayn_np.training import ranks as module
+from aiayn_np.training.loop import share_exact, validate
+from aiayn_np.training.ranks import ALONE, RankWorkers, launched, make_team
+from aiayn_np.training.workers import Workers
+
+
+def by_ranks(model, n, ids, seed=None, accumulate=1):
+    """[(loss, all gradients, generator) of every rank] of a batch."""
+    def program(ranks):
+        own = copy.deepcopy(model)
+        optimizer = Adam(own)
+        optimizer.zero_grad()
+        team = RankWorkers(own, CRITERION, ranks, optimizer, accumulate=accumulate)
+        rng = None if seed is None else np.random.default_rng(seed)
+        shares = team.gradients(*ids, rng=rng)
+        loss = sum(share.weight * share.loss for share in shares)
+        return loss, optimizer.store.grads, rng and rng.bit_generator.state
+
+    return together(n, program)
+
+
+def alone(model, ids):
+    model = copy.deepcopy(model)
+    optimizer = Adam(model)
+    optimizer.zero_grad()
+    (share,) = Workers(model, CRITERION).gradients(*ids)
+    return share.loss, optimizer.store.grads
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("lengths", [[9, 2, 1, 7, 3, 1, 4, 8], [0, 0, 0, 0, 5, 3, 0, 1]], ids=str)
+def test_any_number_of_ranks_computes_what_one_process_does(rng, n, lengths, accumulate):
+    """Shares without a target included; without dropout the generators stay where they were."""
+    model, ids = small(), batch(rng, lengths)
+    loss, grads = alone(model, ids)
+    for got, their, state in by_ranks(model, n, ids, seed=3, accumulate=accumulate):
+        assert abs(got - loss) < 1e-12
+        assert np.linalg.norm(their - grads) < 1e-12 * np.linalg.norm(grads)
+        assert state == np.random.default_rng(3).bit_generator.state
+
+
+def test_with_dropout_all_ranks_hold_the_same_and_a_batch_repeats_to_the_bit(rng):
+    """One share has no target: its rank draws nothing, and goes on as the others do."""
+    model, ids = small(P_drop=0.5), batch(rng, [4, 4, 0, 0, 3, 5])
+    first, second = by_ranks(model, 3, ids, seed=3), by_ranks(model, 3, ids, seed=3)
+    for loss, grads, state in first + second:
+        assert loss == first[0][0]
+        assert_array_equal(grads, first[0][1])
+        assert state == first[0][2] != np.random.default_rng(3).bit_generator.state
+    assert by_ranks(model, 3, ids, seed=4)[0][0] != first[0][0]
+
+
+def test_a_gradient_that_was_assigned_is_summed_too(rng):
+    model, ids = small(), batch(rng, [3, 4])
+    _, grads = alone(model, ids)
+
+    def program(ranks):
+        own = copy.deepcopy(model)
+        optimizer = Adam(own)
+        optimizer.zero_grad()
+        E = own.src_embedding.E
+        E.grad = E.grad.copy()
+        RankWorkers(own, CRITERION, ranks, optimizer).gradients(*ids)
+        return optimizer.store.grads
+
+    for got in together(2, program):
+        assert np.linalg.norm(got - grads) < 1e-12 * np.linalg.norm(grads)
+
+
+def trained(workers, steps=8, P_drop=0.0, accumulate=1, start=None):
+    """(losses, values, validations) of a training on a task, on every rank; of one, (…)."""
+    def program(ranks=ALONE):
+        rng, recent = np.random.default_rng(1), deque(maxlen=5)
+        model = small(P_drop=P_drop)
+        done = list(train(model, CopyTask(symbols=4, max_length=5), steps=steps, batch_size=7,
+                          rng=rng, validation_size=20, validate_every=4, accumulate=accumulate,
+                          workers=1 if ranks is ALONE else ranks, recent=recent))
+        return ([p.loss for p in done], [p.validation for p in done],
+                np.concatenate([p.value.ravel() for p in model.parameters()]))
+
+    return program() if workers == 1 else together(workers, program)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_training_on_ranks_is_training_alone(n):
+    losses, validations, values = trained(1)
+    for theirs in trained(n):
+        np.testing.assert_allclose(theirs[0], losses, rtol=1e-10)
+        assert theirs[1] == validations
+        np.testing.assert_allclose(theirs[2], values, atol=1e-9)
+
+
+def test_a_training_with_dropout_repeats_to_the_bit():
+    first = trained(2, P_drop=0.3)
+    for losses, _, values in first + trained(2, P_drop=0.3):
+        assert losses == first[0][0]
+        assert_array_equal(values, first[0][2])
+
+
+def test_shares_one_after_the_other_are_the_whole_batch():
+    losses, _, values = trained(1)
+    for accumulate in (2, 7, 9):
+        theirs = trained(1, accumulate=accumulate)
+        np.testing.assert_allclose(theirs[0], losses, rtol=1e-10)
+        np.testing.assert_allclose(theirs[2], values, atol=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [[9, 2, 1, 7, 3], [0, 0, 0, 5], [4]], ids=str)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_accumulated_gradients_are_those_of_the_batch(rng, lengths, threads):
+    model, ids = small(), batch(rng, lengths)
+    loss, grads = alone(model, ids)
+    for k in (2, 3, 9):
+        own = copy.deepcopy(model)
+        optimizer = Adam(own)
+        optimizer.zero_grad()
+        shares = Workers(own, CRITERION, threads, accumulate=k).gradients(*ids)
+        assert abs(sum(s.weight * s.loss for s in shares) - loss) < 1e-12
+        assert np.linalg.norm(optimizer.store.grads - grads) < 1e-12 * np.linalg.norm(grads)
+        assert all(share.cache is None for share in shares)
+
+
+def test_a_share_that_is_not_finite_keeps_its_cache_to_be_looked_at():
+    model = small()
+    model.src_embedding.E.value[:] *= 1e200
+    steps = train(model, CopyTask(symbols=4, max_length=5), steps=3, batch_size=4, accumulate=2,
+                  rng=np.random.default_rng(0))
+    message = "first tensor that is not finite: worker 0: cache.encoder"
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=message):
+        next(steps)
+
+
+def test_ranks_that_begin_with_another_model_or_generator_are_refused():
+    def program(ranks):
+        model, rng = small(seed=own(ranks, 0)), np.random.default_rng(own(ranks, 1))
+        train(model, CopyTask(symbols=4, max_length=5), steps=1, rng=rng, workers=ranks)
+
+    for other in (0, 1):
+        def own(ranks, which, other=other):
+            return ranks.rank if which == other else 0
+
+        with pytest.raises(ValueError, match="all ranks must begin with the same model"):
+            together(2, program)
+
+
+def test_validation_is_shared_out():
+    """Each rank decodes its part, more ranks than rows included, and all get the same share."""
+    model, task = small(), CopyTask(symbols=4, max_length=5)
+    seen: list[int] = []
+
+    def right_for_even(src, tgt_in):
+        """Logits that are right for rows whose first symbol is not 4."""
+        seen.append(len(src))
+        tgt_out = np.pad(tgt_in[:, 1:], ((0, 0), (0, 1)))
+        ends = (tgt_in != 0).sum(axis=1) - 1
+        tgt_out[np.arange(len(src)), ends] = task.eos
+        return np.eye(7)[np.where(src[:, :1] == 4, 1, tgt_out)]
+
+    right_for_even.pad = 0
+    batch = task.validation(30)
+    want = validate(right_for_even, task, batch, chunk=9)
+    assert 0 < want < 1
+    for n in (2, 16):
+        seen.clear()
+        assert together(n, lambda ranks: validate(right_for_even, task, batch, 9, ranks)) == [
+            want] * n
+        assert max(seen) <= -(-9 // n)
+    exact = share_exact(model, batch, bos=task.bos, eos=task.eos)
+    assert together(3, lambda ranks: share_exact(
+        model, batch, ranks, bos=task.bos, eos=task.eos)) == [exact] * 3
+
+
+def test_the_validation_loss_of_text_is_shared_out(rng):
+    pairs = [tuple(rng.integers(4, 7, rng.integers(2, 6)) for _ in range(2)) for _ in range(9)]
+    batches, model = Batches(pairs, 12, 0), small()
+    want = loss_on(model, batches)
+    assert batches.per_epoch > 2
+    assert together(3, lambda ranks: loss_on(model, copy.deepcopy(batches), ranks)) == [
+        pytest.approx(want, rel=1e-13)] * 3
+
+
+def test_an_error_in_a_rank_comes_out(rng):
+    ids = batch(rng, [3, 4])
+    ids[0][1, 0] = 7
+    with pytest.raises(IndexError, match="vocab_size=7"):
+        by_ranks(small(), 2, ids)
+
+
+def test_one_share_needs_no_team():
+    model = small()
+    assert make_team(model, CRITERION, ALONE, None, None) is None
+    assert make_team(model, CRITERION, ALONE, None, None, accumulate=2).accumulate == 2
+    with pytest.raises(ValueError, match="accumulate must be at least 1"):
+        make_team(model, CRITERION, ALONE, None, None, accumulate=0)
+
+
+@pytest.mark.parametrize(("size", "rank"), [("PMI_SIZE", "PMI_RANK"),
+                                            ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")])
+def test_mpiexec_without_mpi4py_is_an_error_that_one_process_tells(monkeypatch, size, rank):
+    monkeypatch.setitem(module.sys.modules, "mpi4py", None)            # as if it were not installed
+    assert launched() is ALONE
+    monkeypatch.setenv(size, "1")
+    assert launched() is ALONE
+    monkeypatch.setenv(size, "4")
+    with pytest.raises(ImportError, match=r"mpiexec has started 4 .*pip install 'aiayn-np\[mpi\]'"):
+        launched()
+    monkeypatch.setenv(rank, "3")
+    with pytest.raises(SystemExit):
+        launched()

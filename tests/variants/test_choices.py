@@ -1,0 +1,52 @@
+"""Every variant that the command line names builds, trains and comes back from its checkpoint."""
+
+import numpy as np
+import pytest
+
+from aiayn_np import Transformer
+from aiayn_np.cli.main import main
+from aiayn_np.runs.open import open_run
+from aiayn_np.variants.choices import CHOICES, keywords
+
+NAMES = [(option, name) for option, names in CHOICES.items() for name in names]
+TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
+        "--N", "1", "--batch-size", "8", "--steps", "3"]
+
+
+@pytest.mark.parametrize(("option", "name"), NAMES)
+def test_a_variant_trains_and_comes_back(tmp_path, no_pictures, capsys, option, name):
+    out = str(tmp_path / "r")
+    assert main(["train", "copy", *TINY, f"--{option}", name, "--out", out]) == 0
+    run = open_run(out)
+    assert run.config["variants"][option] == name
+    assert main(["decode", out, "3 1"]) == 0
+
+
+def test_the_first_choices_are_the_papers(rng):
+    first = keywords({option: next(iter(names)) for option, names in CHOICES.items()})
+    sizes = dict(N=1, d_model=8, d_ff=12, h=2)
+    a = Transformer(9, **sizes, rng=np.random.default_rng(3))
+    b = Transformer(9, **sizes, **first, rng=np.random.default_rng(3))
+    assert list(a.state_dict()) == list(b.state_dict())
+    src, tgt = np.array([[3, 4, 5]]), np.array([[1, 3]])
+    np.testing.assert_array_equal(a(src, tgt), b(src, tgt))
+
+
+def test_an_unknown_choice_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "copy", "--attention", "cosine"])
+    assert "invalid choice: 'cosine'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("option", "name"), [c for c in NAMES if c[1] not in ("scaled-dot", "sinusoidal", "post")]
+)
+def test_every_variant_solves_the_copy_task(tmp_path, option, name):
+    out = str(tmp_path / "r")
+    sizes = ["--symbols", "6", "--max-length", "6", "--d-model", "32", "--d-ff", "64", "--h", "2"]
+    assert main(["train", "copy", *sizes, f"--{option}", name, "--out", out]) == 0
+    run = open_run(out)
+    run.load_history()
+    assert run.solved
+    assert run.test(500)[0] >= 0.99

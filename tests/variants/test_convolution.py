@@ -1,0 +1,124 @@
+"""Convolutions over the sequence: worked examples, plain loops, reach."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from aiayn_np.proofs.probing import randomise
+from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+
+B, T, D_IN, D_OUT = 2, 6, 3, 4
+BOTH = pytest.mark.parametrize("cls", [Convolution1D, CausalConvolution1D])
+
+
+def one_channel(cls, window, b=0.0):
+    layer = cls(1, 1, len(window), rng=np.random.default_rng(0))
+    layer.W.value[:, 0, 0] = window
+    layer.b.value[0] = b
+    return layer
+
+
+def test_worked_example():
+    """(1, 10, 100) meets the one before, here and after; zeros outside."""
+    layer = one_channel(Convolution1D, [1.0, 10, 100], b=0.5)
+    y, cache = layer.forward(np.array([[2.0], [3], [5]]))
+    assert_array_equal(y[:, 0], [320.5, 532.5, 53.5])
+    grad_x = layer.backward(np.array([[1.0], [0], [-1]]), cache)
+    assert_array_equal(grad_x[:, 0], [10, 100 - 1, -10])
+    assert_array_equal(layer.W.grad[:, 0, 0], [-3, 2 - 5, 3])
+    assert_array_equal(layer.b.grad, [0])
+
+
+def test_worked_causal_example():
+    """(100, 10, 1) meets the two before and here."""
+    layer = one_channel(CausalConvolution1D, [100.0, 10, 1])
+    y, cache = layer.forward(np.array([[2.0], [3], [5]]))
+    assert_array_equal(y[:, 0], [2, 23, 235])
+    grad_x = layer.backward(np.array([[0.0], [0], [1]]), cache)
+    assert_array_equal(grad_x[:, 0], [100, 10, 1])
+    assert_array_equal(layer.W.grad[:, 0, 0], [2, 3, 5])
+
+
+def naive_convolution(layer, x, left):
+    W, b = layer.W.value, layer.b.value
+    y = np.zeros((B, T, D_OUT))
+    for s, t, n in np.ndindex(B, T, D_OUT):
+        y[s, t, n] = b[n] + sum(
+            float(x[s, t + j - left, m]) * float(W[j, m, n])
+            for j in range(layer.k) if 0 <= t + j - left < T for m in range(D_IN)
+        )
+    return y
+
+
+@pytest.mark.parametrize(("cls", "k", "left"), [
+    (Convolution1D, 1, 0), (Convolution1D, 3, 1), (Convolution1D, 5, 2), (Convolution1D, 15, 7),
+    (CausalConvolution1D, 1, 0), (CausalConvolution1D, 2, 1), (CausalConvolution1D, 9, 8),
+])
+def test_equals_the_loop(rng, cls, k, left):
+    layer = cls(D_IN, D_OUT, k, rng=rng)
+    randomise(layer, rng)
+    x = rng.standard_normal((B, T, D_IN))
+    assert_allclose(layer(x), naive_convolution(layer, x, left), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("cls", "k", "seen"), [
+    (Convolution1D, 3, [2, 3, 4]), (CausalConvolution1D, 3, [1, 2, 3]),
+    (CausalConvolution1D, 2, [2, 3]),
+])
+def test_position_3_reads_its_window_and_nothing_else(rng, cls, k, seen):
+    layer = cls(D_IN, D_OUT, k, rng=rng)
+    y, cache = layer.forward(rng.standard_normal((B, T, D_IN)))
+    grad_y = np.zeros_like(y)
+    grad_y[:, 3] = 1
+    grad_x = layer.backward(grad_y, cache)
+    assert np.flatnonzero(grad_x.any(axis=(0, 2))).tolist() == seen
+
+
+@BOTH
+def test_one_tap_is_a_linear_map_and_any_leading_axes_do(rng, cls):
+    layer = cls(D_IN, D_OUT, 1, rng=rng)
+    x = rng.standard_normal((B, 2, T, D_IN))
+    assert_allclose(layer(x), x @ layer.W.value[0], rtol=1e-13, atol=1e-13)
+    assert_allclose(layer(x)[1, 0], layer(x[1, 0]), rtol=1e-13, atol=1e-13)
+
+
+@BOTH
+def test_bad_inputs(rng, cls):
+    for bad in [(0, 4, 3), (3, 0, 3), (3, 4, 0)]:
+        with pytest.raises(ValueError, match="must be at least 1"):
+            cls(*bad, rng=rng)
+    with pytest.raises(TypeError, match=re.escape("k must be an integer, got k=3.0")):
+        cls(3, 4, 3.0, rng=rng)
+    with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator"):
+        cls(3, 4, 3, rng=None)
+    layer = cls(D_IN, D_OUT, 3, rng=rng)
+    with pytest.raises(ValueError, match=re.escape("x must have d_in=3 on its last axis")):
+        layer(np.ones((B, T, 2)))
+    with pytest.raises(ValueError, match="x must have at least 2 axes"):
+        layer(np.ones(D_IN))
+
+
+def test_an_even_window_has_no_middle(rng):
+    with pytest.raises(ValueError, match="k must be odd, got k=4"):
+        Convolution1D(3, 4, 4, rng=rng)
+
+
+@BOTH
+def test_weights_are_drawn_xavier_uniform(cls, rng):
+    """60000 draws in +-sqrt(6 / (k (d_in + d_out))): k d_in numbers come in, k d_out go out."""
+    limit = (6 / (5 * (120 + 100))) ** 0.5
+    layer = cls(120, 100, 5, rng=rng)
+    W = layer.W.value
+    assert W.shape == (5, 120, 100)
+    assert limit * 0.999 < W.max() < limit
+    assert -limit < W.min() < -limit * 0.999
+    assert abs(W.mean()) < 0.05 * limit
+    assert not layer.b.value.any()
+
+
+@BOTH
+def test_there_are_no_more_zeros_than_the_windows_reach(cls, rng):
+    layer, x = cls(2, 4, 3, rng=rng), rng.standard_normal((2, 6, 2))
+    assert layer.pad(x).shape == (2, 6 + 3 - 1, 2)

@@ -1,0 +1,195 @@
+"""Restricted self-attention: a worked example, plain attention with a band mask, linear growth."""
+
+import re
+import time
+import tracemalloc
+from math import log
+
+import numpy as np
+import pytest
+from attention_inputs import both_ways, random_QKV
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_attention
+
+from aiayn_np import EncoderLayer, ScaledDotProductAttention, attention_maps, causal
+from aiayn_np.variants.local import LocalAttention, local_attention, transposed
+
+B, H, T, D_K, D_V = 2, 3, 7, 4, 5
+SIZES = dict(T_q=T, T_k=T, d_k=D_K, d_v=D_V)
+MASKS = [(T, T), (B, 1, 1, T), (1, 1, 1, T), (B, 1, T, 1), (1, H, T, T), (B, H, T, T), (1, 1, 1, 1)]
+
+
+def near(T, radius):
+    """The mask |i - j| <= radius."""
+    i = np.arange(T)
+    return abs(i[:, None] - i) <= radius
+
+
+def assert_equals_plain(radius, inputs, allowed=None):
+    band = near(inputs[0].shape[-2], radius)
+    got = both_ways(LocalAttention(radius), inputs, allowed=allowed)
+    allowed = band if allowed is None else band & allowed
+    for a, b in zip(got, both_ways(ScaledDotProductAttention(), inputs, allowed=allowed)):
+        assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_worked_forward():
+    """d_k = 1, Q = 1: the scores are the keys, 0, ln 3, 0; each query sees one neighbour a side."""
+    Q, K = np.ones((3, 1)), np.array([[0.0], [log(3)], [0.0]])
+    y, cache = LocalAttention(1).forward(Q, K, np.array([[4.0], [8.0], [20.0]]))
+    assert_allclose(cache.band, [[0, 1 / 4, 3 / 4], [1 / 5, 3 / 5, 1 / 5], [3 / 4, 1 / 4, 0]])
+    assert_allclose(y, [[7], [9.6], [11]], rtol=1e-14)
+
+
+def test_worked_backward():
+    """From the same band: grad_V_j sums the weights of the queries that see j, times grad_out."""
+    Q, K = np.ones((3, 1)), np.array([[0.0], [log(3)], [0.0]])
+    layer = LocalAttention(1)
+    _, cache = layer.forward(Q, K, np.array([[4.0], [8.0], [20.0]]))
+    grad_Q, grad_K, grad_V = layer.backward(np.array([[1.0], [0.0], [-2.0]]), cache)
+    assert_allclose(grad_V, [[1 / 4], [3 / 4 - 6 / 4], [-2 / 4]])
+    # grad_scores of query 0: 1/4 (4 - 7), 3/4 (8 - 7); of query 2: 3/4 (-16 + 22), 1/4 (-40 + 22)
+    assert_allclose(grad_K, [[-3 / 4], [3 / 4 + 9 / 2], [-9 / 2]])
+    assert_allclose(grad_Q, [[3 / 4 * log(3)], [0], [9 / 2 * log(3)]], atol=1e-14)
+
+
+def test_the_band_of_the_transposed_matrix(rng):
+    M = rng.standard_normal((4, 4)) * near(4, 1)
+    def band(M):
+        return [[M[i, j] if 0 <= j < 4 else 0 for j in (i - 1, i, i + 1)] for i in range(4)]
+    assert_array_equal(transposed(np.array(band(M))), band(M.T))
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, T - 1, T, 2 * T])
+@pytest.mark.parametrize("leading", [(), (B,), (B, H)])
+def test_equals_plain_attention_with_a_band_mask(rng, leading, radius):
+    assert_equals_plain(radius, random_QKV(rng, leading, **SIZES))
+
+
+@pytest.mark.parametrize("shape", MASKS)
+def test_equals_plain_attention_with_every_kind_of_mask(rng, shape):
+    for radius in (0, 2, T):
+        assert_equals_plain(radius, random_QKV(rng, **SIZES), rng.random(shape) < 0.6)
+    assert_equals_plain(1, random_QKV(rng, **SIZES), np.zeros(shape, bool))
+
+
+def test_equals_plain_attention_with_a_mask_of_two_broadcast_axes(rng):
+    for shape in [(1, T), (T, 1), (1, 1)]:
+        inputs, allowed = random_QKV(rng, (), **SIZES), rng.random(shape) < 0.6
+        got = both_ways(LocalAttention(2), inputs, allowed=allowed)
+        want = both_ways(ScaledDotProductAttention(), inputs, allowed=near(T, 2) & allowed)
+        for a, b in zip(got, want):
+            assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_equals_the_loop(rng):
+    Q, K, V = random_QKV(rng, **SIZES)
+    allowed = rng.random((B, 1, 1, T)) < 0.7
+    y = LocalAttention(2)(Q, K, V, allowed=allowed)
+    assert_allclose(y, naive_attention(Q, K, V, near(T, 2) & allowed), rtol=1e-12, atol=1e-14)
+
+
+def test_a_sequence_of_one(rng):
+    Q, K, V = random_QKV(rng, **SIZES | dict(T_q=1, T_k=1))
+    assert_array_equal(LocalAttention(3)(Q, K, V), V)
+
+
+def test_radius_zero_copies_the_values(rng):
+    Q, K, V = random_QKV(rng, **SIZES)
+    y, *gradients = both_ways(LocalAttention(0), [Q, K, V])
+    assert_array_equal(y, V)
+    assert_array_equal(gradients[2], np.cos(V))
+    assert not gradients[0].any()
+    assert not gradients[1].any()
+
+
+def test_rows_of_the_band_sum_to_one_or_to_zero_and_it_is_no_map(rng):
+    inputs = random_QKV(rng, **SIZES)
+    allowed = np.ones((T, T), bool)
+    allowed[2, 1:4] = False                    # all that query 2 sees within radius 1
+    y, cache = LocalAttention(1).forward(*inputs, allowed=allowed)
+    assert cache.band.shape == (B, H, T, 3)
+    sums = np.ones(T)
+    sums[2] = 0
+    assert_allclose(cache.band.sum(axis=-1), np.broadcast_to(sums, (B, H, T)), rtol=1e-14)
+    assert not y[..., 2, :].any()
+    assert not attention_maps(cache)
+
+
+def test_what_lies_outside_the_radius_has_no_influence(rng):
+    Q, K, V = random_QKV(rng, **SIZES)
+    y = LocalAttention(2)(Q, K, V)
+    K[..., 5:, :], V[..., 5:, :] = 1e6, np.nan
+    assert_array_equal(LocalAttention(2)(Q, K, V)[..., :3, :], y[..., :3, :])
+
+
+def test_dropout_drops_in_the_band(rng):
+    inputs = random_QKV(rng, **SIZES)
+    layer = LocalAttention(1, P_drop=0.5)
+    _, cache = layer.forward(*inputs, rng=rng)
+    kept = cache.dropout.kept
+    assert kept.shape == cache.band.shape
+    assert_allclose(cache.kept, 2 * cache.band * kept)
+    assert_allclose(cache.band.sum(axis=-1), 1)
+
+
+def test_an_encoder_layer_with_the_factory(rng):
+    layer = EncoderLayer(8, 9, 2, attention=local_attention(2), rng=rng)
+    x = rng.standard_normal((B, T, 8))
+    y, cache = layer.forward(x, allowed=causal(T))
+    assert layer.self_attention.attention.radius == 2
+    assert not attention_maps(cache)
+    layer.self_attention.attention = ScaledDotProductAttention()
+    assert_allclose(y, layer(x, allowed=causal(T) & near(T, 2)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("radius", "error", "message"), [
+    (-1, ValueError, "radius must be at least 0, got radius=-1"),
+    (1.5, TypeError, "radius must be an integer, got radius=1.5"),
+    (True, TypeError, "radius must be an integer, got radius=True"),
+])
+def test_bad_radius(radius, error, message):
+    for make in (LocalAttention, local_attention):
+        with pytest.raises(error, match=re.escape(message)):
+            make(radius)
+
+
+def test_bad_inputs(rng):
+    Q, K, V = random_QKV(rng, **SIZES)
+    layer = LocalAttention(2)
+    with pytest.raises(ValueError, match=r"Q and K must have one length T .*, got \(2, 3, 6, 4\)"):
+        layer(Q[..., :6, :], K, V)
+    with pytest.raises(ValueError, match="Q and K must have one d_k"):
+        layer(Q[..., :3], K, V)
+    with pytest.raises(ValueError, match="K and V must have one length"):
+        layer(Q, K, V[..., :6, :])
+    with pytest.raises(ValueError, match="allowed must have shape"):
+        layer(Q, K, V, allowed=np.ones((T, 5), bool))
+    with pytest.raises(TypeError, match="allowed must be a boolean array"):
+        layer(Q, K, V, allowed=np.ones((T, T)))
+    with pytest.raises(MemoryError, match="scores of shape"):
+        LocalAttention(10**12)(Q, K, V)
+
+
+def test_a_long_sequence_needs_no_square_array():
+    """At n = 8192 the scores would take 268 MB in float32, their mask 67 MB."""
+    Q, K, V = np.random.default_rng(0).standard_normal((3, 1, 8192, 64)).astype(np.float32)
+    tracemalloc.start()
+    both_ways(LocalAttention(8), [Q, K, V])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6
+
+
+@pytest.mark.slow
+def test_time_grows_linearly_with_the_length(rng):
+    lengths, layer = [1024, 2048, 4096, 8192], LocalAttention(32)
+    cases = [rng.standard_normal((3, 2, n, 64)).astype(np.float32) for n in lengths]
+    best = np.full(len(lengths), np.inf)
+    for _ in range(8):
+        for i, case in enumerate(cases):
+            start = time.perf_counter()
+            both_ways(layer, case)
+            best[i] = min(best[i], time.perf_counter() - start)
+    exponent = np.polyfit(np.log(lengths), np.log(best), 1)[0]
+    assert 0.8 < exponent < 1.25, exponent

@@ -1,0 +1,161 @@
+"""RNN and GRU: worked steps, plain loops, causality."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from proof import prove
+
+from aiayn_np.proofs.probing import randomise
+from aiayn_np.variants.recurrent import GRU, RNN, sigmoid
+
+B, T, D_IN, D_HIDDEN = 2, 5, 3, 4
+BOTH = pytest.mark.parametrize("cls", [RNN, GRU])
+
+
+def constant(cls, **values):
+    """A layer of one unit with these parameters; the rest is zero."""
+    layer = cls(1, 1, rng=np.random.default_rng(0))
+    for name, parameter in layer.named_parameters():
+        parameter.value[...] = values.get(name.replace(".", "_"), 0)
+    return layer
+
+
+def test_worked_rnn():
+    """h_1 = tanh(2 + 1) and h_2 = tanh(-2 + 1 + 3 h_1); grad_y only on h_2."""
+    layer = constant(RNN, linear_x_W=2, linear_x_b=1, U=3)
+    y, cache = layer.forward(np.array([[[1.0], [-1.0]]]))
+    h_1 = math.tanh(3)
+    h_2 = math.tanh(-1 + 3 * h_1)
+    assert_allclose(y, [[[h_1], [h_2]]], rtol=1e-15)
+    grad_x = layer.backward(np.array([[[0.0], [1.0]]]), cache)
+    g_2 = 1 - h_2**2
+    g_1 = 3 * g_2 * (1 - h_1**2)
+    assert_allclose(grad_x, [[[2 * g_1], [2 * g_2]]], rtol=1e-14)
+    assert_allclose(layer.U.grad, [[g_2 * h_1]], rtol=1e-14)
+    assert_allclose(layer.linear_x.W.grad, [[g_1 - g_2]], rtol=1e-14)
+    assert_allclose(layer.linear_x.b.grad, [g_1 + g_2], rtol=1e-14)
+
+
+def test_worked_gru():
+    """Gates at 1/2: h_1 = n_1 / 2 and h_2 = n_2 / 2 + h_1 / 2 with n_2 = tanh(x_2 + 4 h_1 / 2)."""
+    layer = constant(GRU, linear_x_W=[0, 0, 1], U=[0, 0, 4])
+    y = layer(np.array([[[1.0], [-2.0]]]))
+    h_1 = math.tanh(1) / 2
+    assert_allclose(y, [[[h_1], [math.tanh(-2 + 2 * h_1) / 2 + h_1 / 2]]], rtol=1e-14)
+
+
+def test_an_open_update_gate_keeps_the_state():
+    """z = 1 from step 2 on (x = 1 opens it): the state stays, and so does its gradient."""
+    layer = constant(GRU, linear_x_W=[0, 1000, 1], linear_x_b=[0, 0, 1])
+    x = np.array([[[-1.0 / 2], [1], [1], [1]]])
+    y, cache = layer.forward(x)
+    assert_array_equal(y, np.full((1, 4, 1), math.tanh(0.5)))
+    grad_x = layer.backward(np.array([[[0.0], [0], [0], [1]]]), cache)
+    assert_allclose(grad_x, [[[1 - math.tanh(0.5) ** 2], [0], [0], [0]]], rtol=1e-14)
+
+
+def naive_rnn(layer, x):
+    W, b, U = layer.linear_x.W.value, layer.linear_x.b.value, layer.U.value
+    y = np.zeros((B, T, D_HIDDEN))
+    for s, t, n in np.ndindex(B, T, D_HIDDEN):
+        total = float(b[n])
+        total += sum(float(x[s, t, m]) * float(W[m, n]) for m in range(D_IN))
+        if t:
+            total += sum(float(y[s, t - 1, m]) * float(U[m, n]) for m in range(D_HIDDEN))
+        y[s, t, n] = math.tanh(total)
+    return y
+
+
+def naive_gru(layer, x):
+    W, b_x = layer.linear_x.W.value, layer.linear_x.b.value
+    U, b = layer.U.value, layer.b.value
+    y = np.zeros((B, T, D_HIDDEN))
+    for s, t, n in np.ndindex(B, T, D_HIDDEN):
+        h = y[s, t - 1] if t else np.zeros(D_HIDDEN)
+        from_x, from_h = [], []
+        for c in (n, n + D_HIDDEN, n + 2 * D_HIDDEN):
+            from_x.append(sum(float(x[s, t, m]) * float(W[m, c]) for m in range(D_IN)) + b_x[c])
+            from_h.append(sum(float(h[m]) * float(U[m, c]) for m in range(D_HIDDEN)) + b[c])
+        r, z = (1 / (1 + math.exp(-from_x[i] - from_h[i])) for i in (0, 1))
+        y[s, t, n] = (1 - z) * math.tanh(from_x[2] + r * from_h[2]) + z * h[n]
+    return y
+
+
+@pytest.mark.parametrize(("cls", "naive"), [(RNN, naive_rnn), (GRU, naive_gru)])
+def test_equals_the_loop(rng, cls, naive):
+    layer = cls(D_IN, D_HIDDEN, rng=rng)
+    randomise(layer, rng)
+    x = rng.standard_normal((B, T, D_IN))
+    assert_allclose(layer(x), naive(layer, x), rtol=1e-12, atol=1e-14)
+
+
+@BOTH
+def test_a_state_depends_on_what_came_before_only(rng, cls):
+    layer = cls(D_IN, D_HIDDEN, rng=rng)
+    x = rng.standard_normal((B, T, D_IN))
+    y, cache = layer.forward(x)
+    changed = x.copy()
+    changed[:, 3:] += 1
+    assert_array_equal(layer(changed)[:, :3], y[:, :3])
+    assert (layer(changed)[:, 3:] != y[:, 3:]).all()
+    grad_y = np.zeros_like(y)
+    grad_y[:, 2] = 1
+    grad_x = layer.backward(grad_y, cache)
+    assert grad_x[:, :3].all()
+    assert not grad_x[:, 3:].any()
+
+
+@BOTH
+def test_a_sequence_of_one_and_one_without_a_batch(rng, cls):
+    layer = cls(D_IN, D_HIDDEN, rng=rng)
+    x = rng.standard_normal((B, T, D_IN))
+    assert_allclose(layer(x[:, :1]), layer(x)[:, :1], rtol=1e-12, atol=1e-13)
+    assert_allclose(layer(x[0]), layer(x)[0], rtol=1e-12, atol=1e-13)
+
+
+def test_a_gate_does_not_overflow():
+    assert_array_equal(sigmoid(np.array([-1e4, 0, 1e4])), [0, 0.5, 1])
+
+
+@BOTH
+def test_bad_inputs(rng, cls):
+    layer = cls(D_IN, D_HIDDEN, rng=rng)
+    with pytest.raises(ValueError, match=re.escape("x must have d_in=3 on its last axis, got")):
+        layer(np.ones((B, T, 4)))
+    with pytest.raises(ValueError, match="x must have at least 2 axes"):
+        layer(np.ones(D_IN))
+    with pytest.raises(ValueError, match="x must have a length T of at least 1, got shape"):
+        layer(np.ones((B, 0, D_IN)))
+    with pytest.raises(ValueError, match="d_in must be at least 1"):
+        cls(0, D_HIDDEN, rng=rng)
+    with pytest.raises(ValueError, match=re.escape("d_hidden must be at least 1, got d_hidden=0")):
+        cls(D_IN, 0, rng=rng)
+    with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator"):
+        cls(D_IN, D_HIDDEN, rng=0)
+
+
+@BOTH
+def test_U_is_drawn_uniform_in_one_over_root_d_hidden(cls, rng):
+    """4096 draws or more in +-1/8: the extremes come close, the mean is near zero."""
+    U = cls(3, 64, rng=rng).U.value
+    assert U.shape == (64, 64 if cls is RNN else 192)
+    assert 0.124 < U.max() < 0.125
+    assert -0.125 < U.min() < -0.124
+    assert abs(U.mean()) < 0.005
+
+
+@BOTH
+@pytest.mark.parametrize("leading", [(), (2, 3)])
+def test_the_axes_before_the_sequence_are_any(cls, leading, rng):
+    layer, x = cls(D_IN, D_HIDDEN, rng=rng), rng.standard_normal((*leading, T, D_IN))
+    prove(layer, [x], {}, rng)
+    for at in np.ndindex(leading):
+        assert_allclose(layer(x)[at], layer(x[at][None])[0], rtol=1e-13, atol=1e-15)
+
+
+def test_biases_start_at_zero(rng):
+    for name, parameter in GRU(3, 4, rng=rng).named_parameters():
+        assert parameter.value.any() != name.endswith("b")

@@ -1,0 +1,348 @@
+"""Scoring functions: worked numbers, the loops, who equals whom, masks, variance, bad input."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from attention_inputs import random_QKV
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import naive_softmax
+
+from aiayn_np import (
+    ScaledDotProductAttention,
+    Transformer,
+    attention_maps,
+    causal,
+    check_gradients,
+)
+from aiayn_np.multi_head import split_heads
+from aiayn_np.variants.scoring import (
+    AdditiveScore,
+    ConcatScore,
+    DotScore,
+    GeneralScore,
+    PairTanh,
+    ScoredAttention,
+    additive_attention,
+    concat_attention,
+    dot_attention,
+    general_attention,
+)
+
+H, D_K, D_A = 4, 5, 7
+FACTORIES = [dot_attention, general_attention, concat_attention, additive_attention]
+Q = np.array([[[1.0, 2]]])
+K = np.array([[[3.0, 4], [0, -1]]])
+
+
+def scores_of(rng):
+    """One layer of each kind for h = 4 and d_k = 5."""
+    return {
+        "dot": DotScore(),
+        "general": GeneralScore(H, D_K, rng=rng),
+        "additive": AdditiveScore(H, D_K, d_a=D_A, rng=rng),
+        "concat": ConcatScore(H, D_K, d_a=D_A, rng=rng),
+    }
+
+
+KINDS = list(scores_of(np.random.default_rng(0)))
+SIZES = dict(T_k=6, d_k=D_K, d_v=8)
+
+
+def naive_map(W, x):
+    """sum_m x_m W_mn for every n, as floats."""
+    return [sum(float(x[m]) * float(W[m, n]) for m in range(len(x))) for n in range(W.shape[1])]
+
+
+def naive_score(kind, layer, head, q, k):
+    """The formula of one head for one query and one key."""
+    if kind == "dot":
+        return sum(float(a) * float(b) for a, b in zip(q, k, strict=True))
+    W = layer.W.value[head]
+    if kind == "general":
+        return sum(
+            float(q[a]) * float(W[a, b]) * float(k[b])
+            for a in range(len(q)) for b in range(len(k))
+        )
+    if kind == "concat":
+        inside = naive_map(W, [*q, *k])
+    else:
+        pairs = zip(naive_map(W, q), naive_map(layer.U.value[head], k), strict=True)
+        inside = [x + y for x, y in pairs]
+    return sum(float(v) * math.tanh(s) for v, s in zip(layer.v.value[head], inside, strict=True))
+
+
+def naive_scores(kind, layer, Q, K):
+    scores = np.zeros((*Q.shape[:-1], K.shape[-2]))
+    for *leading, i, j in np.ndindex(scores.shape):
+        q, k = Q[(*leading, i)], K[(*leading, j)]
+        scores[(*leading, i, j)] = naive_score(kind, layer, leading[-1], q, k)
+    return scores
+
+
+def test_worked_dot():
+    """1 * 3 + 2 * 4 = 11 and 2 * -1 = -2."""
+    assert_array_equal(DotScore()(Q, K), [[[11, -2]]])
+
+
+def test_worked_general(rng):
+    """q W = (1, 2 + 2) = (1, 4), so 3 + 16 = 19 and -4; d score / dW_ab = q_a k_b.
+
+    With g = (1, 10) the gradient of q W is (3, 4) + 10 (0, -1) = (3, -6), and W (3, -6) = (-9, -6).
+    """
+    layer = GeneralScore(1, 2, rng=rng)
+    layer.W.value = np.array([[[1.0, 2], [0, 1]]])
+    scores, cache = layer.forward(Q, K)
+    assert_array_equal(scores, [[[19, -4]]])
+    grad_Q, grad_K = layer.backward(np.array([[[1.0, 10]]]), cache)
+    assert_array_equal(layer.W.grad, [[[3, 4 - 10], [6, 8 - 20]]])
+    assert_array_equal(grad_Q, [[[3 - 12, -6]]])
+    assert_array_equal(grad_K, [[[1, 4], [10, 40]]])
+
+
+def test_worked_additive(rng):
+    """W = U = 1 and v = (1, 2): tanh(q + k) = (1/2, 1/4), so the score is 1/2 + 2/4 = 1.
+
+    Inside tanh the gradient is v (1 - tanh^2) = (3/4, 15/8), for q and k alike.
+    """
+    layer = AdditiveScore(1, 2, rng=rng)
+    layer.W.value = layer.U.value = np.eye(2)[None]
+    layer.v.value = np.array([[1.0, 2]])
+    q, k = np.array([[[math.atanh(1 / 2), 1]]]), np.array([[[0, math.atanh(1 / 4) - 1]]])
+    scores, cache = layer.forward(q, k)
+    assert_allclose(scores, [[[1]]], rtol=1e-14)
+    grad_Q, grad_K = layer.backward(np.array([[[1.0]]]), cache)
+    assert_allclose(layer.v.grad, [[1 / 2, 1 / 4]], rtol=1e-14)
+    assert_allclose(grad_Q, [[[3 / 4, 15 / 8]]], rtol=1e-14)
+    assert_allclose(grad_K, grad_Q, rtol=1e-14)
+    assert_allclose(layer.W.grad[0], np.outer(q, [3 / 4, 15 / 8]), rtol=1e-14)
+    assert_allclose(layer.U.grad[0], np.outer(k, [3 / 4, 15 / 8]), rtol=1e-14)
+
+
+def test_worked_concat(rng):
+    """One unit with W = (1, 0, 0, 2) and v = 3: 3 tanh(q_1 + 2 k_2)."""
+    layer = ConcatScore(1, 2, d_a=1, rng=rng)
+    layer.W.value = np.array([[[1.0], [0], [0], [2]]])
+    layer.v.value = np.array([[3.0]])
+    expected = [[[3 * math.tanh(1 + 8), 3 * math.tanh(1 - 2)]]]
+    assert_allclose(layer(Q, K), expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_scores_equal_the_loop(rng, kind, batch):
+    layer = scores_of(rng)[kind]
+    q, k, _ = random_QKV(rng, (*batch, H), **SIZES)
+    expected = naive_scores(kind, layer, q, k)
+    assert_allclose(layer(q, k), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_equals_the_loop_with_a_mask(rng, kind):
+    layer = scores_of(rng)[kind]
+    q, k, v = random_QKV(rng, (2, H), **SIZES)
+    allowed = rng.random((2, 1, 3, 6)) < 0.6
+    allowed[1, 0, 2] = False
+    y, cache = ScoredAttention(layer).forward(q, k, v, allowed=allowed)
+    weights = naive_softmax(np.where(allowed, naive_scores(kind, layer, q, k), -math.inf))
+    assert_allclose(cache.weights, weights, rtol=1e-11, atol=1e-14)
+    for *at, c in np.ndindex(y.shape):
+        total = sum(float(w) * float(x) for w, x in zip(weights[tuple(at)], v[at[0], at[1], :, c]))
+        assert abs(y[(*at, c)] - total) < 1e-12
+    assert (y[1, :, 2] == 0).all()
+
+
+def test_hidden_of_every_pair(rng):
+    x, y = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4))
+    hidden = PairTanh()(x, y)
+    assert hidden.shape == (2, 3, 5, 4)
+    for b, i, j, a in np.ndindex(hidden.shape):
+        assert abs(hidden[b, i, j, a] - math.tanh(x[b, i, a] + y[b, j, a])) < 1e-15
+
+
+def test_dot_of_scaled_queries_is_the_papers_attention(rng):
+    q, k, v = random_QKV(rng, (2, H), **SIZES)
+    allowed = rng.random((3, 6)) < 0.7
+    scaled = q / math.sqrt(D_K)
+    y, cache = ScoredAttention(DotScore()).forward(scaled, k, v, allowed=allowed)
+    want, paper = ScaledDotProductAttention().forward(q, k, v, allowed=allowed)
+    assert_allclose(y, want, rtol=1e-12, atol=1e-12)
+    assert_allclose(cache.weights, paper.weights, rtol=1e-12, atol=1e-12)
+    grad_Q, grad_K, grad_V = ScoredAttention(DotScore()).backward(y, cache)
+    wanted = ScaledDotProductAttention().backward(y, paper)
+    for grad, wants in zip([grad_Q / math.sqrt(D_K), grad_K, grad_V], wanted):
+        assert_allclose(grad, wants, rtol=1e-12, atol=1e-12)
+
+
+def test_general_with_the_identity_is_dot(rng):
+    layer = GeneralScore(H, D_K, rng=rng)
+    layer.W.value[...] = np.eye(D_K)
+    q, k, _ = random_QKV(rng, (2, H), **SIZES)
+    assert_allclose(layer(q, k), DotScore()(q, k), rtol=1e-14, atol=1e-14)
+
+
+def test_concat_with_stacked_matrices_is_additive(rng):
+    additive = AdditiveScore(H, D_K, d_a=D_A, rng=rng)
+    concat = ConcatScore(H, D_K, d_a=D_A, rng=rng)
+    concat.W.value = np.concatenate([additive.W.value, additive.U.value], axis=1)
+    concat.v.value = additive.v.value
+    q, k, _ = random_QKV(rng, (2, H), **SIZES)
+    scores, cache = concat.forward(q, k)
+    want, additive_cache = additive.forward(q, k)
+    assert_array_equal(scores, want)
+    g = rng.normal(size=scores.shape)
+    for grad, wanted in zip(concat.backward(g, cache), additive.backward(g, additive_cache)):
+        assert_allclose(grad, wanted, rtol=1e-12, atol=1e-14)
+    stacked = np.concatenate([additive.W.grad, additive.U.grad], axis=1)
+    assert_allclose(concat.W.grad, stacked, rtol=1e-12, atol=1e-14)
+    assert_allclose(concat.v.grad, additive.v.grad, rtol=1e-12, atol=1e-13)
+
+
+def test_general_is_the_dot_product_that_multi_head_projections_make(rng):
+    """(W_1 q) . (W_2 k) = q^T (W_1^T W_2) k: multi-head attention is multiplicative already."""
+    W_1, W_2 = rng.normal(size=(2, H, D_A, D_K))
+    layer = GeneralScore(H, D_K, rng=rng)
+    layer.W.value = W_1.mT @ W_2
+    x_Q, x_K = rng.normal(size=(2, 3, D_K)), rng.normal(size=(2, 6, D_K))
+    side_by_side = [W.reshape(H * D_A, D_K).T for W in (W_1, W_2)]      # as linear_Q.W, linear_K.W
+    projected = [split_heads(x @ W, H) for x, W in zip((x_Q, x_K), side_by_side)]
+    every_head = [np.repeat(x[:, None], H, axis=1) for x in (x_Q, x_K)]
+    assert_allclose(layer(*every_head), DotScore()(*projected), rtol=1e-11, atol=1e-11)
+
+
+def test_additive_is_not_symmetric_in_the_roles_of_query_and_key(rng):
+    layer = AdditiveScore(H, D_K, rng=rng)
+    q, k, _ = random_QKV(rng, (2, H), **SIZES)
+    swapped = layer(k, q).swapaxes(-1, -2)
+    assert np.abs(swapped - layer(q, k)).max() > 0.1
+
+
+@pytest.mark.parametrize("d_k", [4, 100])
+def test_variance_of_new_scores(rng, d_k):
+    """For entries of variance 1: d_k for dot, 1 for general, about 0.4 for additive and concat."""
+    q, k = rng.normal(size=(2, 300, 4, d_k))
+    wanted = {
+        DotScore(): d_k,
+        GeneralScore(300, d_k, rng=rng): 1,
+        AdditiveScore(300, d_k, d_a=6, rng=rng): 0.394,
+        ConcatScore(300, d_k, d_a=6, rng=rng): 0.394,
+    }
+    for score, variance in wanted.items():
+        assert_allclose(score(q, k).var(), variance, rtol=0.25)
+
+
+def test_default_width_and_shapes_of_parameters(rng):
+    shapes = {name: p.value.shape for name, p in AdditiveScore(H, D_K, rng=rng).named_parameters()}
+    assert shapes == {"W": (H, D_K, D_K), "U": (H, D_K, D_K), "v": (H, D_K)}
+    shapes = {n: p.value.shape for n, p in ConcatScore(H, D_K, d_a=2, rng=rng).named_parameters()}
+    assert shapes == {"W": (H, 2 * D_K, 2), "v": (H, 2)}
+    assert GeneralScore(H, D_K, rng=rng).W.value.shape == (H, D_K, D_K)
+
+
+def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng):
+    q, k, v = random_QKV(rng, (2, H), **SIZES)
+    y, cache = ScoredAttention(DotScore(), 0.3).forward(q, k, v, rng=rng)
+    assert_allclose(cache.weights.sum(axis=-1), np.ones((2, H, 3)), rtol=1e-14)
+    dropped = cache.kept == 0
+    assert dropped.any()
+    assert_allclose(cache.kept[~dropped], cache.weights[~dropped] / 0.7, rtol=1e-14)
+    assert_allclose(y, cache.kept @ v, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_query_that_may_look_nowhere_gives_no_gradient_to_anything(rng, kind):
+    attention = ScoredAttention(scores_of(rng)[kind])
+    q, k, v = random_QKV(rng, (2, H), **SIZES)
+    allowed = np.ones((3, 6), dtype=bool)
+    allowed[2] = False
+    y, cache = attention.forward(q, k, v, allowed=allowed)
+    grad_out = np.zeros_like(y)
+    grad_out[..., 2, :] = 1
+    grads = [*attention.backward(grad_out, cache), *(p.grad for p in attention.parameters())]
+    assert not any(grad.any() for grad in grads)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_causal_position_t_ignores_later_keys_exactly(rng, kind):
+    attention = ScoredAttention(scores_of(rng)[kind])
+    q, k, v = random_QKV(rng, (2, H), **SIZES | dict(T_q=5, T_k=5))
+    y = attention(q, k, v, allowed=causal(5))
+    k[..., 3:, :], v[..., 3:, :] = 7, -7
+    other = attention(q, k, v, allowed=causal(5))
+    assert_array_equal(y[..., :3, :], other[..., :3, :])
+    assert (y[..., 3:, :] != other[..., 3:, :]).all()
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_a_transformer_with_these_scores_is_proven(rng, factory):
+    model = Transformer(5, N=1, d_model=6, d_ff=4, h=2, max_len=4, attention=factory, rng=rng)
+    src, tgt = np.array([[1, 2, 3, 4], [3, 1, 0, 0]]), np.array([[1, 4, 2], [1, 3, 0]])
+    report = check_gradients(model, src, tgt, rng=np.random.default_rng(1))
+    assert report, report
+    maps = attention_maps(model.forward(src, tgt)[1])
+    assert [m.shape for m in maps.values()] == [(2, 2, 4, 4), (2, 2, 3, 3), (2, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("factory", FACTORIES[1:])
+def test_a_factory_makes_parameters_of_its_own_for_each_place(rng, factory):
+    one, two = factory(2, 3, 4, rng), factory(2, 3, 4, rng)
+    assert not np.array_equal(next(one.parameters()).value, next(two.parameters()).value)
+
+
+@pytest.mark.parametrize("cls", [GeneralScore, AdditiveScore, ConcatScore])
+@pytest.mark.parametrize(("q", "k", "message"), [
+    ((4, 3, 6), (4, 2, 6), "Q must have d_k=5 on its last axis, got shape (4, 3, 6)"),
+    ((4, 3, 5), (4, 2, 4), "K must have d_k=5 on its last axis, got shape (4, 2, 4)"),
+    ((3, 5), (2, 5), "Q must have at least 3 axes, got shape (3, 5)"),
+    ((1, 3, 5), (1, 2, 5), "Q must have h=4 on axis -3, got shape (1, 3, 5)"),
+    ((4, 3, 5), (1, 2, 5), "K must have h=4 on axis -3, got shape (1, 2, 5)"),
+    ((2, 4, 3, 5), (1, 4, 2, 5), "Q and K must have one shape but for their lengths"),
+    ((2, 4, 3, 5), (4, 2, 5), "Q and K must have one shape but for their lengths"),
+    ((4, 3, 5), (4, 0, 5), "at least 1, got (4, 3, 5) and (4, 0, 5)"),
+    ((4, 0, 5), (4, 2, 5), "at least 1, got (4, 0, 5) and (4, 2, 5)"),
+])
+def test_refused_shapes(rng, cls, q, k, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        cls(H, D_K, rng=rng).forward(np.ones(q), np.ones(k))
+
+
+@pytest.mark.parametrize(("layer", "names"), [(DotScore(), "Q and K"), (PairTanh(), "x and y")])
+@pytest.mark.parametrize(("x", "y"), [((3, 4), (5, 3)), ((2, 3, 4), (1, 5, 4)), ((3, 4), (0, 4))])
+def test_refused_pairs(layer, names, x, y):
+    message = f"{names} must have one shape but for their lengths"
+    with pytest.raises(ValueError, match=message):
+        layer.forward(np.ones(x), np.ones(y))
+
+
+@pytest.mark.parametrize("cls", [AdditiveScore, ConcatScore])
+def test_refused_sizes(rng, cls):
+    with pytest.raises(ValueError, match="d_a must be at least 1, got d_a=0"):
+        cls(2, 3, d_a=0, rng=rng)
+    with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, got int"):
+        cls(2, 3, rng=1)
+
+
+@pytest.mark.parametrize("score", [DotScore, dot_attention, None])
+def test_refused_scores(score):
+    with pytest.raises(TypeError, match=r"score must be a layer with forward\(Q, K\), got"):
+        ScoredAttention(score)
+
+
+def test_hidden_units_larger_than_the_memory_are_refused_before_they_are_made():
+    long = np.broadcast_to(np.ones((1, 4)), (10**8, 4))  # 32 bytes
+    with pytest.raises(MemoryError, match=r"shape \(100000000, 100000000, 4\) need"):
+        PairTanh().forward(long, long)
+
+
+def test_parameters_are_drawn_with_the_variances_that_the_docstrings_say(rng):
+    """50 heads: 45000 numbers or more in each matrix, 1500 in v; means near zero."""
+    h, d_k, d_a = 50, 30, 40
+    drawn = [(GeneralScore(h, d_k, rng=rng).W, 1 / d_k**2)]
+    for score in (AdditiveScore(h, d_k, d_a=d_a, rng=rng), ConcatScore(h, d_k, d_a=d_a, rng=rng)):
+        drawn += [(score.W, 1 / (2 * d_k)), (score.v, 1 / d_a)]
+        if isinstance(score, AdditiveScore):
+            drawn.append((score.U, 1 / (2 * d_k)))
+    for parameter, variance in drawn:
+        assert_allclose(parameter.value.var(), variance, rtol=0.2)
+        assert abs(parameter.value.mean()) < 0.1 * math.sqrt(variance)
