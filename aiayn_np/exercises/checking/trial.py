@@ -90,11 +90,12 @@ class Trial:
         self.unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
         self.unchanged("forward", self.parameters, values,
                        [p.value for p in self.parameters.values()])
-        if not other and self.swapped(*result, inputs):
+        y, cache = result
+        if not other and self.swapped(y, cache, inputs):
             raise Stop("order", "forward returns two things in the other order: `return y, cache`,"
                        " the output first.", "output")
-        check_shape("forward", "output", result[0], self.want, self.case)
-        return result
+        check_shape("forward", "output", y, self.want, self.case)
+        return y, cache
 
     def swapped(self, y, cache, inputs):
         """Whether the output came second, and what came first is no attempt at it.
