@@ -5,6 +5,8 @@
     python notebooks/build.py 01 03        some
     python notebooks/build.py find         exercises/find_the_bug, made in the same way
     python notebooks/build.py --text 01    only its text has changed: its outputs are kept
+    python notebooks/build.py --zh         the Chinese ones, with the outputs of the English ones
+    python notebooks/build.py --zh --new 01    begin a Chinese source: the text is still English
 
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
 from nothing each time, by a fresh kernel, and written only if every cell ran, without a word on
@@ -21,6 +23,7 @@ import sys
 import time
 from pathlib import Path
 
+import chinese
 from needs import needed
 from repository import with_address
 
@@ -94,9 +97,33 @@ def main(chosen, text=False):
     return 0 if sources else "no notebook of that name"
 
 
+def main_chinese(chosen, new=False):
+    """Build the Chinese notebooks of `chosen`, and list every cell that is out of step."""
+    found = []
+    for source in [s for s in SOURCES if not chosen or s.stem.split("_")[0] in chosen]:
+        english, ours = source.read_text(encoding="utf-8"), chinese.CHINESE / source.name
+        if new and not ours.exists():
+            ours.write_text(chinese.skeleton(english), encoding="utf-8")
+        if not ours.exists():
+            found.append(f"zh/{source.name}: there is none")
+            continue
+        text = chinese.with_code_of(english, ours.read_text(encoding="utf-8"))
+        ours.write_text(text, encoding="utf-8")
+        wrong = chinese.faults(english, text) + chinese.two_ways(text)
+        found += [f"zh/{source.name}: {line}" for line in wrong]
+        if not wrong:
+            before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+            nbformat.write(with_outputs_of(before, notebook_of(ours)), ours.with_suffix(".ipynb"))
+    return "\n".join(found)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", nargs="*", help="such as 01, or find; none: all")
     parser.add_argument("--text", action="store_true", help="only text has changed: run nothing")
+    parser.add_argument("--zh", action="store_true", help="the Chinese edition: run nothing")
+    parser.add_argument("--new", action="store_true", help="with --zh: begin sources there are not")
     arguments = parser.parse_args()
+    if arguments.zh:
+        sys.exit(main_chinese(arguments.number, arguments.new))
     sys.exit(main(arguments.number, arguments.text))

@@ -1,0 +1,115 @@
+"""The Chinese lessons: the code of the English lessons, with text in Chinese.
+
+A Chinese source stands in `notebooks/zh` under the name of the English one. It has the same cells
+in the same order, and its code is the same to the byte. Each cell of text names the English text
+that it translates: `# %% [markdown] en="1a2b3c4d"` holds the first digits of its SHA-256. So a
+change of the English is seen, and the cell is called stale until it is translated again.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+CHINESE = FOLDER / "zh"
+TEXT = "# %% [markdown]"
+HAN = "[\u3400-\u9fff]"
+KEPT = re.compile(r"\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)   # as it is
+UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
+NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
+
+
+def cells_of(text):
+    """The cells of a source in the percent format, each with its first line."""
+    return re.split(r"(?m)^(?=# %%)", text)[1:]
+
+
+def is_text(cell):
+    return cell.startswith(TEXT)
+
+
+def body(cell):
+    return cell.partition("\n")[2].strip()
+
+
+def words(cell):
+    """The text of a cell without the `#` before each line."""
+    return re.sub(r"(?m)^# ?", "", body(cell))
+
+
+def digest(cell):
+    """What a Chinese cell says of the English cell that it translates."""
+    return hashlib.sha256(body(cell).encode()).hexdigest()[:8]
+
+
+def skeleton(english):
+    """A Chinese source to begin with: every text still English, with its digest."""
+    return "".join(f'{TEXT} en="{digest(cell)}"\n{cell.partition(chr(10))[2]}' if is_text(cell)
+                   else cell for cell in cells_of(english))
+
+
+def with_code_of(english, chinese):
+    """The Chinese source with the English code, if both have the same kinds of cells."""
+    theirs, ours = cells_of(english), cells_of(chinese)
+    if [*map(is_text, theirs)] != [*map(is_text, ours)]:
+        return chinese
+    return "".join(our if is_text(our) else their for their, our in zip(theirs, ours))
+
+
+def faults(english, chinese):
+    """What is out of step in a Chinese source, or not written as Chinese is: lines of text."""
+    theirs, ours = cells_of(english), cells_of(chinese)
+    if [*map(is_text, theirs)] != [*map(is_text, ours)]:
+        same = [is_text(a) == is_text(b) for a, b in zip(theirs, ours)]
+        first = same.index(False) if False in same else len(same)
+        return [f"it has {len(ours)} cells, the English {len(theirs)}; cell {first} is the first"
+                " of another kind"]
+    return [f"cell {i}: {fault}" for i, (their, our) in enumerate(zip(theirs, ours))
+            for fault in (text_faults if is_text(our) else code_faults)(their, our)]
+
+
+def code_faults(their, our):
+    return [] if their == our else ["its code is not the English one: build.py --zh mends it"]
+
+
+def text_faults(their, our):
+    """The faults of one cell of text."""
+    found = []
+    if f'en="{digest(their)}"' not in our.partition("\n")[0]:
+        found.append(f'its English has changed: translate again, then write en="{digest(their)}"')
+    english, chinese = words(their), words(our)
+    if not re.search(HAN, chinese) and re.search(r"[A-Za-z]{3}", KEPT.sub("", english)):
+        found.append("it has no Chinese")
+    for kept, where in (Counter(kept_of(english)) - Counter(kept_of(chinese)), "missing"), \
+                       (Counter(kept_of(chinese)) - Counter(kept_of(english)), "not in English"):
+        found += [f"{where}: {formula}" for formula in kept]
+    return found + [f"{what}: {match.group()!r}" for what, pattern in
+                    [("no space", UNSPACED), ("narrow punctuation", NARROW)]
+                    for match in pattern.finditer(plain(chinese))]
+
+
+def kept_of(text):
+    """Formulas, code and the places that links lead to: none of them is translated."""
+    links = re.findall(r"\]\((?:\.\./)*([^)\s]+)", text)
+    return [re.sub(r"\s+", " ", kept) for kept in KEPT.findall(text)] + links
+
+
+def plain(text):
+    """A text whose formulas and code are one letter, and whose links are their words."""
+    text = KEPT.sub("x", text)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"<[^>]+>", "", text))
+    return re.sub(r"[*\[\]]", "", text)
+
+
+def avoided():
+    """{a rendering that the glossary does not use: the one that it uses}."""
+    lines = (FOLDER.parent / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines
+            if line.startswith("| ")][1:]
+    return {no: row[1] for row in rows for no in row[4].split("、") if no}
+
+
+def two_ways(text):
+    """The renderings in a text that the glossary does not use: lines of text."""
+    return [f"{no}: the glossary says {yes}" for no, yes in avoided().items() if no in text]

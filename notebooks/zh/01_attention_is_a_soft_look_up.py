@@ -1,0 +1,371 @@
+# %% [markdown] en="2ca35725"
+# # Lesson 1 · Attention is a soft look-up
+#
+# | | |
+# |---|---|
+# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with four tokens, then with the class at the heart of the Transformer |
+# | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
+# | **You need** | the dot product, matrix multiplication, a little Python |
+# | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
+# | **Time** | 30 minutes, without Lesson 1.7, which is *for the keen* |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import inspect
+import math
+
+import numpy as np
+
+from aiayn_np import DecoderLayer, Linear, ScaledDotProductAttention, Softmax, plot_attention
+from aiayn_np.plotting.drawings import ASKING, SENTENCE, attention_shapes, figure_1
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown] en="21318992"
+# A Transformer reads a sentence, the **source**, and writes another one, the **target**, one token after the other. A
+# **token** is a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**,
+# reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson, and you need no
+# other box today. Every lesson begins with this picture and lights its own part.
+
+# %%
+figure_1("attention")
+
+# %% [markdown] en="f2c90f96"
+# ## 1.1 A hard look-up
+#
+# A dictionary holds **values** under **keys**. You come with a **query**. The dictionary compares the query with
+# every key. One of them is equal, and you get its value.
+
+# %%
+legs = {"cat": 4.0, "bird": 2.0, "snake": 0.0}
+print(legs["cat"])
+
+# %% [markdown] en="6b87babd"
+# Arrays can do the same. Each key is a row of `K`, and its value is the same row of `V`. A dot product compares: it is 1
+# for the equal key and 0 for the others. Taken as weights of the values, these dot products pick out one value.
+
+# %%
+K = np.eye(3)                               # (3, 3)  the keys of cat, bird, snake
+V = np.array([[4.0], [2.0], [0.0]])         # (3, 1)  how many legs
+q = K[0]                                    # (3,)    the query: "cat"
+matches = K @ q                             # (3,)    how well does each key answer it?
+print("matches", matches)
+print("value  ", matches @ V)
+
+# %% [markdown] en="38b8a323"
+# The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
+# there is no slope between "equal" and "not equal": no small change of a key makes the answer a little better, so
+# there is no gradient to follow. The dot products do have a slope. But for other keys and queries they may be negative,
+# or add up to any number, and then they are no weights.
+
+# %% [markdown] en="607f548a"
+# ## 1.2 Soft: every key answers a little
+#
+# So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
+# weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
+#
+# 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is divided by $\sqrt{d_k}$ is Lesson 3),
+# 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
+# 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
+#
+# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through all
+# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Its one number contains a
+# $\sqrt5$, so that the division leaves a simple score.
+
+# %%
+tokens = list(SENTENCE)
+print(tokens)
+K = np.array([[0.0, 1.0, 0.0, 0.0, 0.0],    # (4, 5)  the:  "I am an article"
+              [1.0, 0.0, 0.0, 0.0, 1.0],    #         cat:  "I can do things, and I am a noun"
+              [0.0, 0.0, 1.0, 0.0, 0.0],    #         sat:  "I am an action"
+              [0.0, 0.0, 0.0, 1.0, 0.0]])   #         down: "I am a direction"
+V = np.array([[0.0, 0.0],                   # (4, 2)  what each token tells: is it a thing? an action?
+              [1.0, 0.0],
+              [0.0, 1.0],
+              [0.0, 0.0]])
+ask = math.sqrt(5) * math.log(3)            # √5 ln 3
+q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
+
+# %% [markdown] en="14a7a109"
+# > **Predict.** Which score does `cat` get, and which scores do the other three get? What is the weight of `cat`?
+# > (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
+
+# %%
+d_k = K.shape[-1]
+scores = K @ q / math.sqrt(d_k)             # (4,)
+print("scores ", scores)
+
+# %%
+exp_scores = np.exp(scores)                 # (4,)
+print("exp    ", exp_scores)
+weights = exp_scores / exp_scores.sum()     # (4,)
+print("weights", weights, " sum", weights.sum())
+
+# %%
+output = weights @ V                        # (2,)
+print("output ", output)
+
+# %% [markdown] en="bdafd5fc"
+# The scores are $(0, \ln 3, 0, 0)$, so the exponentials are $1, 3, 1, 1$, and the weights are
+# $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. Half of the answer is what `cat` tells. The other three tokens share the
+# other half. The look-up has become soft: it answers "mostly `cat`".
+
+# %% [markdown] en="f6979f9a"
+# ## 1.3 How soft? The size of the query decides
+#
+# A longer query in the same direction asks the same question more firmly.
+#
+# > **Predict.** The query is made twice as long. What is the weight of `cat` now? (A hint: $e^{2 \ln 3} = 9$.)
+
+# %%
+softmax = Softmax()
+for length in (0, 1, 2, 4, 16):
+    print(f"query × {length:2}   weights {softmax(length * K @ q / math.sqrt(d_k))}")
+
+# %% [markdown] en="a83b4437"
+# With the query × 2 the exponentials are $1, 9, 1, 1$, so `cat` has the weight $9/12$, three quarters. A query of
+# length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. Every
+# query between these two gets a soft answer, and a soft answer changes when a key changes. This is the slope that the
+# dictionary lacks. The next cell measures it.
+
+# %%
+step = 1e-6
+moved = K.copy()
+moved[1, 0] += step                         # the key of "cat" a little further along the query
+change = softmax(moved @ q / math.sqrt(d_k)) @ V - output
+print("change of the output for each unit that the key moves:", change / step)
+
+# %% [markdown] en="2cd97318"
+# The first number is positive: the answer tells more of a thing when the key of `cat` comes nearer.
+
+# %% [markdown] en="635bfe49"
+# ## 1.4 All queries at once
+#
+# Every token may ask a question of its own. Here three of the four ask: `cat`, `sat` and `down`. Their queries form a
+# matrix $Q$ with one row for each query. One product scores every query against every key:
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$
+#
+# > **Predict.** With 3 queries, 4 keys of width 5 and values of width 2: which shapes do $QK^\top$, the weights and the output have?
+
+# %%
+Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
+              [ask, 0.0, 0.0, 0.0, 0.0],        #         sat:  "who did it?", our q
+              [0.0, 0.0, ask, 0.0, 0.0]])       #         down: "which action has this direction?"
+scores = Q @ K.T / math.sqrt(d_k)           # (3, 4)  row = query, column = key
+print("scores ", scores.shape)
+weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)     # (3, 4)
+print("weights", weights.shape, " rows sum to", weights.sum(axis=1))
+output = weights @ V                        # (3, 2)
+print("output ", output.shape)
+print(output)
+
+# %% [markdown] en="fe692d2b"
+# The row of `sat` is the answer of Lesson 1.2. The drawing shows these matrices with their shapes and their numbers.
+# $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value. Follow the framed row of `sat`
+# from $Q$ to the output.
+
+# %%
+attention_shapes()
+
+# %% [markdown] en="2bbe99c5"
+# The library has a class for Equation 1. This is the source of its `forward`:
+
+# %%
+print(inspect.getsource(ScaledDotProductAttention.forward))
+
+# %% [markdown] en="41b74c9a"
+# Walk through it. The first line checks the shapes. `K.mT` is $K^\top$: it transposes the last two axes. Then come the
+# scale, the mask (Lesson 5; without `allowed` it does nothing) and the softmax. Dropout (Lesson 7) is off, so `kept` is
+# the same array as `weights`. (The paper has no dropout on the weights; many programs have.) The last line is the mean of the values. `forward` returns the output and a **cache**:
+# every array that the backward pass will need, by name. Nothing is hidden, and nothing is kept in the layer itself.
+
+# %%
+attention = ScaledDotProductAttention()
+out, cache = attention.forward(Q, K, V)
+print("largest difference from ours:", np.abs(out - output).max())
+print(cache)
+
+# %% [markdown] en="8bb5dca8"
+# `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
+# **a column is a key**, a token that is asked. Each row adds up to 1. In the picture, `cat` looks mostly at `sat`, and
+# `sat` looks mostly at `cat`. `down` looks mostly at `sat`.
+
+# %%
+plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
+
+# %% [markdown] en="d313c5da"
+# ## 1.5 Where do queries, keys and values come from?
+#
+# Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
+# (Lesson 9). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
+# it answers to, and $v = xW^V$ is what it tells. There are three matrices because a token has three jobs: to ask, to be
+# found, and to tell. The next cells show what happens without them.
+
+# %%
+rng = np.random.default_rng(0)
+d_model, d_k, d_v = 8, 5, 6
+x = rng.standard_normal((4, d_model))                    # (T, d_model)  four tokens
+W_Q = Linear(d_model, d_k, bias=False, rng=rng)
+W_K = Linear(d_model, d_k, bias=False, rng=rng)
+W_V = Linear(d_model, d_v, bias=False, rng=rng)
+out, cache = attention.forward(W_Q(x), W_K(x), W_V(x))
+print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape)
+print("weights", cache.weights.shape, " out", out.shape)
+
+# %% [markdown] en="a676a2eb"
+# > **Predict.** If one used $q = k = x$, without the two matrices, which token would each token mostly look at?
+
+# %%
+_, same = attention.forward(x, x, x)
+itself = []
+for _ in range(100):                                     # 100 draws of the two matrices
+    W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
+    weights = attention.forward(W_Q(x), W_K(x), x)[1].weights
+    itself.append(weights.argmax(axis=1) == np.arange(4))
+print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) == np.arange(4))
+print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
+
+# %% [markdown] en="94f9e322"
+# Each token would look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
+# than its dot product with another vector. But what a word asks for is not what it is. With the two matrices a token can
+# look elsewhere. (With random matrices it looks at itself about as often as chance says, one time in four.)
+#
+# ## 1.6 The three attentions of the Transformer
+#
+# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and
+# *who answers*:
+#
+# | where | queries from | keys and values from | so that |
+# |---|---|---|---|
+# | encoder self-attention | the source | the source | every source token can ask every source token (`sat`: who did it?) |
+# | decoder self-attention (masked) | the target so far | the target so far | a target token can ask itself and those before it, never those after it (`setzte`: who did it?) (Lesson 5) |
+# | encoder-decoder attention | the target so far | the encoder's output, the **memory** | what is being written can ask what was read (`Katze`: what did the source say that she did?) |
+#
+# Models that you know by name keep a part of this table. **BERT** is a stack with the first row alone. **GPT** is a
+# stack with the second row alone. The Transformer of the paper has all three.
+#
+# Keys and values always come from the same place, because a value is what is found under its key. Only the queries may
+# come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
+#
+# > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
+# > side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
+# > two axes are query and key.
+
+# %%
+layer = DecoderLayer(d_model, 16, 2, rng=rng)            # d_ff = 16, h = 2 heads
+target = rng.standard_normal((1, 3, d_model))            # (B, T_tgt, d_model)
+memory = rng.standard_normal((1, 4, d_model))            # (B, T_src, d_model)
+y, cache = layer.forward(target, memory)
+for name in ("self_attention", "cross_attention"):
+    inner = getattr(cache, name).attention               # the cache of the attention itself
+    print(f"{name:15}  Q {inner.Q.shape}  K {inner.K.shape}  weights {inner.weights.shape}")
+
+# %% [markdown] en="7071cf1f"
+# This layer is not trained, so its maps mean nothing yet. What should such a map look like after training? Let us make
+# one by hand. The source is our sentence, with the keys from above. The target is its German translation, of which `die
+# Katze` is written. `<bos>` marks the beginning. Each target token asks for what the *next* word
+# needs: `<bos>` asks for an article, `die` for a thing that can do something, `Katze` for an action.
+
+# %%
+Q_target = 2 * ask * np.array([[0.0, 1.0, 0.0, 0.0, 0.0],     # (3, 5)  <bos>: "which article comes first?"
+                               [1.0, 0.0, 0.0, 0.0, 0.0],     #         die:   "which thing does it name?"
+                               [0.0, 0.0, 1.0, 0.0, 0.0]])    #         Katze: "what did she do?"
+_, crossed = attention.forward(Q_target, K, V)
+print(crossed.weights)
+plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the target asks the source"])
+
+# %% [markdown] en="2849a982"
+# The map has 3 rows and 4 columns. (A row is named by the token that asks. From Lesson 5 on, the rows of a decoder also
+# name the token that is written next.) Lesson 14 trains a model that translates, and looks at its maps.
+
+# %% [markdown] en="7f30b5cb"
+# ## 1.7 For the keen: try it in a trained model
+#
+# The same equation works in a trained model. The next page runs a small Transformer in your browser. The model has
+# learned to write a sequence backwards, and it has just read `3 1 4`. A row of its map is a query, a token that it has
+# written already, and a column is a key, a token that it has read. (`<bos>` stands before the first token, `<eos>` after
+# the last.)
+#
+# > **Predict.** The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this row?
+#
+# Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
+# click the cell of your guess, and read "Why this weight?" from the top: the products, their sum, the scale, the score, the softmax of
+# the row. The page is made by `python docs/make_live_pages.py`; [the page on the commands](../docs/commands.md) says how
+# to make one of your own run.
+
+# %% [markdown] en="a4f3f666"
+# The column of `4` gets nearly all of the weight: `4` is the last symbol of the source, so it is the first of the
+# answer. Its query and its key have the width $d_k = 16$. Their 16 products add up to $q \cdot k$, and a quarter of it, $q \cdot k / \sqrt{16}$, is
+# the score. The scores of the other keys are much lower, and the softmax leaves them almost nothing.
+
+# %% [markdown] en="6c36dd78"
+# ## 1.8 Check what this lesson claimed
+
+# %%
+hand = ScaledDotProductAttention()(Q, K, V)
+assert np.abs(hand - output).max() < 1e-12               # the class is Equation 1
+assert np.allclose(softmax(K @ q / math.sqrt(5)), [1 / 6, 1 / 2, 1 / 6, 1 / 6])
+assert np.allclose(softmax(2 * K @ q / math.sqrt(5))[1], 9 / 12)    # asked twice as firmly
+assert np.allclose(output[1], [1 / 2, 1 / 6])            # sat, as on paper
+assert change[0] > 0                                     # the look-up has a slope
+assert np.mean(itself) < 0.4                             # two matrices: not mostly at itself
+assert inner.weights.shape == (1, 2, 3, 4)               # (B, h, T_tgt, T_src)
+assert crossed.weights.argmax(axis=1).tolist() == [0, 1, 2]
+print("all true")
+
+# %% [markdown] en="40e8350c"
+# ## Summary
+#
+# - Attention is a look-up with every key answering a little: the output is the mean of the values, weighted by how
+#   well each key matches the query.
+# - Scores are dot products over $\sqrt{d_k}$, weights their softmax; all queries together are Equation 1.
+# - The map has a row for each query and a column for each key. Each row sums to 1.
+# - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
+#   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
+#
+# ## Questions
+#
+# **1.** Two keys are equal, their values are not. What does a query that matches them get?
+#
+# <details><summary>Answer</summary>
+#
+# It gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
+# values under one key. Attention averages them.
+#
+# </details>
+#
+# **2.** The same vector is added to all keys. How do the weights of a query change?
+#
+# <details><summary>Answer</summary>
+#
+# The weights stay. Every score of that query changes by the same number, so numerator and denominator of the softmax
+# get the same factor. (Lesson 6 meets this again: it is why a bias of the keys would be useless.)
+#
+# </details>
+#
+# **3.** Nothing in Equation 1 says where a token stands. What happens to the output if the rows of $K$ and $V$ are
+# shuffled together? And if the rows of $Q$ are?
+#
+# <details><summary>Answer</summary>
+#
+# Shuffling $K$ and $V$ together changes nothing: the sum over the keys only has another order. Shuffling $Q$ shuffles
+# the rows of the output in the same way. Attention sees a set, not a sequence; that is why positions are added to the
+# tokens (Lesson 8).
+#
+# </details>

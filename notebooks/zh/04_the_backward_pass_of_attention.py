@@ -1,0 +1,637 @@
+# %% [markdown] en="92e018a2"
+# # Lesson 4 · The backward pass of attention, derived and proven
+#
+# | | |
+# |---|---|
+# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you prove it, and catch three wrong backwards |
+# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can prove; why the cache is returned |
+# | **You need** | Lessons 1 and 2, the chain rule |
+# | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
+# | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text. No later part needs it |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import inspect
+import math
+
+import numpy as np
+
+from aiayn_np import (
+    Cache,
+    Linear,
+    Module,
+    ScaledDotProductAttention,
+    Softmax,
+    check_gradients,
+    plot_attention,
+)
+from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_1
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
+from aiayn_np.variants.scoring import DotScore, ScoredAttention
+
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown] en="145b427d"
+# This lesson goes backwards through one lit box of Figure 1.
+
+# %%
+figure_1("attention")
+
+# %% [markdown] en="3f8e3597"
+# ## 4.1 Two rules, and a third you know
+#
+# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
+# answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
+# three rules. You know the third, softmax, from Lesson 2. The first is the matrix product:
+#
+# $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
+# the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
+#
+# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
+# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
+#
+# The second rule is for a factor: $y = A / c$ gives $\mathrm{grad\_A} = \mathrm{grad\_y} / c$.
+
+# %%
+A = np.array([[1.0, 2.0, 0.0],              # (2, 3)
+              [0.0, 1.0, 3.0]])
+B = np.array([[1.0, 0.0],                   # (3, 2)
+              [2.0, 1.0],
+              [0.0, 4.0]])
+grad_y = np.array([[1.0, 10.0],             # (2, 2)  as it comes from above
+                   [0.0, -1.0]])
+grad_A = grad_y @ B.T                       # (2, 3)
+grad_B = A.T @ grad_y                       # (3, 2)
+print("grad_A", grad_A.shape)
+print(grad_A)
+print("grad_B", grad_B.shape)
+print(grad_B)
+
+# %% [markdown] en="d5a14a21"
+# Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. It is linear in
+# $A$, so a whole step of 1 is as good as a small one.
+#
+# > **Predict.** $A_{01}$, now 2, becomes 3. By how much does $L$ change?
+
+# %%
+def L(A, B):
+    return (grad_y * (A @ B)).sum()
+
+moved = A.copy()
+moved[0, 1] += 1
+print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
+
+# %% [markdown] en="b80255c4"
+# $L$ changes by $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it
+# stands. But do not rely on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are
+# wrong. Lesson 4.7 plants a mistake of this kind.
+
+# %% [markdown] en="b4c41232"
+# ## 4.2 Forwards, with a name for every array
+#
+# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$: three different sizes, so that a wrong
+# shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.) The numbers are random, because simple fractions
+# would hide mistakes.
+
+# %%
+tokens = list(SENTENCE)                                                # the cat sat down
+rng = np.random.default_rng(0)
+Q, K = rng.standard_normal((2, 4, 3))                                  # (T_q, d_k), (T_k, d_k)
+V = rng.standard_normal((4, 2))                                        # (T_k, d_v)
+d_k = Q.shape[-1]
+scores = Q @ K.T / math.sqrt(d_k)                                      # (T_q, T_k)  MatMul, Scale
+weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)  # (T_q, T_k)  SoftMax
+out_by_hand = weights @ V                                              # (T_q, d_v)  MatMul
+
+# %%
+attention = ScaledDotProductAttention()
+out, cache = attention.forward(Q, K, V)                                # (T_q, d_v)
+print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
+print(cache)
+
+# %% [markdown] en="64831f9c"
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights. Dropout sets some numbers to 0 at
+# random, in training only (Lesson 7). The paper has no dropout on the weights. Many programs have it, so the class
+# offers it, and it is off by default. So here `kept`, `weights` and `softmax.y` are one and the same array, and its
+# bytes count once.
+#
+# > **Predict.** The scores are not in this list. Does backward need them?
+
+# %%
+print("one array under three names:", cache.kept is cache.weights is cache.softmax.y)
+print("have the scores been kept?  ", hasattr(cache, "scores"))
+
+# %% [markdown] en="135fa538"
+# Backward does not need the scores. The backward of a product needs its two *factors*, and the backward of softmax needs
+# only its own result: the formula of Lesson 2, $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no
+# score. (FlashAttention, which many programs use, goes further: it does not keep the weights either and computes them
+# again in backward, piece by piece. `MemoryEfficientAttention` among the variants does so.)
+
+# %% [markdown] en="b666b842"
+# ## 4.3 Backwards, one line for each line
+#
+# The layer above hands down `grad_out`, one number for each entry of the output. This is the graph of what we computed,
+# with our shapes. We go through it from its top to its bottom.
+
+# %%
+attention_gradients(Q, K, V, backward=False)
+
+# %% [markdown] en="22f624f7"
+# > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). Which two products give
+# > `grad_kept`, of shape (4, 4), and `grad_V`, of shape (4, 2)?
+
+# %%
+grad_out = rng.standard_normal(out.shape)                              # (T_q, d_v)
+grad_kept = grad_out @ cache.V.T                                       # (T_q, T_k)
+grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
+print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
+
+# %% [markdown] en="01e69d99"
+# In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
+# query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
+# with `V[j]`. It asks: "would more of this value help?" And row $j$ of $V$ went to every query, with that query's weight.
+# So its gradient comes from every query, with the same weight:
+# $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
+#
+# Then come dropout, which did nothing, and softmax, row by row (Lesson 2.5):
+
+# %%
+grad_weights = grad_kept                                               # (T_q, T_k)
+mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 1)
+grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
+
+# %% [markdown] en="97b68a68"
+# At last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
+# transposed, so backwards it is not: $\mathrm{grad\_Q}_{ic} = \sum_j \mathrm{grad\_scores}_{ij} K_{jc} / \sqrt{d_k}$.
+# The factor $1/\sqrt{d_k}$ stands there again.
+
+# %%
+grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
+grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d_k)
+from_class = attention.backward(grad_out, cache)
+for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
+    print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
+
+# %% [markdown] en="80034574"
+# Our gradients are those of the class. Here is the whole graph, with what comes back in red. An arrow down carries the
+# gradient of what the arrow up carries. (`products` are the scores before the scale.)
+
+# %%
+attention_gradients(Q, K, V)
+
+# %% [markdown] en="8c64a6fc"
+# This is the source of the class; compare it with the red words line by line.
+
+# %%
+print(inspect.getsource(ScaledDotProductAttention.backward))
+
+# %% [markdown] en="1039d81e"
+# Where we wrote `.T` the class has `.mT`, which transposes the last two axes and leaves the axes for batch and heads in
+# front as they are. `product_like` is a matrix product that also adds over such axes where an array was broadcast over
+# them. Each of the other lines has its own line above.
+
+# %% [markdown] en="eb254f0f"
+# ## 4.4 What does the gradient want?
+#
+# Set a task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
+# half the squared distance from these wanted outputs.
+
+# %%
+wanted = out.copy()                                                    # (T_q, d_v)
+wanted[2] = V[1]                                                       # row "sat": the value of "cat"
+grad_out = out - wanted                                                # L = ½ Σ (out - wanted)²
+grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_q, T_k)
+print("loss", 0.5 * ((out - wanted) ** 2).sum())
+print("weight that sat gives to cat", cache.weights[2, 1])
+
+# %% [markdown] en="9b6fb33c"
+# > **Predict.** How many rows of `grad_scores` are not zero? What is the sum of each row?
+
+# %%
+print(grad_scores)
+print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
+
+# %% [markdown] en="376ae468"
+# Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
+# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores shall
+# rise, and orange scores shall fall.
+
+# %%
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+
+# %% [markdown] en="ec889c8a"
+# `sat` shall look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
+# gradient only shows which values would help, compared with the mean of this row. The values of both `cat` and `down`
+# would help more than the mean:
+
+# %%
+help_of = -grad_out[2] @ V.T                                           # (T_k,)
+print("would more of this value help?", dict(zip(tokens, help_of.round(4).tolist())))
+print("their mean, weighted as the row looks:", (cache.weights[2] * help_of).sum().round(4))
+
+# %% [markdown] en="1bee30f0"
+# Now take 100 steps of gradient descent, first on queries and keys only.
+
+# %%
+def fit(layer, wanted, steps, rate=0.5, values_too=True):
+    """Gradient descent on Q, K, V themselves; the loss before each step, and the last cache."""
+    q, k, v, losses = Q, K, V, []
+    for _ in range(steps + 1):
+        out, cache = layer.forward(q, k, v)
+        losses.append(0.5 * ((out - wanted) ** 2).sum())
+        grad_Q, grad_K, grad_V = layer.backward(out - wanted, cache)
+        q, k, v = q - rate * grad_Q, k - rate * grad_K, v - rate * values_too * grad_V
+    return losses, cache
+
+losses_QK, cache_QK = fit(attention, wanted, 100, values_too=False)
+print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after")
+
+# %% [markdown] en="5304b4ba"
+# > **Predict.** If the values may move as well, is the loss then lower? And does `sat` then look more at `cat`?
+
+# %%
+losses_QKV, cache_QKV = fit(attention, wanted, 100)
+print(f"loss {losses_QKV[0]:.4f} before, {losses_QKV[-1]:.4f} after")
+for name, c in {"before": cache, "Q, K": cache_QK, "Q, K, V": cache_QKV}.items():
+    print(f"{name:8} sat looks at {dict(zip(tokens, c.weights[2].round(4).tolist()))}")
+
+# %% [markdown] en="7b68db0d"
+# The loss is lower, and `sat` looks at `cat` *less* than before. It looks mostly at `down`, and the gradient has moved the
+# values until their mean is right. This is one draw of random numbers; with others `sat` may find `cat`. But one draw is
+# enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11). The
+# picture shows the row of `sat`, three times.
+
+# %%
+rows = np.stack([c.weights[2] for c in (cache, cache_QK, cache_QKV)])  # (3, T_k)
+plot_attention(rows, ["before", "Q, K learned", "Q, K, V learned"], tokens, titles=["whom does sat look at?"])
+
+# %% [markdown] en="1474dc58"
+# ## 4.5 The proof
+#
+# We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
+# forward itself. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a complex point must be $J^\top u \cdot v$ from
+# backward.
+
+# %%
+print(check_gradients(attention, Q, K, V))
+
+# %% [markdown] en="724aa3cf"
+# The table has one row for each array that got a gradient. `input 0` is $Q$, `input 1` is $K$ and `input 2` is $V$. In the
+# last row all three move at once. `analytic` comes from backward, and `numeric` comes from the complex step. `error` is their relative
+# distance, and `central` is the ordinary difference, a second witness. The verdict is `ok` if the error is below 1e-12.
+#
+# Two limits of this proof. First, the forward must be analytic (Lesson 2.7): the complex step is wrong for `abs`, and
+# attention has nothing of the kind. Second, it proves that backward fits *this* forward. If somebody forgets the scale
+# in forward *and* in backward, both agree, and the check is content:
+
+# %%
+forgets_both = ScoredAttention(DotScore())                              # q · k, never divided
+print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
+print("largest difference from Equation 1:", np.abs(forgets_both(Q, K, V) - out_by_hand).max())
+
+# %% [markdown] en="c2a3e1f1"
+# So a layer needs both: a proof of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
+
+# %% [markdown] en="459b0bb3"
+# ## 4.6 For the keen: why not just a difference?
+#
+# Measure the slope of $u \cdot \mathrm{out}$ along a direction for $Q$ in three ways, for steps $\delta$ from 1 down to
+# $10^{-16}$, and compare it with the slope from backward.
+
+# %%
+u, v = rng.standard_normal((20, 4, 2)), rng.standard_normal((20, 4, 3))    # 20 directions
+
+def f(move):                                                           # u · out at Q + move
+    return (u * attention(Q + move, np.stack([K] * 20), np.stack([V] * 20))).sum(axis=(1, 2))
+
+grads = [attention.backward(u_i, cache)[0] for u_i in u]               # 20 × (T_q, d_k)
+exact = np.array([(g * v_i).sum() for g, v_i in zip(grads, v)])        # (20,)
+methods = {
+    "one-sided": lambda step: (f(step * v) - f(0 * v)) / step,
+    "central": lambda step: (f(step * v) - f(-step * v)) / (2 * step),
+    "complex step": lambda step: f(1j * step * v).imag / step,
+}
+
+# %% [markdown] en="6ed210e0"
+# > **Predict.** Which step is the best for the central difference: $10^{-1}$, $10^{-5}$ or $10^{-15}$?
+
+# %%
+steps = np.logspace(0, -16, 33)
+errors = {
+    name: np.array([np.median(np.abs(slope(step) / exact - 1)) for step in steps])
+    for name, slope in methods.items()
+}
+for name, error in errors.items():
+    some = [f"{steps[i]:.0e}: {max(error[i], 1e-16):.0e}" for i in (2, 10, 18, 30)]
+    print(f"{name:13}", "   ".join(some))
+
+# %% [markdown] en="28495947"
+# Each entry is "step: error", the median over 20 directions. The central difference is best at $10^{-5}$. At $10^{-15}$
+# hardly a digit is right. In the picture, go from right to left. Smaller steps make every method better at first,
+# because the terms that it ignores shrink with $\delta$ or $\delta^2$. Then the two differences get worse: they subtract
+# nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
+# digit of a float64 and stays there.
+
+# %%
+fig = new_figure(7, 4.2)
+ax = fig.subplots()
+for i, (name, error) in enumerate(errors.items()):
+    ax.loglog(steps, np.maximum(error, 1e-16), color=COLORS[i], marker=MARKERS[i], markevery=4,
+              label=name)
+ax.axhline(1e-12, color="0.6", linestyle=":", label="asked by check_gradients")
+ax.set(xlabel="step δ", ylabel="relative error of the slope",
+       title="Three ways to measure a slope of attention")
+ax.legend()
+fig
+
+# %% [markdown] en="50e3577e"
+# Why do so many digits matter? A wrong gradient can be nearly right. Here is such a mistake: the forward divides by the
+# sum plus 1e-6, "so that nothing is divided by zero", and the backward does not know it.
+
+# %%
+class NearlyRight(Softmax):
+    def forward(self, scores):
+        weights, cache = super().forward(scores)
+        Z = np.exp(scores).sum(axis=-1, keepdims=True)
+        return weights * Z / (Z + 1e-6), cache
+
+print(check_gradients(NearlyRight(), Q @ K.T))
+
+# %% [markdown] en="d3276100"
+# With a tolerance of 1e-5 this mistake passes as rounding. At 1e-12 it does not.
+
+# %% [markdown] en="aa9ce35c"
+# ## 4.7 Three wrong backwards
+#
+# These three mistakes are easily made. The first forgets $1/\sqrt{d_k}$ on the way back.
+
+# %%
+class ForgetsTheScale(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, grad_V = super().backward(grad_out, cache)
+        scale = math.sqrt(cache.Q.shape[-1])
+        return grad_Q * scale, grad_K * scale, grad_V
+
+# %% [markdown] en="2da7d1ea"
+# The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry.
+
+# %%
+class ElementwiseSoftmax(Softmax):
+    def backward(self, grad_weights, cache):
+        return grad_weights * cache.y * (1 - cache.y)
+
+class OnlyTheDiagonal(ScaledDotProductAttention):
+    def __init__(self):
+        super().__init__()
+        self.softmax = ElementwiseSoftmax()
+
+# %% [markdown] en="b68acf03"
+# The third forgets a transpose. With as many queries as keys the shapes fit.
+
+# %%
+class NotTransposed(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, _ = super().backward(grad_out, cache)
+        return grad_Q, grad_K, cache.kept @ grad_out
+
+# %% [markdown] en="6ffaf041"
+# > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?
+
+# %%
+target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
+layers = [attention, ForgetsTheScale(), OnlyTheDiagonal(), NotTransposed()]
+curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer in layers}
+for name, losses in curves.items():
+    print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
+
+# %% [markdown] en="d9af68c7"
+# The loss falls with all four, and two of the wrong layers here end lower than the right one. The picture shows the four curves.
+# Cover the legend: would you find the right one?
+
+# %%
+fig = new_figure(7, 4.2)
+ax = fig.subplots()
+for i, (name, losses) in enumerate(curves.items()):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
+ax.legend()
+fig
+
+# %%
+for layer in layers:
+    report = check_gradients(layer, Q, K, V)
+    wrong = [row.tensor for row in report.rows if not row.ok]
+    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+
+# %% [markdown] en="d16e704a"
+# The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$. The full
+# report names the worst entry, too:
+
+# %%
+print(check_gradients(NotTransposed(), Q, K, V))
+
+# %% [markdown] en="f5a5cbdf"
+# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
+# with the true one. Here are the cosines at the start, for the array that each mistake hits:
+
+# %%
+out, cache = attention.forward(Q, K, V)
+right = attention.backward(out - target, cache)
+for layer, i in zip(layers[1:], (0, 0, 2)):
+    wrong = layer.backward(out - target, cache)[i]
+    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
+    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+
+# %% [markdown] en="9e8874e0"
+# A forgotten scale does not turn the gradient of $Q$ or of $K$; it only makes them longer. But $x$ gets a sum of three
+# gradients (Lesson 4.8), and that sum is turned, and with it the gradient of every layer below. Adam (Lesson 10) does not
+# even feel the extra length in $W^Q$ and $W^K$. The other two mistakes turn the gradient of one array a little. Each
+# other array is right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
+# because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
+
+# %% [markdown] en="eeef6e69"
+# ## 4.8 One array, used three times
+#
+# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
+# ways. Take the shortest case first, $Q = K = V = x$.
+#
+# > **Predict.** `backward` returns three arrays. How does one get the gradient of $x$ from them?
+
+# %%
+x = rng.standard_normal((4, 5))                                        # (T, d_model)
+u, v = rng.standard_normal((2, 4, 5))
+out, cache = attention.forward(x, x, x)
+grads = attention.backward(u, cache)                                   # three times (T, d_model)
+moved = x + 1e-20j * v                                                 # x moves in all three places
+print("u · Jv, from forward", (u * attention(moved, moved, moved)).sum().imag / 1e-20)
+print("grad_Q alone        ", (grads[0] * v).sum())
+print("the sum of all three", (sum(grads) * v).sum())
+
+# %% [markdown] en="f15929b7"
+# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. Now take
+# the three learned matrices of Lesson 1. A layer that is made of layers calls their backwards in reverse order, and
+# adds the gradients where the path had split.
+
+# %%
+class SelfAttention(Module):
+    def __init__(self, d_model, d_k, d_v, rng):
+        self.linears = [Linear(d_model, n, bias=False, rng=rng) for n in (d_k, d_k, d_v)]
+        self.attention = ScaledDotProductAttention()
+
+    def forward(self, x):
+        (Q, of_Q), (K, of_K), (V, of_V) = [linear.forward(x) for linear in self.linears]
+        out, of_attention = self.attention.forward(Q, K, V)
+        return out, Cache(linears=[of_Q, of_K, of_V], attention=of_attention)
+
+    def backward(self, grad_out, cache):
+        grads = self.attention.backward(grad_out, cache.attention)
+        paths = [m.backward(g, c) for m, g, c in zip(self.linears, grads, cache.linears)]
+        return paths[0] + paths[1] + paths[2]                          # (T, d_model)
+
+# %%
+print(check_gradients(SelfAttention(5, 3, 2, rng), x))
+
+# %% [markdown] en="3f90d228"
+# `input 0` is $x$, and the other rows are $W^Q$, $W^K$ and $W^V$. The same check that proves the library's layers proves
+# yours. Leave out one path and see:
+
+# %%
+class LosesAPath(SelfAttention):
+    def backward(self, grad_out, cache):
+        lost = self.attention.backward(grad_out, cache.attention)[2] @ self.linears[2].W.value.T
+        return super().backward(grad_out, cache) - lost
+
+report = check_gradients(LosesAPath(5, 3, 2, rng), x)
+for row in report.rows:
+    print(f"{row.tensor:14} {row.verdict[:5]}")
+
+# %% [markdown] en="d7e4e900"
+# All three matrices still get the right gradient, so this layer learns. Only the layers *below* it learn wrongly.
+
+# %% [markdown] en="578bd5b9"
+# ## 4.9 Why is the cache returned?
+#
+# A layer could also remember its last forward, so that `backward` needs one argument less. Here is such a layer. Use it
+# for two sentences, and then go backwards.
+
+# %%
+class Remembers(ScaledDotProductAttention):
+    def forward(self, *arrays):
+        out, self.last = super().forward(*arrays)
+        return out, None
+
+    def backward(self, grad_out, cache):
+        return super().backward(grad_out, self.last)
+
+# %% [markdown] en="f79af649"
+# > **Predict.** Forward with sentence $a$, forward with sentence $b$, backward of $a$, backward of $b$. Which of the two gradients are right, with each layer?
+
+# %%
+a, b = rng.standard_normal((2, 3, 4, 3))                               # each: Q, K, V of (T, d_k)
+grad_out = rng.standard_normal((4, 3))
+alone = [attention.backward(grad_out, attention.forward(*s)[1])[0] for s in (a, b)]
+for layer in (attention, Remembers()):
+    caches = [layer.forward(*s)[1] for s in (a, b)]
+    after = [layer.backward(grad_out, c)[0] for c in caches]
+    same = [bool(np.abs(x - y).max() < 1e-12) for x, y in zip(alone, after)]
+    print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
+
+# %% [markdown] en="c968f2f1"
+# The layer that remembers has forgotten $a$, and it says nothing. Most tests call `backward` right after `forward`, and
+# they find no mistake. `check_gradients` runs another forward in between, so it finds this one:
+
+# %%
+print(check_gradients(Remembers(), Q, K, V))
+
+# %% [markdown] en="810409f1"
+# When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
+# order. The Transformer needs that, because one of its layers is used for the source and again for the target before
+# either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
+# Inference may drop them at once. (The "KV cache" of a language model is another thing: it keeps keys and values of
+# earlier tokens while the model writes, see Lesson 5.7.)
+
+# %% [markdown] en="6506dee5"
+# ## 4.10 Check what this lesson claimed
+
+# %%
+for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
+    assert np.abs(ours - theirs).max() < 1e-12                         # derived = implemented
+assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
+assert cache_QK.weights[2, 1] > 0.8                                    # Q, K learn the map
+assert cache_QKV.weights[2, 1] < 0.1                                   # Q, K, V do not
+assert losses_QKV[-1] < losses_QK[-1]                                  # and have the lower loss
+assert 1e-13 < errors["central"].min() < 1e-8                          # differences have a bottom
+assert errors["complex step"][16:].max() < 1e-12                       # for every step below 1e-8
+assert all(losses[-1] < 0.1 * losses[0] for losses in curves.values())    # all four train
+right, *wrong = [losses[-1] for losses in curves.values()]
+assert any(loss < right for loss in wrong)                             # some even better, here
+assert not check_gradients(NearlyRight(), Q @ K.T)                     # wrong by about 1e-6
+assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
+assert not check_gradients(Remembers(), Q, K, V)                       # forward, forward, backward
+assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
+assert check_gradients(forgets_both, Q, K, V)                          # its forward is wrong!
+assert np.abs(forgets_both(Q, K, V) - out_by_hand).max() > 0.01
+assert check_gradients(SelfAttention(5, 3, 2, rng), x)                 # gradients of x add up
+assert not check_gradients(LosesAPath(5, 3, 2, rng), x)
+print("all true")
+
+# %% [markdown] en="a84f5219"
+# ## Summary
+#
+# - $y = AB$ gives $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ and $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$. With the
+#   factor and the softmax of Lesson 2, that is all of attention.
+# - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
+# - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
+# - A falling loss proves nothing. A complex step proves that backward fits its forward, to twelve digits. Whether the
+#   forward is right is another question.
+# - Where an array is used more than once, its gradients add up.
+#
+# ## Questions
+#
+# **1.** A key gets weight 0 from every query. Which gradients do its key and its value get?
+#
+# <details><summary>Answer</summary>
+#
+# Both gradients are zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$
+# uses column $j$ of `grad_scores`, which has the weight as a factor. A key that nobody looks at learns nothing. A
+# masked key is such a key (Lesson 5).
+#
+# </details>
+#
+# **2.** `ForgetsTheScale` passes the check if $d_k$ has one special value. Which? What does that say about the sizes to
+# test with?
+#
+# <details><summary>Answer</summary>
+#
+# The value is $d_k = 1$, where $\sqrt{d_k} = 1$. In the same way `NotTransposed` is right when the map is symmetric, and a
+# map of one query and one key always is. So test with sizes above 1 that are all different. Then a wrong transpose does
+# not even fit.
+#
+# </details>
+#
+# **3.** The same vector is added to all keys. Lesson 1 says that the weights stay. What follows for `grad_K`?
+#
+# <details><summary>Answer</summary>
+#
+# The rows of `grad_K` add up to the zero vector: when all keys move together nothing changes, so the slope in that
+# direction is 0. In the formula, $\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$,
+# and the rows of `grad_scores` sum to 0.
+#
+# </details>

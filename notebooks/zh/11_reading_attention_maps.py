@@ -1,0 +1,590 @@
+# %% [markdown] en="77d67043"
+# # Lesson 11 · Reading attention maps: what they show, and what they do not
+#
+# | | |
+# |---|---|
+# | **You will do** | train three models that copy, reverse and sort; read their maps; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input and see what moves |
+# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect; which experiments can tell the difference |
+# | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
+# | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix; beside it Jain and Wallace (2019), Michel et al. (2019) and Kobayashi et al. (2020) |
+# | **Time** | 50 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+#
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+# %%
+import copy
+
+import numpy as np
+
+from aiayn_np import (
+    CopyTask,
+    ReverseTask,
+    SortTask,
+    attention_maps,
+    attention_masks,
+    greedy_decode,
+    plot_attention_grid,
+)
+from aiayn_np.experiments.claims.head_jobs import (
+    ANSWER,
+    HEAD_JOBS,
+    JOBS,
+    cross_attention_heads,
+    job_scores,
+    job_table,
+    solve,
+)
+from aiayn_np.experiments.learning import small_model
+from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.training.loop import validate
+
+np.set_printoptions(precision=2, suppress=True)
+
+# %% [markdown] en="419da6a9"
+# In Figure 1 this lesson looks mostly at the attention of the decoder to the source.
+
+# %%
+figure_1("cross_attention")
+
+# %% [markdown] en="8fd88926"
+# ## 11.1 Three models
+#
+# Section 4 of the paper ends with a hope: attention "could yield more interpretable models", and its appendix shows maps of
+# heads that seem to have learned jobs. On a translation nobody knows what a head *should* look at. On our three tasks we
+# know it. Each model has $N = 2$ layers of $h = 4$ heads, and trains until it gets all of 500 validation sequences right.
+
+# %%
+models, tasks = {}, {}
+for Task in (CopyTask, ReverseTask, SortTask):
+    task = Task(symbols=6, max_length=6)
+    model = small_model(task, seed=0, N=2, h=4)                        # d_model = 32, d_k = 8
+    end = solve(model, task, seed=0, steps=1000)
+    tasks[task.name], models[task.name] = task, model
+    print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f},"
+          f" test sequences exact {validate(model, task, task.test(300)):.2f}")
+
+# %% [markdown] en="441b82ad"
+# `small_model` builds a small `Transformer`, and `solve` trains it as in Lesson 10 until the validation sequences are right. All three models read the same source below.
+# It has six different symbols, so that each symbol stands in one place only.
+
+# %%
+def read(name, text="4 0 2 5 1 3"):
+    """The cache of a model that reads a text, and labels: of the rows, of the columns."""
+    task, src = tasks[name], tasks[name].source(text)                  # (1, T_src)
+    answer = task.target(src[0, :-1])
+    tgt_in = np.array([[task.bos, *answer]])                           # (1, T_tgt)
+    logits, cache = models[name].forward(src, tgt_in)
+    written = logits[0].argmax(axis=-1)
+    rows = [f"{a} → {b}" for a, b in zip(task.tokens(tgt_in[0]), task.tokens(written))]
+    return cache, rows, task.tokens(src[0])
+
+
+for name in models:
+    print(f"{name:8}", "   ".join(read(name)[1]))
+
+# %% [markdown] en="edd0aac9"
+# ## 11.2 What is a row?
+#
+# A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
+# *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0. The query is made from the token that was read.
+#
+# > **Predict.** The model copies. In which column do you expect the bright cell of the row `<bos> → 4`? And of the row `4 → 0`, at 4 or at 0?
+
+# %%
+def cross_maps(cache):
+    return {name: weights[0] for name, weights in attention_maps(cache).items() if "cross" in name}
+
+
+cache, rows, columns = read("copy")
+for name, weights in cross_maps(cache).items():
+    print(name, weights.shape)                                         # (h, T_q, T_k)
+
+# %%
+plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
+
+# %% [markdown] en="6aaef1be"
+# Look at the heads of layer 2. Bright is the symbol that is to be *written*: the row `4 → 0` looks at 0. These cells are
+# the diagonal of the picture, $(t, t)$. If you label rows only with the token that was read, as many plots do, the same picture seems to look
+# one place ahead. Before you interpret a diagonal, ask what its rows are.
+#
+# Layer 1 is less clear, and no head is as sharp as one would draw it. So measure.
+#
+# ## 11.3 From looking to measuring
+#
+# A claim about a head is a sentence: "it looks at the answer". Make it a number: the mean weight that the head puts on the
+# source position where the answer stands, over 300 test sequences. A number needs a **baseline**: the same mean, with the places of
+# each source shuffled. A head that knows nothing of places gets that much.
+#
+# First by hand, for one head and one sequence. When copying, row $t$ writes the symbol at place $t$, so the weights on the answer are the diagonal:
+
+# %%
+weights = cross_maps(cache)["decoder.layers.1.cross_attention.attention.weights"][0]   # head 1
+on_answer = weights[range(6), range(6)]                                # rows 0 to 5, each at its answer
+print("on the answer", on_answer, "  mean", on_answer.mean().round(2))
+rng = np.random.default_rng(0)
+shuffled = [weights[range(6), rng.permutation(7)[:6]].mean() for _ in range(1000)]     # other places
+print("shuffled 1000 times: mean", np.mean(shuffled).round(2))
+
+# %% [markdown] en="f41d9d2a"
+# `job_scores` does this for every head and every sequence: `ANSWER` tells it where the answer stands.
+#
+# > **Predict.** A source of 6 symbols and `<eos>` has 7 places. What is the baseline, about, for these 7? Most test sequences are a bit shorter: higher or lower for them?
+
+# %%
+def answer_scores(name, model):
+    heads, lengths = cross_attention_heads(model, tasks[name].test(300))   # (n, N h, T_q, T_k), (n,)
+    return job_scores(heads, lengths, ANSWER[name], np.random.default_rng(0))
+
+
+untrained = {name: small_model(task, seed=0, N=2, h=4) for name, task in tasks.items()}
+score, baseline = answer_scores("copy", models["copy"])                # (N h,) each
+before, _ = answer_scores("copy", untrained["copy"])
+print("heads             layer 1                layer 2")
+for label, values in (("answer", score), ("shuffled", baseline), ("untrained", before)):
+    print(f"{label:12}", " ".join(f"{value:.2f}" for value in values))
+
+# %% [markdown] en="45277a84"
+# The baseline for 7 places is $1/7$, which is 0.14. Shorter sources have fewer places, so the mean is a little higher. The best head of layer 2 is
+# at three times the baseline or more, and the untrained heads are about at the baseline. That is a finding.
+#
+# Now ask for more jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
+#
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take models that were *never trained*. By how much does the best of the 48 exceed its baseline: not at all, by about 0.02, by more?
+
+# %%
+def margins(name, model, seed=0):
+    score, baseline = job_table(model, tasks[name], 300, seed)         # (N h, jobs) each
+    return score - baseline
+
+
+chance = []
+for seed in range(5):
+    table = margins("copy", small_model(tasks["copy"], seed, N=2, h=4), seed)
+    head, job = np.unravel_index(table.argmax(), table.shape)
+    chance.append(table.max())
+    print(f"never trained, seed {seed}: head {head + 1} 'looks at' {[*JOBS][job]}: {table.max():+.2f} against shuffled")
+
+# %% [markdown] en="bbfc0061"
+# The best of the 48 exceeds its baseline by 0.03 to 0.21, although nothing has been learned. There are two reasons. A random projection prefers some vectors to others,
+# and `<eos>` is the same vector in each sequence: three of the five found that one. And **with 48 tests, one succeeds by chance.** So we say that a head has a job only if its margin
+# is above the best that untrained models reach:
+
+# %%
+table, bar = margins("copy", models["copy"]), max(chance)
+print(f"bar {bar:.2f}")
+print(" " * 17, *(f"{job:>13}" for job in JOBS))
+for i, row in enumerate(table):
+    marks = (f"{m:+12.2f}" + ("*" if m > bar else " ") for m in row)
+    print(f"layer {i // 4 + 1}, head {i % 4 + 1}  ", *marks)
+
+# %% [markdown] en="86730d0b"
+# The stars stand in one column. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). For translators this was found later (Voita et al., 2019), and for BERT
+# (Clark et al., 2019). The experiment `head_jobs` measures it for five models that copy and five that reverse:
+
+# %%
+if Path("../figures/head_jobs.json").exists():                         # what the whole experiment found
+    jobs = HEAD_JOBS.load("../figures")
+else:                                                                  # a small one, in seconds
+    jobs = HEAD_JOBS.run(seeds=(0,))
+print(jobs.finding)
+
+# %% [markdown] en="6cc2cbfc"
+# In the picture, each point is a head. Its height is the weight on the place that it looks at best. An empty circle has no job that clears the bar.
+
+# %%
+fig = new_figure(9, 4)
+for i, ax in enumerate(fig.subplots(1, 2, sharey=True)):
+    jobs.draw_scores(ax, i)
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+fig
+
+# %% [markdown] en="5f888237"
+# In every model some heads look at the answer, and most heads that have a job have that *same* job. Other jobs are rare,
+# and not in every model. So the paper's claim does not show in models of this size. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
+#
+# ## 11.4 Reverse and sort
+#
+# > **Predict.** Draw the maps on paper: 7 rows, the columns `4 0 2 5 1 3 <eos>`. Where are the bright cells when the model reverses? When it sorts?
+
+# %%
+def places(name, src, n):
+    """Where the answers to outputs 0 ... n - 1 stand in a source of n different symbols."""
+    return np.argsort(src[:n]) if name == "sort" else ANSWER[name](np.arange(n), n)
+
+
+def aligned_scores(name):
+    """(score, baseline) on the answer, (N h,) each, in sources that have no symbol twice."""
+    src, tgt_in, tgt_out = tasks[name].test(300)
+    heads, lengths = cross_attention_heads(models[name], (src, tgt_in, tgt_out))
+    rng, found = np.random.default_rng(0), []
+    for weights, n, ids in zip(heads, lengths, src):
+        if len(set(ids[:n])) == n:
+            place = places(name, ids, n)
+            found.append(job_scores(weights[None], [n], lambda t, n, place=place: place, rng))
+    return np.mean(found, axis=0)
+
+# %%
+aligned, best = {name: aligned_scores(name) for name in models}, {}
+for name, (scores, shuffled) in aligned.items():
+    best[name] = head = int(scores.argmax())
+    print(f"{name:8} layer {head // 4 + 1}, head {head % 4 + 1}:"
+          f" on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
+
+# %% [markdown] en="9d81c7a6"
+# (Here no source has a symbol twice. With one that has, a head may look at either, so the numbers of Lesson 11.3 are lower.)
+# The picture shows that head of each model. White rings are where the answer stands.
+
+# %%
+fig = new_figure(9, 3.2, layout="compressed")
+for ax, name in zip(fig.subplots(1, 3), models):
+    cache, rows, columns = read(name)
+    weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
+    image = draw_map(ax, weights, np.array(True), name)
+    ax.plot(places(name, tasks[name].source("4 0 2 5 1 3")[0], 6), range(6), "o", color="white",
+            markersize=11, markerfacecolor="none")
+    ax.set_xticks(range(7), columns, rotation=90)
+    ax.set_yticks(range(7), rows)
+    ax.set_xlabel("key (is asked)")
+fig.colorbar(image, ax=fig.axes, label="attention weight")
+fig
+
+# %% [markdown] en="36d17009"
+# Copying gives the diagonal, reversing the anti-diagonal. Sorting gives no line: to write 0 the model looks where 0 *is*, and that is
+# another place in each source. A map can follow a rule without showing a line. Mind what the
+# sorting model must do for this: it cannot know *where* to look before it knows *what* comes next.
+#
+# In two rows of the sorting model the ring is not on the brightest cell. What the model wrote is right all the same: this is only the best of its eight cross heads.
+#
+# ## 11.5 For the keen: how sharp? Self-attention, too
+#
+# Sharpness has a measure: the entropy $H = -\sum_j w_j \ln w_j$ of a row. $e^H$ is the number of keys that a row looks at *in
+# effect*: 1 if all weight is on one, 7 if 7 keys share it evenly.
+#
+# > **Predict.** How many of the 7 keys does a layer-2 head of the copying model look at, in effect: about 1, about 2 or 3, about 6?
+
+# %%
+def effective_keys(weights):
+    """exp of the entropy, mean over sequences and rows: (n, h, T_q, T_k) -> (h,)"""
+    logs = np.log(np.where(weights > 0, weights, 1))
+    return np.exp(-(weights * logs).sum(axis=-1)).mean(axis=(0, 2))
+
+
+examples = tasks["copy"].test(300)
+full = (examples[0] != tasks["copy"].pad).all(axis=1)                  # the longest: 6 symbols
+src, tgt_in, tgt_out = (ids[full] for ids in examples)
+_, cache = models["copy"].forward(src, tgt_in)
+_, cache_untrained = untrained["copy"].forward(src, tgt_in)
+
+# %%
+sharp = {}
+for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(cache_untrained).values()):
+    name = name.removesuffix(".attention.weights")
+    sharp[name] = effective_keys(weights), effective_keys(other)
+    print(f"{name:32} trained {sharp[name][0]}   untrained {sharp[name][1]}")
+
+# %% [markdown] en="fb951d9c"
+# The cross heads of layer 2 look at two or three keys in effect, those of layer 1 at three to five, and those of the encoder at three to six. None looks at one key alone. (A row of decoder self-attention
+# may look at 1 to 7 keys, at 4 on average.) Training has sharpened the cross-attention, most of all in layer 2. Here is the first layer of the decoder's self-attention, with the source as before.
+
+# %%
+cache_one, rows, _ = read("copy")
+name = "decoder.layers.0.self_attention.attention.weights"
+maps, masks = {name: attention_maps(cache_one)[name][0]}, {name: attention_masks(cache_one)[name][0]}
+plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, title="copy: decoder self-attention")
+
+# %% [markdown] en="8a0a16cd"
+# What do you see? Perhaps "this head likes `<bos>`", "that one looks at itself". Could you say beforehand what the map would look like if you were
+# wrong? If not, it is a story. For the cross-attention we knew what to expect; here we do not. The rest of this lesson
+# finds out what matters *without* a story.
+#
+# ## 11.6 A weight is not an effect
+#
+# A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
+# vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O \rVert$. (Kobayashi et al., 2020, measured this in BERT: there the tokens with the largest weights often bring little.)
+#
+# > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then: in none, in a minority, in most?
+
+# %%
+other_favourite = []
+for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layers):
+    inner = layer_cache.cross_attention.attention
+    W_O = layer.cross_attention.linear_O.W.value.reshape(4, 8, 32)     # (h, d_v, d_model)
+    brings = np.linalg.norm(inner.V @ W_O, axis=-1)                    # (n, h, T_k)
+    effect = inner.weights * brings[:, :, None, :]                     # (n, h, T_q, T_k)
+    other_favourite.append((effect.argmax(-1) != inner.weights.argmax(-1)).mean(axis=(0, 2)))
+    print(f"size of v W_O: from {np.quantile(brings, 0.05):.1f} to {np.quantile(brings, 0.95):.1f};"
+          f"  another favourite, by head: {other_favourite[-1]}")
+
+# %% [markdown] en="ef689eb4"
+# Another key is on top in one row of ten to one of five. The sizes differ by a factor of three, yet the map would look nearly the same. That holds for this model; check it for yours.
+#
+# A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
+# position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
+
+# %%
+for i, layer_cache in enumerate(cache.decoder.layers):
+    c = layer_cache.cross_attention
+    x = c.linear_Q.x                                                   # (n, T_q, d_model)
+    attended = models["copy"].decoder.layers[i].cross_attention.linear_O(c.linear_O.x)
+    print(f"layer {i + 1}: |x| {np.linalg.norm(x, axis=-1).mean():.1f},"
+          f" all heads together {np.linalg.norm(attended, axis=-1).mean():.1f}")
+
+# %%
+changed = src.copy()
+changed[:, 2] = 3 + (changed[:, 2] - 3 + 1) % 6                        # another symbol at position 2
+memory, other = models["copy"].encode(src)[0], models["copy"].encode(changed)[0]
+moved = np.linalg.norm(other - memory, axis=-1).mean(axis=0)           # (T_src,)
+print("the memory moves, by position:", moved)
+
+# %% [markdown] en="3b6f184e"
+# What the heads bring is two thirds as large as the $x$ to which it is added in layer 1, and nearly as large in layer 2. A changed token moves its own place of the memory most, and the other places by
+# about a tenth of that: here, "looks at position $j$" is nearly "looks at token $j$". In a deep encoder that need not be so.
+#
+# ## 11.7 Take a head away
+#
+# What does a head *do*? Remove it and count what breaks, as Michel et al. (2019) did with the heads of a translator and of BERT. There are two ways. **Mute** it: its block of $W^O$ becomes zero, so
+# it brings nothing. Or **blind** it: its block of $W^Q$ becomes zero, so that all its scores are 0 and all its weights are equal. A blind head still adds the mean of its values.
+
+# %%
+def without(model, kind, layer, heads, how):
+    """A copy of the model in which some heads of one attention are muted or blind."""
+    model = copy.deepcopy(model)
+    attention = getattr(model.decoder.layers[layer], kind)
+    for head in heads:
+        block = slice(head * attention.d_k, (head + 1) * attention.d_k)
+        if how == "mute":
+            attention.linear_O.W.value[block] = 0                      # rows: W_i^O
+        else:
+            attention.linear_Q.W.value[:, block] = 0                   # columns: W_i^Q
+    return model
+
+# %% [markdown] en="d299a730"
+# > **Predict.** One of the 8 cross-attention heads of the copying model is muted, each in its turn. Which share of the test sequences is still copied exactly, on average: nearly
+# > none, most, all? And if all four heads of layer 2 are muted at once?
+
+# %%
+def exact_without(name, kind, how):
+    """Share of test sequences right without head 0, 1, ... of the decoder: (N h,)"""
+    test = tasks[name].test(300)
+    return np.array([validate(without(models[name], kind, head // 4, [head % 4], how), tasks[name], test)
+                     for head in range(8)])
+
+
+exact = {(name, kind, how): exact_without(name, kind, how) for name in models
+         for kind in ("cross_attention", "self_attention") for how in ("mute", "blind")}
+print("copy, one head less         layer 1               layer 2")
+for (name, kind, how), shares in exact.items():
+    if name == "copy":
+        print(f"{kind:16} {how:6}", shares)
+print("score on the answer    ", score)
+print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
+
+# %%
+test = tasks["copy"].test(300)
+layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "mute"), tasks["copy"], test)
+          for layer in range(2)]
+print("copy, all cross heads of a layer muted:", np.array(layers))
+one, pair = ([validate(without(models["copy"], "cross_attention", 1, [a, *last], "mute"), tasks["copy"], test)
+              for a in range(3)] for last in ([], [3]))
+print("copy, head 1, 2 or 3 of layer 2 muted:", np.array(one), "  head 4 as well:", np.array(pair))
+
+# %% [markdown] en="b4d5e3c1"
+# Most sequences are still copied right with one muted head, and almost none without the four of layer 2. Muted alone, head 4 of layer 2 costs 8 % of the sequences. Where head 1 is muted already, it costs 30 %.
+# So these two stand in for each other; not every pair does. (Michel et al. found the same: most heads can be removed alone.) Is the best-aligned head missed most? Ask all three models.
+
+# %%
+muted = {name: exact[name, "cross_attention", "mute"] for name in models}
+
+
+def called(head):
+    return f"layer {head // 4 + 1}, head {head % 4 + 1}"
+
+
+for name, shares in muted.items():
+    print(f"{name:8} best aligned: {called(best[name])}, without it {shares[best[name]]:.2f};"
+          f"  most missed: {called(shares.argmin())}, without it {shares.min():.2f}")
+
+# %% [markdown] en="baf028d9"
+# The picture has a point for each cross head. Heads further to the right are better aligned, heads higher up are missed more. The dotted line is the shuffled baseline.
+
+# %%
+fig = new_figure(9, 3)
+axes = fig.subplots(1, 3, sharex=True, sharey=True)
+for ax, name in zip(axes, models):
+    for layer, marker in enumerate("os"):
+        heads = slice(4 * layer, 4 * layer + 4)
+        ax.plot(aligned[name][0][heads], 1 - muted[name][heads], marker, label=f"layer {layer + 1}")
+    ax.axvline(aligned[name][1].mean(), color="0.5", linestyle=":")
+    ax.set(xlabel="weight on the answer", title=name)
+axes[0].set_ylabel("lost when muted")
+axes[0].legend()
+fig
+
+# %%
+for name in models:
+    alone, blind = exact[name, "self_attention", "mute"], exact[name, "self_attention", "blind"]
+    print(f"{name:8} self-attention heads: without the most missed one {alone.min():.2f},"
+          f"   mean of all muted {alone.mean():.2f}, of all blind {blind.mean():.2f}")
+
+# %% [markdown] en="2b941f6e"
+# These numbers say three things:
+#
+# - In two of these three models the best-aligned head is also the most missed one. In the third it is not: perhaps other heads replace it. Eight points in a panel are too few for a rule:
+#   alignment says what a head looks at, and muting says whether it is needed. One model is one sample, and another seed shifts the roles.
+# - In each model there is a head of *self*-attention without which two thirds of the sequences or more are lost, although we have found no sentence for its map.
+# - Muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
+#   even the plain mean of its values. A muted head may break a model for a reason that has nothing to do with its map.
+#
+# ## 11.8 Change the input
+#
+# The most direct question to a model is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, compared maps with such questions, and found that they often disagree. Serrano and Smith, 2019, agree;
+# Wiegreffe and Pinter, 2019, answer that an explanation need not be the only one.) Replace each source symbol by each
+# of the five others, let the model decode, and count how often each output changes.
+#
+# > **Predict.** One symbol of six is changed. How many of the six outputs change: when copying, when sorting?
+
+# %%
+def influence(name, text="4 0 2 5 1 3"):
+    """Share of the changes of source symbol j that change output t: (6, 6); and the share right."""
+    task, src = tasks[name], tasks[name].source(text)                  # (1, 7)
+    many = np.repeat(src, 30, axis=0)                                  # (30, 7)
+    for j in range(6):
+        for k in range(5):
+            many[5 * j + k, j] = 3 + (src[0, j] - 3 + k + 1) % 6       # another symbol
+    own, other = (greedy_decode(models[name], ids, bos=task.bos, eos=task.eos, max_len=7) for ids in (src, many))
+    right = np.mean([np.array_equal(o[:6], task.target(s[:6])) for o, s in zip(other, many)])
+    return (other != own)[:, :6].reshape(6, 5, 6).mean(axis=1).T, right    # (T_q, T_k)
+
+
+moves = {name: influence(name) for name in models}
+for name, (share, right) in moves.items():
+    print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}   (right after the change: {right:.2f})")
+
+# %% [markdown] en="fbbb88d1"
+# One output changes when copying or reversing, and two or three when sorting: the new symbol goes to another place, and all symbols between move. Here is what the sorting model looks at, and
+# what its outputs depend on:
+
+# %%
+cache, rows, columns = read("sort")
+map_of_best = np.concatenate(list(cross_maps(cache).values()))[best["sort"]]
+fig = new_figure(8, 3.4, layout="compressed")
+for ax, values, title in zip(fig.subplots(1, 2), (map_of_best[:6, :6], moves["sort"][0]),
+                             ("best head: looks at", "output: depends on")):
+    image = draw_map(ax, values, np.array(True), title)
+    ax.set_xticks(range(6), columns[:6])
+    ax.set_yticks(range(6), rows[:6])
+    ax.set_xlabel("source")
+fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
+fig
+
+# %% [markdown] en="870254d8"
+# Both pictures are right, and they differ. The map says where the symbol is *fetched*. Whether it is this symbol's turn depends on the others:
+# on how many of them are smaller, wherever they stand. A map shows one step of a computation; influence shows the whole of it.
+
+# %% [markdown] en="b385b2f4"
+# Try both questions by hand, with a model that has learned to reverse. It reads `4 0 2 5 1 3`.
+#
+# > **Predict.** The source token `5` becomes `7`: how many of the six outputs change? And if instead *one* row of weights is made even, that of `<bos>` in head 1 of layer 2, does the first output change?
+#
+# Open [the model with `7` in the place of `5`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7),
+# and then [the model with an even row](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0).
+# Choose the other heads of layer 2 there, and press "Make the chosen row even" for the row `<bos>` of each.
+
+# %% [markdown] en="6075cd87"
+# One output changes with the token, the one that `5` was copied to. With the even row no output changes, although this head had looked at one
+# token with nearly all of its weight: three other heads look there too. Only when the row is even in all four heads is the first output
+# wrong. A weight says where one head looks. It does not say that the model needs this look.
+#
+# ## 11.9 Read your own
+#
+# In a terminal you can train any task at full size and look at each map:
+#
+# ```
+# aiayn-np train reverse
+# aiayn-np attend runs/reverse "3 1 4"
+# ```
+#
+# The second command prints where its pictures are. For each claim you make about one, write beside it: the number, the baseline, and the
+# experiment that could have shown you wrong.
+#
+# ## 11.10 Check what this lesson claimed
+
+# %%
+assert all(validate(models[name], tasks[name], tasks[name].test(300)) > 0.95 for name in models)
+assert score[4:].max() > 2.5 * baseline.mean()                         # trained heads align
+assert before.max() < 0.25                                             # untrained ones do not
+assert max(chance) > 0.1                                               # but some job is found
+assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
+assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
+assert np.allclose(effective_keys(np.full((1, 1, 2, 7), 1 / 7)), 7)
+assert 1.5 < sharp["decoder.layers.1.cross_attention"][0].mean() < 4.5
+assert 0.02 < np.mean(other_favourite) < 0.4                           # a minority
+assert moved[2] > 4 * np.delete(moved, 2).max()                        # the memory stays in place
+assert muted["copy"].mean() > 0.5                                      # others stand in
+assert muted["copy"][4:].max() > 0.8                                   # one is hardly missed
+for name in models:
+    assert exact[name, "self_attention", "mute"].min() < 0.34          # self-attention is needed, too
+    for kind in ("cross_attention", "self_attention"):                 # muting costs more
+        assert exact[name, kind, "mute"].mean() < exact[name, kind, "blind"].mean()
+assert any((np.argsort(-aligned[name][0]) != np.argsort(muted[name])).any() for name in models)
+assert layers[1] < 0.3
+assert sum(best[name] == muted[name].argmin() for name in models) == 2     # of these three models
+assert all(np.array(pair) < one)                                        # a pair is missed more
+assert moves["copy"][0].sum() / 6 < 1.2 < 1.5 < moves["sort"][0].sum() / 6
+print("all true")
+
+# %% [markdown] en="83182542"
+# ## Summary
+#
+# - A row of a cross-attention map has read one token and writes the next. Label it with both.
+# - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: many heads times many jobs
+#   always give something by chance.
+# - Copy is a diagonal, reverse an anti-diagonal, sort no line at all, and all three are the same job: look at what is to be written.
+# - $e^H$ counts the keys a row looks at in effect.
+# - A map leaves out the size of the values, the residual, and what was mixed into the key. It does not say whether the head is needed.
+# - To know that, intervene: mute it, blind it, change the input. Compare mute with blind before you blame the map. A well-aligned head may be needed, or not.
+#
+# ## Questions
+#
+# **1.** Someone averages the maps of all heads of a layer and reads the average. When does that mislead?
+#
+# <details><summary>Answer</summary>
+#
+# It misleads when heads do different things. One head that looks 1 before and one that looks 1 after average to a map that seems to look at both, half each,
+# which no head does; and a head that looks everywhere dims the others. It also counts a head that brings little as much as one that
+# brings a lot (Lesson 11.6).
+#
+# </details>
+#
+# **2.** A source has the symbol 3 twice, and the model copies. Its map has two bright cells in the row that writes 3. Is it confused?
+#
+# <details><summary>Answer</summary>
+#
+# It is not confused about this token: both places give the right answer, so nothing in the loss tells them apart. It is why Lesson 11.1 chose six different
+# symbols: with a repeated one, "looks at the answer's symbol" and "looks at the answer's place" cannot be told apart.
+#
+# </details>
+#
+# **3.** A head is muted and nothing breaks. Is it useless?
+#
+# <details><summary>Answer</summary>
+#
+# It need not be useless. Another may do the same job, as here: a single head of layer 2 may hardly be missed, and pairs and all four are (Lesson 11.7).
+# It may also serve inputs that are not in your test. What you have shown is that the model does not need it *alone*, on *these* sequences.
+#
+# </details>
