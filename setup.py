@@ -6,6 +6,7 @@ time and rights, whoever builds, and names are sorted. SOURCE_DATE_EPOCH sets an
 """
 
 import gzip
+import json
 import os
 import runpy
 import shutil
@@ -53,7 +54,19 @@ def write_archive(path, folder):
         for name in sorted(names):
             if not any(part.startswith((".", "__")) for part in name.parts):
                 info = zipfile.ZipInfo(name.as_posix())
-                archive.writestr(info, names[name].read_bytes(), zipfile.ZIP_DEFLATED)
+                data = names[name].read_bytes()
+                if name.parts[0] == "zh" and name.suffix == ".ipynb":
+                    data = without_outputs(data)
+                archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+
+
+def without_outputs(notebook):
+    """The file of a Chinese lesson without its outputs: those of the English one are the same."""
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        if "outputs" in cell:
+            cell["outputs"] = []
+    return json.dumps(content, ensure_ascii=False).encode()
 
 
 class RepeatableSdist(sdist):

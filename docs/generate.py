@@ -31,7 +31,15 @@ PAGES = {  # page of the repository -> page of the site
     "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
     "tests/zoo/zoo_training.md": "zoo_training.md",
 } | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
-LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md"}
+LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
+         "notebooks/zh/README.md": "zh/lessons.md"}
+PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
+SAYS = {
+    "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
+           "all": ("Download", "All lessons and exercises for students:", "one file", ".")},
+    "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
+           "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。")},
+}
 LIVE = {
     "copy": "writes down what it reads: the smallest task, and attention on the diagonal",
     "reverse": "writes it backwards: attention on the anti-diagonal",
@@ -123,33 +131,40 @@ def student_edition():
     """The lessons as `aiayn-np lessons` writes them: to be downloaded, one by one or all."""
     from aiayn_np.cli.lessons import lesson_files
 
-    files = lesson_files()
-    for stem, _ in lesson_pages().values():
-        write(f"downloads/student/{stem}.ipynb", files[f"{stem}.ipynb"])
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():                           # a time that stays the same
-            archive.writestr(zipfile.ZipInfo(f"aiayn_np_students/{name}"), content)
-    write("downloads/student_edition.zip", packed.getvalue())
+    for language, place in PLACES.items():
+        files, packed = lesson_files(language=language), io.BytesIO()
+        for stem, _ in lesson_pages().values():
+            write(f"downloads/student/{place}{stem}.ipynb", files[f"{stem}.ipynb"])
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():                       # a time that stays the same
+                archive.writestr(zipfile.ZipInfo(f"aiayn_np_students/{name}"), content)
+        write(f"downloads/{place}student_edition.zip", packed.getvalue())
 
 
 def lessons():
-    """A page for each lesson, and their list."""
+    """A page for each lesson, and their list; both in each language."""
     from aiayn_np.exercises import editions
 
-    for number, (stem, _) in lesson_pages().items():
-        ours = json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))
-        theirs = editions.student_edition(ours, number)
-        write(f"{stem}.ipynb", json.dumps(lesson_page(ours, theirs, downloads(stem))))
-    text = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
-    zipped = ("All lessons and exercises for students: {download}`one file"
-              f" </{OUT.name}/downloads/student_edition.zip>`.")
-    write("lessons.md", "\n\n".join([relinked(text, Path("notebooks")), "## Download", zipped,
-                                     toctree(stem for stem, _ in lesson_pages().values())]))
+    for language, place in PLACES.items():
+        folder, back = NOTEBOOKS / place, "../" * bool(place)
+        for number, (stem, _) in lesson_pages().items():
+            ours = json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))
+            theirs = editions.student_edition(ours, number, language)
+            links = downloads(stem, language)
+            write(f"{place}{stem}.ipynb", json.dumps(lesson_page(ours, theirs, links, language)))
+        text = relinked((folder / "README.md").read_text(encoding="utf-8"), folder, back)
+        heading, says, file, stop = SAYS[language]["all"]
+        zipped = (f"## {heading}\n\n{says} {{download}}`{file}"
+                  f" </{OUT.name}/downloads/{place}student_edition.zip>`{stop}")
+        pages = toctree(stem for stem, _ in lesson_pages().values())
+        write(f"{place}lessons.md", "\n\n".join([text, zipped, pages]))
 
 
-def lesson_page(ours, theirs, links):
+def lesson_page(ours, theirs, links, language="en"):
     """The student edition with outputs again: what answers a prediction is shown by a click."""
+    from aiayn_np.exercises.editions import asks
+
+    place = PLACES[language]
     page, asked = dict(theirs, cells=[]), False
     outputs = {cell["id"]: cell["outputs"] for cell in ours["cells"] if "outputs" in cell}
     for cell in theirs["cells"]:
@@ -160,20 +175,21 @@ def lesson_page(ours, theirs, links):
             cell = cell | dict(outputs=outputs[cell["id"]], metadata=dict(tags=tags))
         else:
             source = "".join(cell["source"])
-            asked = "**Predict.**" in source.split("## ")[-1]
-            cell = cell | dict(source=relinked(source, Path("notebooks")))
+            asked = asks(source, language)
+            cell = cell | dict(source=relinked(source, NOTEBOOKS / place, "../" * bool(place)))
         page["cells"].append(cell)
     page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
     return page
 
 
-def downloads(stem):
+def downloads(stem, language="en"):
     """The line of a lesson that leads to its two editions, and to its slides if they were made."""
-    parts = [f"{{download}}`student edition </{OUT.name}/downloads/student/{stem}.ipynb>`",
-             f"{{download}}`teacher edition </../notebooks/{stem}.ipynb>`"]
-    if (OUT / "extra" / "slides" / f"{stem}.html").is_file():
-        parts.append(f'<a href="../slides/{stem}.html">slides</a>')
-    return "This lesson: " + " · ".join(parts)
+    place, (this, student, teacher, slides) = PLACES[language], SAYS[language]["lesson"]
+    parts = [f"{{download}}`{student} </{OUT.name}/downloads/student/{place}{stem}.ipynb>`",
+             f"{{download}}`{teacher} </../notebooks/{place}{stem}.ipynb>`"]
+    if (OUT / "extra" / "slides" / place / f"{stem}.html").is_file():
+        parts.append(f'<a href="../{"../" * bool(place)}slides/{place}{stem}.html">{slides}</a>')
+    return this + " · ".join(parts)
 
 
 def exercises():
@@ -240,7 +256,7 @@ def page_of(where, name):
     if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
         return f"exercises/{where.name}"
     if where.suffix == ".ipynb":
-        return where.name
+        return where.relative_to(NOTEBOOKS).as_posix()
     return (PAGES | LISTS).get(name)
 
 

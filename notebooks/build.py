@@ -114,6 +114,10 @@ def main_chinese(chosen, new=False):
         if not wrong:
             before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
             nbformat.write(with_outputs_of(before, notebook_of(ours)), ours.with_suffix(".ipynb"))
+    for page, english in chinese.pages().items() if not chosen else ():
+        texts = [path.read_text(encoding="utf-8") for path in (english, page)]
+        wrong = chinese.page_faults(*texts) + chinese.two_ways(texts[1])
+        found += [f"{page.relative_to(FOLDER.parent)}: {line}" for line in wrong]
     return "\n".join(found)
 
 

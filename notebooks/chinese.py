@@ -75,10 +75,39 @@ def code_faults(their, our):
 
 def text_faults(their, our):
     """The faults of one cell of text."""
+    first = our.partition("\n")[0]
+    return stale(f'en="{digest(their)}"', first) + language_faults(words(their), words(our))
+
+
+def page_faults(english, chinese):
+    """The faults of a Chinese page, which holds the line `<!-- en="1a2b3c4d" -->`."""
+    text = re.sub(r"<!-- en=.*", "", chinese)
+    return stale(f'<!-- en="{page_digest(english)}" -->', chinese) + language_faults(english, text)
+
+
+def page_digest(english):
+    return hashlib.sha256(english.strip().encode()).hexdigest()[:8]
+
+
+def stale(mark, text):
+    if mark in text:
+        return []
+    return [f"its English has changed: translate again, then write {mark}"]
+
+
+def pages():
+    """{a Chinese page: the English page that it translates}."""
+    root = FOLDER.parent
+    named = {path: path.with_name(path.name.replace(".zh.md", ".md"))
+             for folder in (root, FOLDER / "exercises") for path in folder.glob("*.zh.md")}
+    paper = {path: root / "docs" / "paper" / path.name
+             for path in (root / "docs" / "zh" / "paper").glob("*.md")}
+    return named | paper | {CHINESE / "README.md": FOLDER / "README.md"}
+
+
+def language_faults(english, chinese):
+    """What a translation has lost or added, and what is not written as Chinese is."""
     found = []
-    if f'en="{digest(their)}"' not in our.partition("\n")[0]:
-        found.append(f'its English has changed: translate again, then write en="{digest(their)}"')
-    english, chinese = words(their), words(our)
     if not re.search(HAN, chinese) and re.search(r"[A-Za-z]{3}", KEPT.sub("", english)):
         found.append("it has no Chinese")
     for kept, where in (Counter(kept_of(english)) - Counter(kept_of(chinese)), "missing"), \
@@ -91,7 +120,8 @@ def text_faults(their, our):
 
 def kept_of(text):
     """Formulas, code and the places that links lead to: none of them is translated."""
-    links = re.findall(r"\]\((?:\.\./)*([^)\s]+)", text)
+    links = [re.sub(r"(\.\./)+|zh/|\.zh\b|#.*", "", link)
+             for link in re.findall(r"\]\(([^)\s]+)", text)]
     return [re.sub(r"\s+", " ", kept) for kept in KEPT.findall(text)] + links
 
 

@@ -26,6 +26,7 @@ FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 def add_lessons_options(parser):
     """The options of `lessons` and of `exercises`."""
     parser.add_argument("folder", type=Path, help="folder to write, one that is not there yet")
+    parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
     parser.add_argument("--teacher", action="store_true",
                         help="with outputs and solutions, and what they are made by")
 
@@ -40,7 +41,7 @@ def add_docs_options(parser):
 
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
-    return write_out(lesson_files(args.teacher), args.folder)
+    return write_out(lesson_files(args.teacher, "zh" if args.zh else "en"), args.folder)
 
 
 def exercises_command(args):
@@ -50,12 +51,12 @@ def exercises_command(args):
     return write_out(self_contained(files), args.folder)
 
 
-def lesson_files(teacher: bool = False) -> dict[str, bytes]:
+def lesson_files(teacher: bool = False, language: str = "en") -> dict[str, bytes]:
     """{path: bytes} of the lessons, their exercises and the results that they read."""
-    found = notebooks()
+    found = notebooks() if language == "en" else in_chinese(notebooks())
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
-    return self_contained((found if teacher else student_lessons(found)) | figures)
+    return self_contained((found if teacher else student_lessons(found, language)) | figures)
 
 
 def shipped(name):
@@ -79,11 +80,26 @@ def notebooks():
             and not any(part.startswith((".", "__")) for part in name.parts)}
 
 
-def student_lessons(files):
+def in_chinese(files):
+    """The files with Chinese lessons in the place of the English ones, whose outputs they show."""
+    lessons = {}
+    for name, content in below("zh/", files).items():
+        if LESSON.fullmatch(name):
+            notebook, english = json.loads(content), json.loads(files[name])
+            for cell, same in zip(notebook["cells"], english["cells"]):
+                if cell["cell_type"] == "code":
+                    cell["outputs"] = same["outputs"]
+            content = as_json(notebook)
+        lessons[name] = content.replace(b"](../../", b"](../")
+    others = {name: content for name, content in files.items() if not name.startswith("zh/")}
+    return others | lessons
+
+
+def student_lessons(files, language="en"):
     """What a student gets of the folder `notebooks`: lessons without outputs, no solutions."""
     from ..exercises.editions import student_edition
 
-    lessons = {name: as_json(student_edition(json.loads(content), int(name[:2])))
+    lessons = {name: as_json(student_edition(json.loads(content), int(name[:2]), language))
                for name, content in files.items() if LESSON.fullmatch(name)}
     exercises = {f"exercises/{name}": content for name, content in student_exercises(files).items()}
     return {"README.md": files["README.md"]} | lessons | exercises

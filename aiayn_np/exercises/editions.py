@@ -9,17 +9,23 @@ import copy
 from .exercise import EXERCISES
 from .grading.submissions import stem
 
-FOLD = "<details><summary>After you have run it: what it shows</summary>\n\n{}\n\n</details>"
+FOLD = "<details><summary>{}</summary>\n\n{}\n\n</details>"
+WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a link begins with
+    "en": ("**Predict.**", "After you have run it: what it shows", "Exercises", "Exercise"),
+    "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
+}
 
 
-def student_edition(notebook, number):
+def student_edition(notebook, number, language="en"):
     """The notebook of a lesson as a student gets it, with a link to each of its exercises.
 
     Parameters
     ----------
     notebook : dict, as `json.load` gives it; it is left as it is
     number : int, of the lesson
+    language : "en" or "zh", that of the notebook's text
     """
+    _, shows, exercises, exercise = WORDS[language]
     edition, asked = copy.deepcopy(notebook), False
     for cell in edition["cells"]:
         if cell["cell_type"] == "code":
@@ -28,15 +34,20 @@ def student_edition(notebook, number):
             source = "".join(cell["source"])
             if asked and not source.startswith(("## ", "> ")):
                 first, *rest = source.split("\n\n")
-                cell["source"] = "\n\n".join([FOLD.format(first), *rest])
-            asked = "**Predict.**" in source.split("## ")[-1]
-    links = [f"- [Exercise {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
+                cell["source"] = "\n\n".join([FOLD.format(shows, first), *rest])
+            asked = asks(source, language)
+    links = [f"- [{exercise} {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
              for e in exercises_of(number)]
     if links:
-        text = "\n".join(["## Exercises", "", *links])
+        text = "\n".join([f"## {exercises}", "", *links])
         edition["cells"].append(dict(cell_type="markdown", id="exercises", metadata={},
                                      source=text))
     return edition
+
+
+def asks(source, language="en"):
+    """Whether a cell of text ends with a prediction."""
+    return WORDS[language][0] in source.split("## ")[-1]
 
 
 def exercises_of(number):

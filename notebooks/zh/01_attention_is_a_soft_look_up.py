@@ -1,15 +1,15 @@
 # %% [markdown] en="2ca35725"
-# # Lesson 1 · Attention is a soft look-up
+# # 第 1 课 · 注意力是一种软查找
 #
 # | | |
 # |---|---|
-# | **You will do** | look up a value in a dictionary, then soften the look-up until it can learn, first on paper with four tokens, then with the class at the heart of the Transformer |
-# | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
-# | **You need** | the dot product, matrix multiplication, a little Python |
-# | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 30 minutes, without Lesson 1.7, which is *for the keen* |
+# | **你将做什么** | 先在字典里查一个值，再把查找一步步变软，直到它可以学习。先用 4 个词元在纸上算，再用 Transformer 最核心的那个类来算 |
+# | **你将学到** | 什么是查询、键和值；注意力中各个形状的含义；论文中的三种注意力问的是什么，又是向谁问 |
+# | **需要** | 点积、矩阵乘法、一点 Python |
+# | **论文** | 第 3.2 节、公式 1、第 3.2.3 节 |
+# | **时间** | 30 分钟，不含第 1.7 节（*选读*） |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -37,27 +37,22 @@ from aiayn_np.plotting.drawings import ASKING, SENTENCE, attention_shapes, figur
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="21318992"
-# A Transformer reads a sentence, the **source**, and writes another one, the **target**, one token after the other. A
-# **token** is a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**,
-# reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson, and you need no
-# other box today. Every lesson begins with this picture and lights its own part.
+# Transformer 读入一句话，即**源序列**；再写出另一句话，即**目标序列**，每次写一个词元。**词元**（token）是一个词，或者词的一部分。下面是论文的图 1，我们重新画了一遍。左边的栈是**编码器**，负责读；右边的栈是**解码器**，负责写。亮起的方框是本课的主题，其余的方框今天都用不到。每一课都从这幅图开始，并点亮本课要讲的部分。
 
 # %%
 figure_1("attention")
 
 # %% [markdown] en="f2c90f96"
-# ## 1.1 A hard look-up
+# ## 1.1 硬查找
 #
-# A dictionary holds **values** under **keys**. You come with a **query**. The dictionary compares the query with
-# every key. One of them is equal, and you get its value.
+# 字典把**值**（value）存放在**键**（key）下面。你带着一个**查询**（query）来，字典拿它和每一个键比较。有一个键与它相等，你就得到那个键的值。
 
 # %%
 legs = {"cat": 4.0, "bird": 2.0, "snake": 0.0}
 print(legs["cat"])
 
 # %% [markdown] en="6b87babd"
-# Arrays can do the same. Each key is a row of `K`, and its value is the same row of `V`. A dot product compares: it is 1
-# for the equal key and 0 for the others. Taken as weights of the values, these dot products pick out one value.
+# 用数组也能做到。`K` 的每一行是一个键，`V` 的同一行是它的值。点积负责比较：与相等的键作点积得 1，与其他的键作点积得 0。把这些点积当作各个值的权重，就恰好取出一个值。
 
 # %%
 K = np.eye(3)                               # (3, 3)  the keys of cat, bird, snake
@@ -68,24 +63,18 @@ print("matches", matches)
 print("value  ", matches @ V)
 
 # %% [markdown] en="38b8a323"
-# The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
-# there is no slope between "equal" and "not equal": no small change of a key makes the answer a little better, so
-# there is no gradient to follow. The dot products do have a slope. But for other keys and queries they may be negative,
-# or add up to any number, and then they are no weights.
+# 字典是精确的，但不能用来学习，原因有两个。第一，查询若不等于任何一个键，就什么也查不到。第二，“相等”和“不相等”之间没有斜率：把键稍微改动一点，答案不会因此变好一点，也就没有梯度可循。点积倒是有斜率。但换成别的键和查询，点积可能是负数，加起来也可能是任意的数，这时就不能再当权重用了。
 
 # %% [markdown] en="607f548a"
-# ## 1.2 Soft: every key answers a little
+# ## 1.2 软查找：每个键都答一点
 #
-# So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
-# weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
+# 那么，让键和查询取任意的向量，并让*每一个*值都进入答案，各带一个 0 到 1 之间的**权重**。权重表示：与其他键相比，这个键匹配得有多好。所有权重加起来等于 1。计算分三步：
 #
-# 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is divided by $\sqrt{d_k}$ is Lesson 3),
-# 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
-# 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
+# 1. **分数**：对每个键 $j$，$s_j = q \cdot k_j \,/\, \sqrt{d_k}$（为什么要除以 $\sqrt{d_k}$，见第 3 课）；
+# 2. **权重**：$w = \mathrm{softmax}(s)$，也就是 $w_j = e^{s_j} / \sum_i e^{s_i}$；
+# 3. **输出**：$\sum_j w_j\, v_j$，即以这些权重对各个值求平均。
 #
-# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through all
-# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Its one number contains a
-# $\sqrt5$, so that the division leaves a simple score.
+# 先用纸笔算一遍。句子是 `the cat sat down`，它有 4 个词元，所有课程都用它。各个键的宽度是 $d_k = 5$。查询来自 `sat`，它问的是：*谁做的*？查询中只有一个数不为零，这个数带着因子 $\sqrt5$，除完以后分数就很简单。
 
 # %%
 tokens = list(SENTENCE)
@@ -102,8 +91,7 @@ ask = math.sqrt(5) * math.log(3)            # √5 ln 3
 q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 
 # %% [markdown] en="14a7a109"
-# > **Predict.** Which score does `cat` get, and which scores do the other three get? What is the weight of `cat`?
-# > (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
+# > **预测：** `cat` 的分数是多少？其余三个词元的分数各是多少？`cat` 的权重是多少？（提示：$e^{\ln 3} = 3$，$e^0 = 1$。）
 
 # %%
 d_k = K.shape[-1]
@@ -121,16 +109,14 @@ output = weights @ V                        # (2,)
 print("output ", output)
 
 # %% [markdown] en="bdafd5fc"
-# The scores are $(0, \ln 3, 0, 0)$, so the exponentials are $1, 3, 1, 1$, and the weights are
-# $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. Half of the answer is what `cat` tells. The other three tokens share the
-# other half. The look-up has become soft: it answers "mostly `cat`".
+# 分数是 $(0, \ln 3, 0, 0)$，取指数得 $1, 3, 1, 1$，所以权重是 $\tfrac16, \tfrac12, \tfrac16, \tfrac16$。答案的一半来自 `cat`，另一半由其余三个词元平分。查找变软了，它的回答是：“主要是 `cat`”。
 
 # %% [markdown] en="f6979f9a"
-# ## 1.3 How soft? The size of the query decides
+# ## 1.3 有多软？由查询的长短决定
 #
-# A longer query in the same direction asks the same question more firmly.
+# 方向不变，查询越长，问得就越坚决。
 #
-# > **Predict.** The query is made twice as long. What is the weight of `cat` now? (A hint: $e^{2 \ln 3} = 9$.)
+# > **预测：** 把查询加长到原来的 2 倍，现在 `cat` 的权重是多少？（提示：$e^{2 \ln 3} = 9$。）
 
 # %%
 softmax = Softmax()
@@ -138,10 +124,7 @@ for length in (0, 1, 2, 4, 16):
     print(f"query × {length:2}   weights {softmax(length * K @ q / math.sqrt(d_k))}")
 
 # %% [markdown] en="a83b4437"
-# With the query × 2 the exponentials are $1, 9, 1, 1$, so `cat` has the weight $9/12$, three quarters. A query of
-# length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. Every
-# query between these two gets a soft answer, and a soft answer changes when a key changes. This is the slope that the
-# dictionary lacks. The next cell measures it.
+# 查询 × 2 时，指数是 $1, 9, 1, 1$，所以 `cat` 的权重是 $9/12$，即四分之三。长度为 0 的查询什么也没问，得到的是所有值的普通平均。非常长的查询又变回硬查找。介于两者之间的查询，得到的都是软的答案；键一变，软的答案也跟着变。字典缺少的正是这种斜率。下一个单元格来测量它。
 
 # %%
 step = 1e-6
@@ -151,17 +134,16 @@ change = softmax(moved @ q / math.sqrt(d_k)) @ V - output
 print("change of the output for each unit that the key moves:", change / step)
 
 # %% [markdown] en="2cd97318"
-# The first number is positive: the answer tells more of a thing when the key of `cat` comes nearer.
+# 第一个数是正的：`cat` 的键朝查询靠近一点，答案中“事物”的成分就多一点。
 
 # %% [markdown] en="635bfe49"
-# ## 1.4 All queries at once
+# ## 1.4 所有查询一起算
 #
-# Every token may ask a question of its own. Here three of the four ask: `cat`, `sat` and `down`. Their queries form a
-# matrix $Q$ with one row for each query. One product scores every query against every key:
+# 每个词元都可以提自己的问题。这里，4 个词元中有 3 个提问：`cat`、`sat` 和 `down`。它们的查询组成矩阵 $Q$，每个查询占一行。一次矩阵乘法就算出每个查询对每个键的分数：
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$
 #
-# > **Predict.** With 3 queries, 4 keys of width 5 and values of width 2: which shapes do $QK^\top$, the weights and the output have?
+# > **预测：** 有 3 个查询、4 个宽度为 5 的键，值的宽度为 2。$QK^\top$、权重和输出的形状各是什么？
 
 # %%
 Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
@@ -176,24 +158,19 @@ print("output ", output.shape)
 print(output)
 
 # %% [markdown] en="fe692d2b"
-# The row of `sat` is the answer of Lesson 1.2. The drawing shows these matrices with their shapes and their numbers.
-# $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value. Follow the framed row of `sat`
-# from $Q$ to the output.
+# `sat` 那一行就是第 1.2 节的答案。下图画出了这些矩阵，以及它们的形状和数值。$T_q$ 是查询的个数，$T_k$ 是键的个数，$d_v$ 是值的宽度。请沿着加框的 `sat` 那一行，从 $Q$ 一直看到输出。
 
 # %%
 attention_shapes()
 
 # %% [markdown] en="2bbe99c5"
-# The library has a class for Equation 1. This is the source of its `forward`:
+# 公式 1 在库中是一个类。这是它的 `forward` 的源码：
 
 # %%
 print(inspect.getsource(ScaledDotProductAttention.forward))
 
 # %% [markdown] en="41b74c9a"
-# Walk through it. The first line checks the shapes. `K.mT` is $K^\top$: it transposes the last two axes. Then come the
-# scale, the mask (Lesson 5; without `allowed` it does nothing) and the softmax. Dropout (Lesson 7) is off, so `kept` is
-# the same array as `weights`. (The paper has no dropout on the weights; many programs have.) The last line is the mean of the values. `forward` returns the output and a **cache**:
-# every array that the backward pass will need, by name. Nothing is hidden, and nothing is kept in the layer itself.
+# 我们逐行来看。第一行检查形状。`K.mT` 就是 $K^\top$：它转置最后两个轴。接着是缩放、掩蔽（第 5 课；不给 `allowed` 时它什么也不做）和 softmax。暂退法（dropout，第 7 课）没有开启，所以 `kept` 与 `weights` 是同一个数组。（论文没有对权重使用暂退法，许多程序用了。）最后一行是对各个值求平均。`forward` 返回输出和一份**缓存**：反向传播将来要用的每一个数组，都按名字放在里面。没有什么藏起来，层自身也不保存任何东西。
 
 # %%
 attention = ScaledDotProductAttention()
@@ -202,20 +179,15 @@ print("largest difference from ours:", np.abs(out - output).max())
 print(cache)
 
 # %% [markdown] en="8bb5dca8"
-# `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
-# **a column is a key**, a token that is asked. Each row adds up to 1. In the picture, `cat` looks mostly at `sat`, and
-# `sat` looks mostly at `cat`. `down` looks mostly at `sat`.
+# `cache.weights` 就是**注意力图**。在这些课程的每一幅注意力图中，**行是查询**，即提问的词元；**列是键**，即被问的词元。每一行加起来等于 1。从图中可以看到，`cat` 主要看 `sat`，`sat` 主要看 `cat`，`down` 主要看 `sat`。
 
 # %%
 plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
 
 # %% [markdown] en="d313c5da"
-# ## 1.5 Where do queries, keys and values come from?
+# ## 1.5 查询、键和值从哪里来？
 #
-# Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 9). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
-# it answers to, and $v = xW^V$ is what it tells. There are three matrices because a token has three jobs: to ask, to be
-# found, and to tell. The next cells show what happens without them.
+# 它们不是手写出来的。每个词元都是一个宽度为 `d_model` 的向量 $x$，即它的**嵌入**，嵌入是学出来的（第 9 课）。再用三个学出来的矩阵，从它得到三个向量：$q = xW^Q$ 是这个词元要问的，$k = xW^K$ 是它能应答的，$v = xW^V$ 是它要说的。矩阵有三个，因为一个词元有三项任务：提问、被找到、说出内容。下面几个单元格看看没有这些矩阵会怎样。
 
 # %%
 rng = np.random.default_rng(0)
@@ -229,7 +201,7 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 print("weights", cache.weights.shape, " out", out.shape)
 
 # %% [markdown] en="a676a2eb"
-# > **Predict.** If one used $q = k = x$, without the two matrices, which token would each token mostly look at?
+# > **预测：** 如果不用这两个矩阵，直接取 $q = k = x$，每个词元会主要看哪个词元？
 
 # %%
 _, same = attention.forward(x, x, x)
@@ -242,30 +214,23 @@ print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) 
 print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
 
 # %% [markdown] en="94f9e322"
-# Each token would look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
-# than its dot product with another vector. But what a word asks for is not what it is. With the two matrices a token can
-# look elsewhere. (With random matrices it looks at itself about as often as chance says, one time in four.)
+# 每个词元都会看自己：向量与自身的点积是各个分量的平方和，它多半比与另一个向量的点积大。但是，一个词要找什么，与它本身是什么，是两回事。有了这两个矩阵，词元就能看别处。（矩阵是随机的时候，它看自己的机会与碰运气差不多，4 次里有 1 次。）
 #
-# ## 1.6 The three attentions of the Transformer
+# ## 1.6 Transformer 的三种注意力
 #
-# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and
-# *who answers*:
+# 论文第 3.2.3 节在三处用到了这同一个函数，也就是图 1 中亮起的方框。它们的区别只在于*谁来问*、*谁来答*：
 #
-# | where | queries from | keys and values from | so that |
+# | 位置 | 查询来自 | 键和值来自 | 于是 |
 # |---|---|---|---|
-# | encoder self-attention | the source | the source | every source token can ask every source token (`sat`: who did it?) |
-# | decoder self-attention (masked) | the target so far | the target so far | a target token can ask itself and those before it, never those after it (`setzte`: who did it?) (Lesson 5) |
-# | encoder-decoder attention | the target so far | the encoder's output, the **memory** | what is being written can ask what was read (`Katze`: what did the source say that she did?) |
+# | 编码器自注意力 | 源序列 | 源序列 | 每个源词元都可以问所有的源词元（`sat`：谁做的？） |
+# | 解码器自注意力（带掩蔽） | 已写出的目标序列 | 已写出的目标序列 | 目标词元可以问自己和自己之前的词元，绝不问之后的词元（`setzte`：谁做的？）（第 5 课） |
+# | 编码器-解码器注意力 | 已写出的目标序列 | 编码器的输出，称为**记忆**（memory） | 正在写的可以问已经读过的（`Katze`：源序列说她做了什么？） |
 #
-# Models that you know by name keep a part of this table. **BERT** is a stack with the first row alone. **GPT** is a
-# stack with the second row alone. The Transformer of the paper has all three.
+# 你听说过的一些模型只保留了这张表的一部分。**BERT** 这个栈只有第一行，**GPT** 这个栈只有第二行。论文的 Transformer 三行都有。
 #
-# Keys and values always come from the same place, because a value is what is found under its key. Only the queries may
-# come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
+# 键和值总是来自同一处，因为值就是在键下面找到的东西。只有查询可以来自别处，所以注意力图不一定是正方形。下面是一个解码器层：它的目标序列有 3 个词元，源序列有 4 个。
 #
-# > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
-# > side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
-# > two axes are query and key.
+# > **预测：** 这一层接收一对句子（批量大小为 1），它有 2 个头（第 6 课），也就是两个并排的注意力。自注意力和编码器-解码器注意力的注意力图，形状 (1, 2, ?, ?) 各是什么？最后两个轴是查询和键。
 
 # %%
 layer = DecoderLayer(d_model, 16, 2, rng=rng)            # d_ff = 16, h = 2 heads
@@ -277,10 +242,7 @@ for name in ("self_attention", "cross_attention"):
     print(f"{name:15}  Q {inner.Q.shape}  K {inner.K.shape}  weights {inner.weights.shape}")
 
 # %% [markdown] en="7071cf1f"
-# This layer is not trained, so its maps mean nothing yet. What should such a map look like after training? Let us make
-# one by hand. The source is our sentence, with the keys from above. The target is its German translation, of which `die
-# Katze` is written. `<bos>` marks the beginning. Each target token asks for what the *next* word
-# needs: `<bos>` asks for an article, `die` for a thing that can do something, `Katze` for an action.
+# 这一层没有训练过，所以它的注意力图还没有意义。训练以后，这样的图应该是什么样子？我们手工做一幅。源序列是我们的句子，键就用上面的那些。目标序列是它的德语译文，其中 `die Katze` 已经写出。`<bos>` 表示开头。每个目标词元要问的，是写*下一个*词需要的东西：`<bos>` 要找一个冠词，`die` 要找一个能做事的事物，`Katze` 要找一个动作。
 
 # %%
 Q_target = 2 * ask * np.array([[0.0, 1.0, 0.0, 0.0, 0.0],     # (3, 5)  <bos>: "which article comes first?"
@@ -291,31 +253,22 @@ print(crossed.weights)
 plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the target asks the source"])
 
 # %% [markdown] en="2849a982"
-# The map has 3 rows and 4 columns. (A row is named by the token that asks. From Lesson 5 on, the rows of a decoder also
-# name the token that is written next.) Lesson 14 trains a model that translates, and looks at its maps.
+# 这幅图有 3 行 4 列。（这里的行以提问的词元命名。从第 5 课起，解码器的行还会写上接下来要写的词元。）第 14 课会训练一个翻译模型，并查看它的注意力图。
 
 # %% [markdown] en="7f30b5cb"
-# ## 1.7 For the keen: try it in a trained model
+# ## 1.7 选读：在训练好的模型里试一试
 #
-# The same equation works in a trained model. The next page runs a small Transformer in your browser. The model has
-# learned to write a sequence backwards, and it has just read `3 1 4`. A row of its map is a query, a token that it has
-# written already, and a column is a key, a token that it has read. (`<bos>` stands before the first token, `<eos>` after
-# the last.)
+# 同样的公式也在训练好的模型里起作用。下面的页面在浏览器中运行一个小的 Transformer。这个模型学会了倒着写序列，它刚刚读完 `3 1 4`。它的注意力图中，行是查询，即它已经写出的词元；列是键，即它读过的词元。（`<bos>` 在第一个词元之前，`<eos>` 在最后一个词元之后。）
 #
-# > **Predict.** The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this row?
+# > **预测：** 模型正处在 `<bos>`，要写答案的第一个词元。在这一行里，哪一列的权重最大？
 #
-# Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
-# click the cell of your guess, and read "Why this weight?" from the top: the products, their sum, the scale, the score, the softmax of
-# the row. The page is made by `python docs/make_live_pages.py`; [the page on the commands](../docs/commands.md) says how
-# to make one of your own run.
+# 打开[反转模型，输入 `3 1 4`](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3)，点击你猜的格子，然后从头读“Why this weight?”（为什么是这个权重？）：先是各个乘积，再是它们的和、缩放、分数，最后是这一行的 softmax。这个页面由 `python docs/make_live_pages.py` 生成；[命令说明页](../../docs/commands.md)介绍了怎样用你自己训练的模型生成这样的页面。
 
 # %% [markdown] en="a4f3f666"
-# The column of `4` gets nearly all of the weight: `4` is the last symbol of the source, so it is the first of the
-# answer. Its query and its key have the width $d_k = 16$. Their 16 products add up to $q \cdot k$, and a quarter of it, $q \cdot k / \sqrt{16}$, is
-# the score. The scores of the other keys are much lower, and the softmax leaves them almost nothing.
+# `4` 那一列几乎得到了全部权重：`4` 是源序列的最后一个符号，所以是答案的第一个。它的查询和键的宽度都是 $d_k = 16$。16 个乘积加起来是 $q \cdot k$，它的四分之一，即 $q \cdot k / \sqrt{16}$，就是分数。其他键的分数低得多，softmax 几乎没有给它们留下什么。
 
 # %% [markdown] en="6c36dd78"
-# ## 1.8 Check what this lesson claimed
+# ## 1.8 检验本课的结论
 
 # %%
 hand = ScaledDotProductAttention()(Q, K, V)
@@ -330,42 +283,35 @@ assert crossed.weights.argmax(axis=1).tolist() == [0, 1, 2]
 print("all true")
 
 # %% [markdown] en="40e8350c"
-# ## Summary
+# ## 小结
 #
-# - Attention is a look-up with every key answering a little: the output is the mean of the values, weighted by how
-#   well each key matches the query.
-# - Scores are dot products over $\sqrt{d_k}$, weights their softmax; all queries together are Equation 1.
-# - The map has a row for each query and a column for each key. Each row sums to 1.
-# - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
-#   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
+# - 注意力是一种查找，每个键都答一点：输出是各个值的加权平均，权重取决于每个键与查询匹配得有多好。
+# - 分数是点积除以 $\sqrt{d_k}$，权重是分数的 softmax；把所有查询放在一起，就是公式 1。
+# - 注意力图中，每个查询占一行，每个键占一列。每一行的和为 1。
+# - 查询、键和值是对词元的三种学出来的视角。在自注意力中，三者来自同一个序列；在编码器-解码器注意力中，查询来自目标序列，键和值来自记忆。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Two keys are equal, their values are not. What does a query that matches them get?
+# **1.** 有两个键相等，它们的值却不相等。与它们匹配的查询会得到什么？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
-# values under one key. Attention averages them.
+# 得到两个值的平均：键相等，分数就相等，权重也就相等。字典不能在一个键下存放两个值，注意力则对它们求平均。
 #
 # </details>
 #
-# **2.** The same vector is added to all keys. How do the weights of a query change?
+# **2.** 给所有的键都加上同一个向量。一个查询的权重会怎样变化？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The weights stay. Every score of that query changes by the same number, so numerator and denominator of the softmax
-# get the same factor. (Lesson 6 meets this again: it is why a bias of the keys would be useless.)
+# 权重不变。这个查询的每个分数都改变了同一个数，所以 softmax 的分子和分母都乘上了同一个因子。（第 6 课会再次遇到这一点：正因为如此，给键加偏置没有用。）
 #
 # </details>
 #
-# **3.** Nothing in Equation 1 says where a token stands. What happens to the output if the rows of $K$ and $V$ are
-# shuffled together? And if the rows of $Q$ are?
+# **3.** 公式 1 里没有任何东西说明词元站在哪个位置。如果把 $K$ 和 $V$ 的行用同一种方式打乱，输出会怎样？如果打乱 $Q$ 的行呢？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Shuffling $K$ and $V$ together changes nothing: the sum over the keys only has another order. Shuffling $Q$ shuffles
-# the rows of the output in the same way. Attention sees a set, not a sequence; that is why positions are added to the
-# tokens (Lesson 8).
+# 一起打乱 $K$ 和 $V$，什么也不会变：对键求和，只是换了次序。打乱 $Q$，输出的各行也按同样的方式打乱。注意力看到的是集合，而不是序列；所以要给词元加上位置（第 8 课）。
 #
 # </details>

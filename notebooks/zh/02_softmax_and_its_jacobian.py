@@ -1,15 +1,15 @@
 # %% [markdown] en="8c5e192c"
-# # Lesson 2 · Softmax and its Jacobian
+# # 第 2 课 · softmax 及其雅可比矩阵
 #
 # | | |
 # |---|---|
-# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward`. Then you catch two wrong backwards that look right |
-# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian; how a gradient is *proven*, and what such a proof does not prove |
-# | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
-# | **Paper** | Section 3.2.1, Equation 1 |
-# | **Time** | 45 minutes |
+# | **你将做什么** | 从我们对它的要求出发造出 softmax，把它弄坏，再修好；逐行推导它的雅可比矩阵，再把它变成 `Softmax.backward` 的两行代码。然后抓出两个看起来正确的错误反向传播 |
+# | **你将学到** | 为什么是 $e^s$；为什么大的分数对前向无害，却会让反向的梯度消失；为什么没有人构造雅可比矩阵；怎样*证明*一个梯度，这样的证明又不能证明什么 |
+# | **需要** | 第 1 课、商的求导法则、链式法则 |
+# | **论文** | 第 3.2.1 节、公式 1 |
+# | **时间** | 45 分钟 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -38,17 +38,15 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="f73ac6a7"
-# Softmax stands at the end of the model, and inside every attention. These boxes are lit in Figure 1.
+# softmax 位于模型的末端，也位于每一个注意力的内部。图 1 中亮起了这些方框。
 
 # %%
 figure_1("attention", "softmax")
 
 # %% [markdown] en="5dbea1b8"
-# ## 2.1 Why the exponential?
+# ## 2.1 为什么用指数？
 #
-# The scores of one query are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
-# must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the
-# sum. The cell does it with the scores as they are, with their squares, and with their exponentials.
+# 一个查询的分数可以是任意实数。（送入 softmax 的分数也叫 **logits**。）权重必须为正，加起来必须等于 1，而且分数越高，权重必须越大。最容易想到的办法是除以总和。下面的单元格分别对分数本身、分数的平方和分数的指数这样做。
 
 # %%
 tokens = list(SENTENCE)                     # the cat sat down
@@ -57,11 +55,9 @@ for name, f in {"s": lambda s: s, "s²": np.square, "exp(s)": np.exp}.items():
     print(f"{name:7} {f(s)}   sum {f(s).sum():7.4f}   over the sum {f(s) / f(s).sum()}")
 
 # %% [markdown] en="2e1d702f"
-# Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
-# negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises.
-# It also has a third property: $e^{s_j + c} = e^c e^{s_j}$, and numerator and denominator share the factor $e^c$.
+# 直接用分数，会得到负的权重。（这里分数的和是负数，连大小次序都颠倒了。）平方不会是负数，但这时 -2 胜过了 1，而分数 0 什么也得不到。指数处处为正，并且始终递增。它还有第三个性质：$e^{s_j + c} = e^c e^{s_j}$，分子和分母都含有因子 $e^c$。
 #
-# > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
+# > **预测：** 给每个分数都加上 100，`cat` 的权重会怎样？
 
 # %%
 def by_hand(s):
@@ -72,17 +68,16 @@ print("s + 100 ", by_hand(s + 100))
 print("differ by less than 1e-12:", np.abs(by_hand(s) - by_hand(s + 100)).max() < 1e-12)
 
 # %% [markdown] en="b9add1f6"
-# The weight does not change: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
-# ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
+# 权重不变：softmax 是**平移不变**的。起作用的只有分数之差，而差决定了权重之比：$w_j / w_k = e^{s_j - s_k}$。不论两个分数处在哪里，多 1 分总是多一个因子 $e$。
 
 # %%
 w = by_hand(s)
 print("weight of cat / weight of sat:", w[1] / w[2], "  e =", math.e)
 
 # %% [markdown] en="eb7a905d"
-# ## 2.2 Overflow, and the max trick
+# ## 2.2 上溢，以及减去最大值的技巧
 #
-# > **Predict.** What does `by_hand` give for the scores 10000, 9999 and 0?
+# > **预测：** 对于分数 10000、9999 和 0，`by_hand` 会给出什么？
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
@@ -92,9 +87,7 @@ with np.errstate(over="ignore", invalid="ignore"):
     print("by hand", by_hand(large))
 
 # %% [markdown] en="7a908741"
-# The result is `nan`. A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we
-# may shift all scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows.
-# The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.
+# 结果是 `nan`。float64 的上限略低于 $e^{710}$。更大的指数会变成 `inf`，而 `inf / inf` 是 `nan`。不过，所有分数可以一起平移，于是我们减去最大的那个分数。这样，最大的指数是 $e^0 = 1$，不会上溢。总和至少是 1，也就不会除以零。某一项若下溢为 0，那么它在总和中本来就小得无关紧要。
 
 # %%
 shifted = large - large.max()
@@ -104,9 +97,7 @@ softmax = Softmax()
 print("the library's", softmax(large))
 
 # %% [markdown] en="993f369e"
-# With a score of $-\infty$ a mask says "may not look" (Lesson 5), because $e^{-\infty}$ is exactly 0. One case is left. If
-# *every* score is $-\infty$, the maximum is $-\infty$ too, and $-\infty - (-\infty)$ is `nan` again. The class finds such a
-# row and gives it zeros: a query that may look at nothing gets nothing.
+# 掩蔽用分数 $-\infty$ 来表示“不许看”（第 5 课），因为 $e^{-\infty}$ 恰好是 0。还剩一种情况：如果*所有*分数都是 $-\infty$，最大值也是 $-\infty$，而 $-\infty - (-\infty)$ 又是 `nan`。这个类会找出这样的行，并给它全零：什么都不许看的查询，什么也得不到。
 
 # %%
 masked = np.array([[1.0, -np.inf, 0.0],     # (2, 3)
@@ -114,12 +105,11 @@ masked = np.array([[1.0, -np.inf, 0.0],     # (2, 3)
 print(softmax(masked))
 
 # %% [markdown] en="3082105a"
-# ## 2.3 Temperature
+# ## 2.3 温度
 #
-# Divide the scores by a **temperature** $\tau$ before softmax. A high one shrinks all differences, a low one
-# stretches them.
+# 在 softmax 之前，把分数除以**温度** $\tau$。高温缩小所有的差，低温放大所有的差。
 #
-# > **Predict.** Which weight does `cat` get for a very high $\tau$, and which for a very low one?
+# > **预测：** $\tau$ 非常高时，`cat` 的权重是多少？非常低时呢？
 
 # %%
 taus = np.logspace(-1.5, 2, 36)
@@ -128,10 +118,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
 # %% [markdown] en="5e24a82e"
-# The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low. The picture shows all
-# temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
-# softmax would be "soft argmax". Temperature never changes the order: the lines meet at the ends but never cross.
-# (When a language model writes, its "temperature" is this $\tau$.)
+# $\tau$ 非常高时，`cat` 的权重是四分之一；非常低时是 1。图中画出了所有温度。最左端是 **argmax**，即独热的一行；最右端是普通平均。softmax 更老实的名字应该是“soft argmax”（软的 argmax）。温度从不改变次序：几条曲线在两端相遇，但绝不交叉。（语言模型写作时的“温度”，就是这个 $\tau$。）
 
 # %%
 fig = new_figure(7, 3.8)
@@ -144,29 +131,27 @@ ax.legend()
 fig
 
 # %% [markdown] en="d370fef9"
-# There are two special cases. Equal scores have equal weights at every temperature. And a row of *one* score always
-# has the weight 1: with one key there is no choice, so there is nothing to learn about its score.
+# 有两种特殊情况。分数相等，则在任何温度下权重都相等。只有*一个*分数的行，权重总是 1：只有一个键，就没有选择，它的分数也就没有什么可学。
 
 # %%
 print("a tie, cold:", softmax(np.array([1.0, 1.0, 0.0]) / 0.01))
 print("one key    :", softmax(np.array([-7.0])), softmax(np.array([300.0])))
 
 # %% [markdown] en="ef0a8f40"
-# ## 2.4 The Jacobian, line by line
+# ## 2.4 雅可比矩阵，逐行推导
 #
-# Move one score $s_k$. How does each weight $w_j$ move? Write $Z = \sum_i e^{s_i}$, so $w_j = e^{s_j} / Z$ and
-# $\partial Z / \partial s_k = e^{s_k}$: only one term of the sum contains $s_k$. The quotient rule has two cases.
+# 移动一个分数 $s_k$，每个权重 $w_j$ 会怎样变化？记 $Z = \sum_i e^{s_i}$，则 $w_j = e^{s_j} / Z$，且 $\partial Z / \partial s_k = e^{s_k}$：和式中只有一项含有 $s_k$。用商的求导法则，分两种情况。
 #
-# The score's own weight, $j = k$:
+# 分数对应自己的权重，$j = k$：
 # $$\frac{\partial w_k}{\partial s_k} = \frac{e^{s_k} Z - e^{s_k} e^{s_k}}{Z^2} = w_k - w_k^2 = w_k (1 - w_k)$$
 #
-# Every other weight, $j \ne k$, where the numerator stays:
+# 其余每一个权重，$j \ne k$，这时分子不变：
 # $$\frac{\partial w_j}{\partial s_k} = \frac{0 \cdot Z - e^{s_j} e^{s_k}}{Z^2} = -w_j w_k$$
 #
-# Both at once, with $\mathbb{1}[j = k]$ for "1 if equal, else 0":
+# 两种情况合在一起，用 $\mathbb{1}[j = k]$ 表示“相等为 1，否则为 0”：
 # $$\frac{\partial w_j}{\partial s_k} = w_j \, (\mathbb{1}[j = k] - w_k)$$
 #
-# As a matrix, with row $j$ and column $k$: the weights on the diagonal, minus the outer product.
+# 写成矩阵，行是 $j$，列是 $k$：对角线上放权重，再减去外积。
 
 # %%
 w, cache = softmax.forward(s)               # (4,)
@@ -175,8 +160,7 @@ print("w", w)
 print(J)
 
 # %% [markdown] en="3df6f430"
-# A derivation is a claim, so we measure it. Move the score of one key up and down by a small step $\delta$ and see what
-# all weights do. That is one **column** of $J$.
+# 推导只是一个论断，所以要测量。把一个键的分数上下移动一小步 $\delta$，看所有权重怎样变化。这就是 $J$ 的一**列**。
 
 # %%
 delta = 1e-5
@@ -188,18 +172,16 @@ for k, token in enumerate(tokens):
     print(f"{token:5} {column}   agrees to 1e-9: {np.abs(column - J[:, k]).max() < 1e-9}")
 
 # %% [markdown] en="0e37f3ac"
-# The picture shows $J$ with its signs: purple is positive, orange is negative. It is not an attention map. A column
-# says: "raise this key's score, and these weights go up and those go down".
+# 图中画出了 $J$ 和它的正负号：紫色为正，橙色为负。这不是注意力图。每一列说的是：“提高这个键的分数，这些权重上升，那些权重下降”。
 
 # %%
 plot_signed(J, tokens, tokens, value="change of weight per unit of score",
             rows="weight that moves", columns="score raised", title="Jacobian of softmax")
 
 # %% [markdown] en="634f512e"
-# If one score is raised, only its own weight gains, and all other weights lose. Heavy keys lose the most.
+# 提高一个分数，只有它自己的权重增加，其余权重全都减少。权重大的键减少得最多。
 #
-# > **Predict.** What is the sum of each column of $J$? Of each row? What is the largest number that can ever stand in $J$?
-# > (A hint: an entry of the diagonal is $w(1 - w)$.)
+# > **预测：** $J$ 每一列的和是多少？每一行的和呢？$J$ 中可能出现的最大的数是多少？（提示：对角线上的元素是 $w(1 - w)$。）
 
 # %%
 print("columns sum to 0:", np.abs(J.sum(axis=0)).max() < 1e-12)
@@ -208,23 +190,18 @@ p = np.linspace(0, 1, 101)
 print("largest w (1 - w):", (p * (1 - p)).max(), "at w =", p[(p * (1 - p)).argmax()])
 
 # %% [markdown] en="9de2d489"
-# Both sums are zero, for two reasons. A **column** sums to zero because the weights always add up to 1: what one weight
-# gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves. No
-# entry is ever above 0.25. So for a small step of its score, a weight moves by at most a quarter of the step, and by
-# so much only where the weight is one half.
+# 两种和都是零，原因却不同。**列**的和为零，是因为权重加起来总是 1：一个权重增加多少，其他权重就一共减少多少。**行**的和为零，是因为平移不变：所有分数一起升高，权重都不动。任何元素都不会超过 0.25。因此，分数移动一小步，它的权重最多移动这一步的四分之一，而且只有权重等于二分之一时才能达到这么多。
 
 # %% [markdown] en="598059fe"
-# ## 2.5 From the Jacobian to `backward`
+# ## 2.5 从雅可比矩阵到 `backward`
 #
-# Let $L$ be the loss. The layer above hands down $\mathrm{grad\_w}_j = \partial L / \partial w_j$. We want
-# $\mathrm{grad\_s}_k = \partial L / \partial s_k$. The chain rule sums over all the ways from $s_k$ to $L$:
+# 设 $L$ 是损失。上面的层传下来 $\mathrm{grad\_w}_j = \partial L / \partial w_j$，我们要求 $\mathrm{grad\_s}_k = \partial L / \partial s_k$。链式法则对从 $s_k$ 到 $L$ 的所有路径求和：
 #
 # $$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j \frac{\partial w_j}{\partial s_k}$$
 # $$= \sum_j \mathrm{grad\_w}_j \, w_j \, \mathbb{1}[j = k] \;-\; \sum_j \mathrm{grad\_w}_j \, w_j \, w_k$$
 # $$= w_k \Big( \mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j \, w_j \Big)$$
 #
-# The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The
-# first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)
+# 指示函数使第一个和式只剩一项，第二个和式可以提出公因子 $w_k$。矩阵不见了。（第一行就是 $J^\top \mathrm{grad\_w}$。这里的 $J$ 碰巧是对称的，一般情况下转置不能省。）
 
 # %%
 rng = np.random.default_rng(0)
@@ -236,11 +213,9 @@ from_class = softmax.backward(grad_w, cache)                           # (4,)
 print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown] en="21c87c38"
-# Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. It asks: "is this key better than what I get on
-# average?"
+# 来读这个公式。`mean_grad` 是以 $w$ 为权重对各个梯度求的平均。一个分数的梯度，等于它自己的梯度与这个平均之差，再乘以它的权重。它问的是：“这个键比我平均得到的更好吗？”
 #
-# > **Predict.** A map of 1000 queries and 1000 keys. How many times more memory do the Jacobians of all its rows take than the map?
+# > **预测：** 一幅注意力图有 1000 个查询和 1000 个键。所有行的雅可比矩阵所占的内存，是这幅图的多少倍？
 
 # %%
 n = 1000
@@ -248,17 +223,14 @@ print(f"the map      {8 * n * n / 1e9:6.3f} GB in float64")
 print(f"its Jacobians{8 * n * n * n / 1e9:6.3f} GB: {n} matrices of {n} × {n}")
 
 # %% [markdown] en="43f7049d"
-# The Jacobians take a thousand times more. So no backward builds a Jacobian. It needs only the *product* of $J^\top$ with
-# one vector, and this product costs as little as the forward. Here is the source of the class:
+# 是一千倍。所以，没有哪个反向传播会去构造雅可比矩阵。它只需要 $J^\top$ 与一个向量的*乘积*，而这个乘积的开销和前向传播一样小。这是这个类的源码：
 
 # %%
 print(inspect.getsource(Softmax.forward))
 print(inspect.getsource(Softmax.backward))
 
 # %% [markdown] en="b45069b6"
-# `forward` is Lesson 2.2: subtract the maximum, take the exponential, divide by the sum. It treats a row of only
-# $-\infty$ apart. `backward` is the formula above over the last axis, for any number of rows. The cache holds one array,
-# the weights themselves, under the name `y`. The next cell uses three rows at once.
+# `forward` 就是第 2.2 节的内容：减去最大值，取指数，除以总和。全是 $-\infty$ 的行，它另作处理。`backward` 就是上面的公式，沿最后一个轴计算，行数任意。缓存中只有一个数组，就是权重本身，名字叫 `y`。下一个单元格一次计算三行。
 
 # %%
 scores = 2 * rng.standard_normal((3, 4))                               # (3, 4)  three queries
@@ -271,20 +243,18 @@ for i in range(3):
     print("row", i, " same to 1e-12:", np.abs(J_i.T @ grad_w[i] - grad_s[i]).max() < 1e-12)
 
 # %% [markdown] en="28cefef1"
-# ## 2.6 Saturation: where the gradient dies
+# ## 2.6 饱和：梯度在哪里消失
 #
-# Every entry of $J$ is a product of $w_j$ and $\mathbb{1}[j = k] - w_k$. If the row is nearly one-hot, every such product
-# has a factor near 0.
+# $J$ 的每个元素都是 $w_j$ 与 $\mathbb{1}[j = k] - w_k$ 的乘积。如果这一行接近独热，那么每个这样的乘积都有一个接近 0 的因子。
 #
-# > **Predict.** The weights are 0.999, 0.001 and 0. How large is the largest entry of $J$?
+# > **预测：** 权重是 0.999、0.001 和 0。$J$ 中最大的元素有多大？
 
 # %%
 sure = np.array([0.999, 0.001, 0.0])
 print(np.round(np.diag(sure) - np.outer(sure, sure), 6))
 
 # %% [markdown] en="0c95cd8c"
-# The largest entry is about 0.001. The row is sure, and only about a thousandth of a gradient passes it. Now measure
-# this at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
+# 最大的元素约为 0.001。这一行很确定，梯度只有大约千分之一能通过。现在，对每个温度都测量一遍。$J$ 的大小用它的（Frobenius）范数表示，$\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$。
 
 # %%
 def norm_of_J(w):
@@ -296,10 +266,7 @@ for tau in (1.0, 0.3, 0.1, 0.03):
     print(f"τ = {tau:4}   largest weight {w.max():.6f}   norm of J {norm_of_J(w):.1e}")
 
 # %% [markdown] en="d28072f3"
-# In the picture, both axes are logarithmic. Towards low temperatures the norm falls by many powers of ten. Towards
-# high temperatures it stays flat, because all weights are nearly equal there. This $J$ is the derivative with respect to
-# $s / \tau$. What reaches the score $s$ itself has one more factor $1/\tau$, the dashed line: so a temperature that is too
-# high starves the score as well. Lesson 3.5 meets both sides.
+# 图中两个轴都是对数刻度。往低温方向，范数下降许多个数量级；往高温方向，范数保持平坦，因为那里的权重都几乎相等。这个 $J$ 是对 $s / \tau$ 的导数。真正到达分数 $s$ 的，还要再乘一个因子 $1/\tau$，即图中的虚线：所以温度过高，分数同样得不到梯度。这两种情形，第 3.5 节都会遇到。
 
 # %%
 fig = new_figure(7, 3.8)
@@ -314,8 +281,7 @@ ax.legend()
 fig
 
 # %% [markdown] en="9eef70eb"
-# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one
-# (in the code `w[1]`). Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+# 这对学习有什么影响？下面这一行看错了键，而损失 $L = -w_2$ 要的是第二个键（在代码中是 `w[1]`）。开始时，错误的键领先 2 分或 10 分，然后对分数做 200 步梯度下降。
 
 # %%
 def learn(lead, grad_of_loss, steps=200):
@@ -333,15 +299,11 @@ for lead in (2.0, 10.0):
     print(f"lead {lead:4}   weight of the wanted key: {before:.6f} before, {after:.6f} after")
 
 # %% [markdown] en="3e3af306"
-# The row with the lead of 2 has learned. The row with the lead of 10 has not moved: it is completely wrong, the loss
-# says so, and almost nothing of the gradient arrives.
+# 领先 2 分的那一行学会了。领先 10 分的那一行没有动：它完全错了，损失也指出了这一点，但几乎没有梯度传过来。
 #
-# Does a sure softmax always stop the gradient? No, this depends on the loss. At the *end* of the model the loss is
-# the **log-loss** $L = -\ln w_2$ (Lesson 10). Its gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$
-# is simply $w - t$, where $t$ is the one-hot row that is wanted. (Lessons 9 and 10 write the same difference for the
-# output of a model.)
+# 确定的 softmax 总会挡住梯度吗？不是，这取决于损失。在模型的*末端*，损失是**对数损失** $L = -\ln w_2$（第 10 课）。$w_2$ 很小时，它的梯度 $-1/w_2$ 非常大，而它与 $J$ 的乘积就是 $w - t$，其中 $t$ 是想要的那个独热行。（第 9 课和第 10 课对模型的输出会写出同样的差。）
 #
-# > **Predict.** With the log-loss, does the row with the lead of 10 learn in 200 steps?
+# > **预测：** 用对数损失，领先 10 分的那一行能在 200 步内学会吗？
 
 # %%
 def by_log(w):
@@ -352,27 +314,17 @@ print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w
 print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log):.6f}")
 
 # %% [markdown] en="000b6298"
-# With the log-loss the row learns. So the output softmax of a model does not suffer. A softmax *inside* the model does:
-# there the gradient comes from the layers above, and nothing in it grows as $1/w$. Attention is such a softmax, and dot
-# products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
-# 3.2.1). Lesson 3 measures how far it goes.
+# 用对数损失，这一行学会了。所以，模型输出处的 softmax 不受饱和之苦，模型*内部*的 softmax 则会：那里的梯度来自上面的层，其中没有什么会像 $1/w$ 那样增长。注意力就是这样的 softmax，而宽向量的点积会给出很大的分数。论文推测，这就是需要 $1/\sqrt{d_k}$ 的原因（论文第 3.2.1 节）。第 3 课将测量这个说法在多大程度上成立。
 
 # %% [markdown] en="2ccdd551"
-# ## 2.7 How to prove a gradient
+# ## 2.7 怎样证明一个梯度
 #
-# The differences of Lesson 2.4 agree to 1e-9, but never to all 16 digits. They subtract two nearly equal numbers, and the
-# digits that both share are lost. There is a way without a subtraction: a step in the *imaginary* direction (Squire and
-# Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part, divided by
-# $\delta$, is $2x$, exactly the slope. In general:
+# 第 2.4 节的差分能吻合到 1e-9，却永远达不到全部 16 位。差分要让两个几乎相等的数相减，两者相同的那些位就丢掉了。有一种办法不需要减法：沿*虚数*方向走一步（Squire 和 Trapp，1998）。先用平方试一试：$(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$。虚部除以 $\delta$ 得 $2x$，恰好是斜率。一般地：
 #
 # $$f(x + i\delta) = f(x) + i \delta f'(x) - \tfrac12 \delta^2 f''(x) - \dots \quad\text{so}\quad
 # f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
-# The derivative stands alone in the imaginary part, so $\delta$ may be as small as $10^{-20}$. This needs a forward that
-# is **analytic**: a formula that is also right for complex numbers, as sums, products and $e^s$ are. The absolute value
-# is not: `abs` of a complex number is its length, and the imaginary part is lost. And complex numbers have no larger and
-# smaller, so the library takes a maximum by the real parts. Try the step on $e^x$ at 1, whose slope is $e$, and on $|x|$
-# at 1, whose slope is 1.
+# 导数独自待在虚部里，所以 $\delta$ 可以小到 $10^{-20}$。这要求前向传播是**解析**的：公式对复数也成立，和、积与 $e^s$ 都是这样。绝对值则不是：复数的 `abs` 是它的模，虚部就丢了。另外，复数没有大小之分，所以库在取最大值时只看实部。我们来试两个函数：$e^x$ 在 1 处的斜率是 $e$，$|x|$ 在 1 处的斜率是 1。
 
 # %%
 x = 1.0
@@ -384,14 +336,13 @@ print(f"e                   {math.e:.16f}")
 print("slope of abs(x) by the complex step, which is wrong:", np.abs(x + 1e-20j).imag / 1e-20)
 
 # %% [markdown] en="5877b7fa"
-# The proof of a backward needs one more idea, because a backward has no Jacobian that could be compared. (Here $J$ is
-# the Jacobian of the whole layer: 12 × 12 for three rows of four scores. Nobody writes it down.)
+# 要证明一个反向传播，还需要一个想法，因为反向传播并不给出可供比较的雅可比矩阵。（这里的 $J$ 是整个层的雅可比矩阵：三行，每行四个分数，所以是 12 × 12。没有人会把它写出来。）
 #
-# 1. Draw a random $u$, of the shape of the output, and a random $v$, of the shape of the input.
-# 2. From **forward** alone: $Jv = \mathrm{Im}\, F(s + i\delta v) / \delta$, then the number $u \cdot Jv$.
-# 3. From **backward** alone: $J^\top u$ is `backward(u)`, then the number $J^\top u \cdot v$.
-# 4. If backward is right the two are one number, since $u \cdot Jv = u^\top J v = J^\top u \cdot v$.
-# 5. If an entry is wrong, a random $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
+# 1. 随机取一个 $u$，形状与输出相同；再随机取一个 $v$，形状与输入相同。
+# 2. 只用**前向**：$Jv = \mathrm{Im}\, F(s + i\delta v) / \delta$，再算出一个数 $u \cdot Jv$。
+# 3. 只用**反向**：$J^\top u$ 就是 `backward(u)`，再算出一个数 $J^\top u \cdot v$。
+# 4. 如果反向传播正确，两者就是同一个数，因为 $u \cdot Jv = u^\top J v = J^\top u \cdot v$。
+# 5. 如果某个元素错了，随机的 $u$ 和 $v$ 就得碰巧把错误抵消到十二位。这种事不会发生。
 
 # %%
 u, v = rng.standard_normal((2, 3, 4))                                  # (3, 4) each
@@ -402,23 +353,17 @@ print("from forward ", from_forward)
 print("from backward", from_backward)
 
 # %% [markdown] en="6b212cc3"
-# `check_gradients` does this for any layer, and for its parameters too. `analytic` is the number from backward,
-# `numeric` is the number from the complex step, and `central` is the ordinary difference, as a second witness.
+# `check_gradients` 对任意的层都这样做，对层的参数也这样做。`analytic` 是从反向传播得到的数，`numeric` 是用复数步长得到的数，`central` 是普通的差分，作为旁证。
 #
-# "Proven" is meant as a physicist means it: up to a chance that is too small to matter, and at this input. A branch of
-# the code that this input does not take is not tested.
+# 这里的“证明”是物理学家意义上的：出错的概率小到可以忽略，而且只针对这个输入。这个输入没有走到的代码分支，就没有检验到。
 #
-# Be clear about what is proven: backward is the derivative *of this forward*. If the forward itself is wrong, its
-# backward can still agree with it. No gradient check finds a wrong forward. That needs another test, such as a
-# comparison with a formula that was written by hand, as in Lesson 1.4.
+# 要清楚证明的是什么：反向传播是*这个前向传播*的导数。如果前向传播本身错了，反向传播仍然可能与它一致。没有哪种梯度检验能发现错误的前向传播。那需要另外的检验，例如像第 1.4 节那样，与手写的公式比较。
 
 # %%
 print(check_gradients(softmax, scores))
 
 # %% [markdown] en="cdefeab8"
-# Now plant two mistakes that people make. The first forgets `mean_grad`. The second sums over the wrong axis, over the
-# queries instead of the keys. Both return the right shape, and at first sight no number in them looks odd. At second
-# sight: to which sum must each row of `grad_s` add up (Lesson 2.4)?
+# 现在故意埋下两个常见的错误。第一个忘了 `mean_grad`。第二个沿错误的轴求和：本该对键求和，却对查询求和。两者返回的形状都对，乍一看，其中的数也没有什么异样。再仔细看看：`grad_s` 每一行的和应该是多少（第 2.4 节）？
 
 # %%
 class ForgetsTheMean(Softmax):
@@ -435,9 +380,9 @@ for layer in (softmax, ForgetsTheMean(), WrongAxis()):
     print(type(layer).__name__, "sums of the rows", grad_s.sum(axis=1).round(4) + 0.0, grad_s, sep="\n")
 
 # %% [markdown] en="5a08d705"
-# The rows must sum to 0, since the rows of $J$ do. Those of the wrong backwards do not.
+# 每一行的和必须是 0，因为 $J$ 的行就是这样。错误的反向传播却不是。
 #
-# > **Predict.** Train the three rows of scores towards wanted weights, once with each backward. Does the loss go down with the wrong ones?
+# > **预测：** 分别用每一种反向传播来训练这三行分数，使它们趋向想要的权重。用错误的反向传播时，损失会下降吗？
 
 # %%
 wanted = softmax(3 * rng.standard_normal((3, 4)))                      # (3, 4)
@@ -454,17 +399,14 @@ for layer in (softmax, ForgetsTheMean(), WrongAxis()):
           f" {loss_after(layer, 500):.4f} after 500 steps")
 
 # %% [markdown] en="97f93f93"
-# With the first mistake the loss goes down, and here it even ends lower than with the right gradient. Each score moves
-# against its own error, and where no error is left it does not move. This loss curve does not show the mistake. The second
-# mistake makes the loss rise here, so you notice *that* something is wrong, but not what. So a falling loss proves
-# nothing. `check_gradients` proves both of them wrong, and names an entry:
+# 有第一个错误时，损失照样下降，在这里最后甚至比用正确的梯度还低。每个分数都朝着减小自身误差的方向移动，没有误差时就不动了。这条损失曲线看不出错误。有第二个错误时，损失在这里反而上升，所以你会发现*出了*问题，却不知道问题在哪里。因此，损失下降什么也证明不了。`check_gradients` 则证明两者都错了，还指出一个具体的元素：
 
 # %%
 print(check_gradients(ForgetsTheMean(), scores), "\n")
 print(check_gradients(WrongAxis(), scores))
 
 # %% [markdown] en="c25bd5b4"
-# ## 2.8 Check what this lesson claimed
+# ## 2.8 检验本课的结论
 
 # %%
 w, cache = softmax.forward(s)
@@ -487,42 +429,36 @@ assert not check_gradients(WrongAxis(), scores)
 print("all true")
 
 # %% [markdown] en="a7751a8d"
-# ## Summary
+# ## 小结
 #
-# - Softmax is the exponential over its sum. It is positive, keeps the order of the scores, and does not see a common
-#   shift. So the maximum may be subtracted, and no score is too large.
-# - $\partial w_j / \partial s_k = w_j (\mathbb{1}[j = k] - w_k)$. Columns sum to zero since weights add up to 1, rows
-#   since a shift changes nothing.
-# - Backward needs one weighted mean: `grad_s = w * (grad_w - mean_grad)`. The matrix is never built.
-# - A nearly one-hot row passes almost no gradient. The log-loss at the end of a model makes up for it. Inside the model
-#   nothing does.
-# - A backward is right when $u \cdot Jv$ (forward, complex step) equals $J^\top u \cdot v$ (backward) to twelve digits. The
-#   forward must be analytic, and whether *it* is right is another question. A falling loss is no evidence.
+# - softmax 是指数除以指数的总和。它是正的，保持分数的次序，也看不见共同的平移。所以可以减去最大值，再大的分数也不怕。
+# - $\partial w_j / \partial s_k = w_j (\mathbb{1}[j = k] - w_k)$。列的和为零，因为权重加起来等于 1；行的和为零，因为平移不改变任何东西。
+# - 反向传播只需要一个加权平均：`grad_s = w * (grad_w - mean_grad)`，从不构造矩阵。
+# - 接近独热的行几乎不让梯度通过。在模型末端，对数损失会弥补这一点；在模型内部，没有什么来弥补。
+# - 如果 $u \cdot Jv$（前向，复数步长）与 $J^\top u \cdot v$（反向）在十二位上相等，反向传播就是正确的。前向传播必须是解析的，至于*它*对不对，那是另一个问题。损失下降不是证据。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** All gradients `grad_w` of a row are the same number. What is `grad_s`?
+# **1.** 某一行的所有梯度 `grad_w` 都是同一个数。`grad_s` 是什么？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Zero. The mean of equal numbers is that number, so each difference is 0. In words: if every weight is asked to
-# rise by the same, and they must add up to 1, nothing can be done.
+# 是零。若干个相等的数，平均就是这个数，所以每个差都是 0。换句话说：要每个权重都升高同样多，而它们的和又必须是 1，那就什么也做不了。
 #
 # </details>
 #
-# **2.** What is `grad_s` for a key whose weight is exactly 0, such as a masked one?
+# **2.** 如果某个键的权重恰好为 0，例如被掩蔽的键，它的 `grad_s` 是什么？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Zero, because of the factor $w_k$. The mask needs no care of its own here: a key that gets no weight gets no gradient.
+# 是零，因为有因子 $w_k$。这里不必为掩蔽另作处理：键得不到权重，也就得不到梯度。
 #
 # </details>
 #
-# **3.** Two keys, scores $s_1$ and $s_2$. Write $w_1$ as a function of the difference $s_1 - s_2$. Do you know it?
+# **3.** 有两个键，分数为 $s_1$ 和 $s_2$。把 $w_1$ 写成差 $s_1 - s_2$ 的函数。你认得它吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# $w_1 = 1 / (1 + e^{-(s_1 - s_2)})$, the logistic sigmoid. Its derivative is $w_1 (1 - w_1)$, the diagonal of $J$, and
-# at most a quarter. Softmax is the sigmoid for more than two.
+# $w_1 = 1 / (1 + e^{-(s_1 - s_2)})$，就是 logistic sigmoid 函数。它的导数是 $w_1 (1 - w_1)$，也就是 $J$ 的对角线元素，最大为四分之一。softmax 就是两个以上的键所用的 sigmoid。
 #
 # </details>

@@ -1,15 +1,15 @@
 # %% [markdown] en="b67764c4"
-# # Lesson 3 · Why divide by √d_k?
+# # 第 3 课 · 为什么要除以 √d_k？
 #
 # | | |
 # |---|---|
-# | **You will do** | compute attention by hand with and without the scale, derive the variance of a dot product line by line, and measure what it does to the softmax, to the gradient and to training |
-# | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
-# | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
-# | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | 45 minutes, without Lesson 3.6, Lesson 3.7 and Lesson 3.9, which are *for the keen*: run their cells, skip their text. No other part needs them |
+# | **你将做什么** | 手算有缩放和没有缩放的注意力，逐行推导点积的方差，再测量它对 softmax、对梯度和对训练的影响 |
+# | **你将学到** | 点积为什么会变大；$\sqrt{d_k}$ 有什么用，为什么取平方根；加性注意力为什么不需要它；论文给出的理由*不能*解释什么 |
+# | **需要** | 第 1 课和第 2 课；随机数的均值、方差和独立性 |
+# | **论文** | 第 3.2.1 节及其脚注 4 |
+# | **时间** | 45 分钟，不含第 3.6 节、第 3.7 节和第 3.9 节（*选读*：运行其中的单元格，跳过文字。其他部分都用不到它们） |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -50,18 +50,15 @@ from aiayn_np.variants.scoring import AdditiveScore, DotScore, ScoredAttention, 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="be606bab"
-# The scale stands inside of every attention. In Figure 1 these boxes are lit.
+# 每个注意力的内部都有缩放。图 1 中亮起了这些方框。
 
 # %%
 figure_1("attention")
 
 # %% [markdown] en="b0738477"
-# ## 3.1 By hand: ten of sixteen
+# ## 3.1 手算：16 个里对 10 个
 #
-# Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ is the number of places where they agree, minus
-# the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
-# and 6 places. A key of coin flips agrees in 8 places on average. So the first key is a little better than chance, and
-# the last key a little worse.
+# 设查询和键的每个分量都是 $+1$ 或 $-1$。这时，$q \cdot k$ 等于两者一致的位置数减去不一致的位置数。取 $d_k = 16$，查询全为 1，三个键与它一致的位置分别有 10、8 和 6 个。靠抛硬币得到的键，平均有 8 个位置一致。所以，第一个键比碰运气好一点，最后一个键比碰运气差一点。
 
 # %%
 def agreeing(places, d_k):
@@ -73,7 +70,7 @@ V = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])                     # (3, 2)
 d_k = Q.shape[-1]
 
 # %% [markdown] en="097e1995"
-# > **Predict.** What is the first query's score for each key? And if softmax took these scores as they are, how many times the weight of the second key would the first one get?
+# > **预测：** 第一个查询对每个键的分数是多少？如果把这些分数直接交给 softmax，第一个键的权重会是第二个键的多少倍？
 
 # %%
 scores = Q @ K.T                                                       # (2, 3)
@@ -81,10 +78,7 @@ print("scores", *scores, sep="\n  ")
 print("e^4 =", math.exp(4), "  e =", math.e)
 
 # %% [markdown] en="3501278e"
-# The scores are $10 - 6 = 4$, then 0 and $-4$. A difference of 4 is a ratio of $e^4$ (Lesson 2). So a key that is better
-# in two places of sixteen gets more than fifty times the weight. Now divide by $\sqrt{d_k} = 4$, as Equation 1 does. The
-# scores become 1, 0 and $-1$, and the ratio becomes $e$. The second query agrees with each key in 8 places, so its
-# scores are 0 with and without the scale.
+# 分数是 $10 - 6 = 4$，然后是 0 和 $-4$。差为 4，权重之比就是 $e^4$（第 2 课）。所以，一个键只在 16 个位置中多对了 2 个，权重就超过另一个键的 50 倍。现在按公式 1 除以 $\sqrt{d_k} = 4$，分数变成 1、0 和 $-1$，权重之比变成 $e$。第二个查询与每个键都有 8 个位置一致，所以不管有没有缩放，它的分数都是 0。
 
 # %%
 softmax = Softmax()
@@ -95,7 +89,7 @@ for name, array in {"scaled": scaled, "weights": weights, "out": out}.items():
     print(name, array.shape, *array, sep="\n  ")
 
 # %% [markdown] en="ce5383f6"
-# The class does the same. Its `cache.weights` are our weights, and its output is ours.
+# 这个类做的是同样的事。它的 `cache.weights` 就是我们的权重，它的输出也与我们的相同。
 
 # %%
 attention = ScaledDotProductAttention()
@@ -105,8 +99,7 @@ print("out:    ", np.abs(from_class - out).max() < 1e-12)
 print(cache)
 
 # %% [markdown] en="11e60958"
-# The library also has an attention without the scale: `DotScore` is $q \cdot k$ and nothing else, and `ScoredAttention`
-# makes an attention from any score. This is the whole of `DotScore`:
+# 库中也有不带缩放的注意力：`DotScore` 就是 $q \cdot k$，别的什么也没有；`ScoredAttention` 可以用任意的打分函数构成注意力。这是 `DotScore` 的全部：
 
 # %%
 print(inspect.getsource(DotScore.forward))
@@ -119,10 +112,9 @@ print("with    ", cache.weights[0])
 print("without ", unscaled_cache.weights[0])
 
 # %% [markdown] en="c34a5099"
-# Without the scale the first key takes 0.98 of the weight. This is nearly a hard look-up, and two places of sixteen
-# have decided it.
+# 没有缩放时，第一个键拿走了 0.98 的权重。这几乎就是硬查找，而决定它的只是 16 个位置中的 2 个。
 #
-# > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. Which weights with the scale? And without?
+# > **预测：** 现在 $d_k = 1024$，三个键一致的位置分别有 528、512 和 496 个。有缩放时，权重是多少？没有缩放时呢？
 
 # %%
 q_wide = np.ones((1, 1024))                                            # (1, 1024)
@@ -133,33 +125,28 @@ for name, layer in {"with    ": attention, "without ": unscaled}.items():
 print("share of places that agree:", 528 / 1024)
 
 # %% [markdown] en="0a3b637f"
-# With the scale the weights are the same as before. Without it the first key gets everything: it leads by 32 points,
-# because it agrees in 528 places of 1024. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation**
-# of $\sqrt{d_k} / 2$: this is 2 places of 16, and 16 places of 1024. So both first keys are one standard deviation above
-# chance. With the scale, a score counts standard deviations. Now we derive that.
+# 有缩放时，权重与前面相同。没有缩放时，第一个键拿走了全部：它领先 32 分，因为 1024 个位置中有 528 个一致。抛 $d_k$ 次硬币，平均有 $d_k / 2$ 次一致，**标准差**是 $\sqrt{d_k} / 2$：16 个位置时是 2 个，1024 个位置时是 16 个。所以，两次的第一个键都比碰运气高出一个标准差。有了缩放，分数的单位就是标准差。现在来推导这一点。
 #
-# ## 3.2 Why do dot products get large?
+# ## 3.2 点积为什么会变大？
 #
-# The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and
-# variance 1. Nothing else is needed. The signs above are of this kind. $\mathbb{E}$ is the mean.
+# 论文的脚注 4 假设：$q$ 和 $k$ 的各个分量是相互独立的随机数，均值为 0，方差为 1。此外不需要别的假设。上面的正负号就属于这种情况。$\mathbb{E}$ 表示均值。
 #
-# **One product.** For independent numbers the mean of a product is the product of the means.
+# **一个乘积**：对于独立的随机数，乘积的均值等于均值的乘积。
 # $$\mathbb{E}[q_i k_i] = \mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$$
 #
-# **Its variance.** The mean is 0, so the variance is the mean of the square. And $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
+# **它的方差**：均值是 0，所以方差就是平方的均值。而 $\mathbb{E}[q_i^2]$ 就是 $q_i$ 的方差。
 # $$\mathrm{Var}(q_i k_i) = \mathbb{E}[q_i^2 k_i^2] - 0^2 = \mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$$
 #
-# **Two products** at places $i \ne j$ have no covariance. The covariance is the mean of the product minus the product of
-# the means:
+# **两个乘积**：位置 $i \ne j$ 上的两个乘积没有协方差。协方差等于乘积的均值减去均值的乘积：
 # $$\mathrm{Cov}(q_i k_i,\, q_j k_j) = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] - 0 \cdot 0 = 0$$
 #
-# **The sum.** Means always add up. Variances add up because there is no covariance.
+# **求和**：均值总可以相加。这里没有协方差，所以方差也可以相加。
 # $$\mathbb{E}[q \cdot k] = \sum_i \mathbb{E}[q_i k_i] = 0$$
 # $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$
 #
-# Every line is a claim, so measure every line, for $d_k = 64$ and many pairs of a query and a key.
+# 每一行都是一个论断，所以每一行都要测量。取 $d_k = 64$，抽取许多对查询和键。
 #
-# > **Predict.** What is the standard deviation of $q \cdot k$ here: 1, 8 or 64?
+# > **预测：** 这里 $q \cdot k$ 的标准差是多少：1、8 还是 64？
 
 # %%
 rng = np.random.default_rng(0)
@@ -181,12 +168,9 @@ dot = products.sum(axis=1)                                             # (20000,
 print(f"q · k      mean {dot.mean():7.4f}   variance {dot.var():.2f}   std {dot.std():.2f}")
 
 # %% [markdown] en="f8d34eac"
-# The standard deviation is 8, the root of 64. (The two sums above add up to the variance, as they must.) So why do dot
-# products get large? A dot product is a sum of $d_k$ terms, and each term adds its variance. Terms with different signs
-# cancel in part, so a typical sum is not 64. But they do not cancel completely. The sum is like a walk of $d_k$ steps,
-# each left or right at random: after 64 steps you stand about 8 steps from where you began.
+# 标准差是 8，也就是 64 的平方根。（上面的两个和加起来等于方差，理应如此。）那么，点积为什么会变大？点积是 $d_k$ 项的和，每一项都贡献自己的方差。正负不同的项会抵消一部分，所以和的典型大小不是 64。但它们不会完全抵消。这个和就像走 $d_k$ 步，每一步随机向左或向右：走完 64 步，你大约离起点 8 步远。
 #
-# The derivation uses only mean, variance and independence. So the result holds for other distributions, too:
+# 推导只用到均值、方差和独立性，所以对其他分布，结果也成立：
 
 # %%
 draws = {
@@ -201,27 +185,22 @@ for name, draw in draws.items():
           f"   variance {(q * k).sum(axis=1).var():6.2f}")
 
 # %% [markdown] en="cbc25bcf"
-# The last row breaks an assumption, and so the result fails: a mean that is not 0 does not cancel. (Here every product
-# has mean 1 and variance 3.) With mean 0 the result holds at every width. The figure shows the variance of $q \cdot k$
-# for normal entries and widths from 1 to 16384. Square markers show the variance after scaling:
-# $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# 最后一行违反了一个假设，结果也就不成立了：均值不为 0，就不会抵消。（这里每个乘积的均值是 1，方差是 3。）只要均值为 0，结果在任何宽度下都成立。图中画的是 $q \cdot k$ 的方差，分量服从正态分布，宽度从 1 到 16384。小方块是缩放之后的方差：因为 $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$，除以 $\sqrt{d_k}$，方差就除以 $d_k$。
 
 # %%
 variance = VARIANCE.run()
 variance.figure()
 
 # %% [markdown] en="dad466a1"
-# ## 3.3 What a standard deviation of √d_k does to softmax
+# ## 3.3 标准差为 √d_k，softmax 会怎样
 #
-# In the drawing, the upper row shows how the scores spread when $d_k$ grows. The lower row shows what a softmax of eight
-# such scores does on average: the heaviest key takes more and more.
+# 图的上排画出 $d_k$ 增大时，分数怎样散开。下排画出对 8 个这样的分数作 softmax，平均会得到什么：权重最大的键占得越来越多。
 
 # %%
 dot_products()
 
 # %% [markdown] en="ceb66ea4"
-# Now our sentence, with random queries and keys of width 512. Take first the whole vectors, and then only the first
-# four entries of the same vectors.
+# 现在看我们的句子，查询和键是宽度为 512 的随机向量。先用整个向量，再只用同一批向量的前 4 个分量。
 
 # %%
 tokens = list(SENTENCE)
@@ -236,24 +215,21 @@ print("scores of 'cat', d_k =   4:", Q[1, :4] @ K[:, :4].T)
 print("scores of 'cat', d_k = 512:", Q[1] @ K.T)
 
 # %% [markdown] en="6a08232e"
-# > **Predict.** What is the largest of the four weights of `cat` for $d_k = 512$ without the scale?
+# > **预测：** $d_k = 512$，没有缩放，`cat` 的 4 个权重中最大的是多少？
 
 # %%
 for name, weights in maps.items():
     print(f"{name:24} weights of 'cat' {weights[1]}")
 
 # %% [markdown] en="c853fd6e"
-# The largest weight is practically 1. The picture shows the four maps, and each row is a query. Look at the map below on
-# the left, width 512 without the scale: its rows are hard look-ups, although nobody has learned anything. Chance has
-# decided. With the scale, no row of width 512 is a hard look-up.
+# 最大的权重几乎就是 1。图中有四幅注意力图，每一行是一个查询。请看左下那一幅，宽度 512，没有缩放：它的各行都是硬查找，可是什么都还没有学过，一切由偶然决定。有缩放时，宽度 512 的各行都不是硬查找。
 
 # %%
 plot_attention(np.stack(list(maps.values())), tokens, tokens,
                titles=[name.replace(", ", ",\n") for name in maps])
 
 # %% [markdown] en="e3e5423e"
-# Four tokens are an anecdote. The experiment `SATURATION` draws 2048 queries with 32 keys each. It counts the queries
-# for which *one* key gets more than 0.99 of the weight.
+# 4 个词元只能算个例。实验 `SATURATION` 抽取 2048 个查询，每个查询有 32 个键，统计有多少查询把超过 0.99 的权重给了*同一个*键。
 
 # %%
 saturation = SATURATION.run(queries=2048)
@@ -263,14 +239,11 @@ for d_k, share_with, share_without in zip(saturation.d_k, *saturation.one_hot):
     print(f"{d_k:<5} {share_with:6.3f} {share_without:8.3f}")
 
 # %% [markdown] en="59bd9476"
-# Without the scale, one key gets nearly everything in about two thirds of the queries at $d_k = 512$. The model of the
-# paper has $d_k = 64$. There this happens in more than a fifth of them. With the scale it happens at no width.
+# 没有缩放，$d_k = 512$ 时，大约三分之二的查询把几乎全部权重给了一个键。论文的模型取 $d_k = 64$，这时有超过五分之一的查询如此。有缩放时，在任何宽度下都不会发生。
 #
-# ## 3.4 What that does to the gradient
+# ## 3.4 这对梯度有什么影响
 #
-# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is
-# almost 1. The next cell computes it for the query of `cat`: first its norm, then the norm of the gradient of the
-# scores that it lets through.
+# 第 2 课求出了 softmax 的雅可比矩阵 $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$。某个权重几乎为 1 时，它几乎为零。下一个单元格对 `cat` 的查询作计算：先算它的范数，再算经过它之后分数的梯度的范数。
 
 # %%
 grad_w = rng.standard_normal(4)                                        # (4,)  from above
@@ -281,16 +254,11 @@ for name, weights in maps.items():
           f"   of grad_s {np.linalg.norm(J.T @ grad_w):.1e}")
 
 # %% [markdown] en="7f0e16a8"
-# The paper says that large scores push the softmax to where its gradients are extremely small. For this query that is
-# so. Is it so for all queries? We need the gradient that reaches a query. One step of the chain rule gives it: the
-# query stands in every score, $s_j = q \cdot k_j / \sqrt{d_k}$, each time with the factor $k_j / \sqrt{d_k}$. So
+# 论文说，大的分数会把 softmax 推到梯度极小的区域。对这个查询，确实如此。对所有查询都如此吗？我们需要到达查询的梯度。用一步链式法则就能得到：查询出现在每个分数 $s_j = q \cdot k_j / \sqrt{d_k}$ 中，每次都带有因子 $k_j / \sqrt{d_k}$。所以
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
-# (Without the scale, leave out $1/\sqrt{d_k}$. Lesson 4 derives the gradients of all the other arrays.) The same
-# experiment measured the norm of this gradient for each of its 2048 queries. Half of the queries lie below the
-# **median**. The **mean** counts all of them.
+# （没有缩放时，去掉 $1/\sqrt{d_k}$。其他数组的梯度在第 4 课推导。）同一个实验对 2048 个查询逐一测量了这个梯度的范数。一半的查询低于**中位数**，**均值**则把所有查询都算在内。
 #
-# > **Predict.** $d_k = 512$, with the scale and without. Which *median* is larger? And which *mean*? (A hint: without the
-# > scale nothing shortens the keys in this formula, and a key of width 512 is about 22 long.)
+# > **预测：** $d_k = 512$，比较有缩放和没有缩放：哪一种的*中位数*更大？哪一种的*均值*更大？（提示：没有缩放时，这个公式里没有什么会缩短键，而宽度为 512 的键，长度约为 22。）
 
 # %%
 at = list(saturation.d_k).index(512)
@@ -301,19 +269,13 @@ for name, size in {"median": median, "mean": mean}.items():
               f"   ratio {size[1, i] / size[0, i]:.2g}")
 
 # %% [markdown] en="a376a3b5"
-# Without the scale the median is smaller: about a tenth at 512, and nothing is left at 4096. But at 64, the width of the
-# paper, the median is *larger* without the scale, more than three times. So at the paper's own width one does not yet
-# see gradients vanish, at least not at the start of training. And the mean is larger without the scale at all three
-# widths, several times. The picture shows the norm of $J$ and of the gradient against $d_k$. A band holds the middle half
-# of the queries, and the dotted line is the mean.
+# 没有缩放时，中位数更小：512 时约为有缩放时的十分之一，4096 时什么也不剩。但在 64，即论文的宽度，没有缩放的中位数反而*更大*，是有缩放时的三倍多。所以在论文自己的宽度上，还看不到梯度消失，至少在训练开始时看不到。至于均值，在这三个宽度上，没有缩放时都更大，是有缩放时的好几倍。图中画出 $J$ 的范数和梯度的范数随 $d_k$ 的变化。色带包含中间一半的查询，点线是均值。
 
 # %%
 saturation.figure()
 
 # %% [markdown] en="2482df09"
-# On the right, the median without the scale rises up to $d_k = 32$. From 256 on it is below the scaled one, and then it
-# falls steeply. The mean does not fall. So which queries get the gradient at 512? Draw 2048 queries again, in 32 groups
-# that share their keys, as the experiment does. Sort them, from the one that gets least to the one that gets most.
+# 在右图中，没有缩放的中位数在 $d_k = 32$ 之前一直上升。从 256 起，它低于有缩放的中位数，然后急剧下降。均值却不下降。那么，在 512 时，梯度给了哪些查询？像实验中那样再抽取 2048 个查询，分成 32 组，同组共用键。把它们从得到最少的排到得到最多的。
 
 # %%
 Q = rng.standard_normal((32, 64, 512))                                 # 32 groups of 64 queries
@@ -332,22 +294,16 @@ for name, layer in {"with": attention, "without": unscaled}.items():
     print(f"         median of the largest weight: {np.median(largest[poor]):.3f} there, {np.median(largest[rich]):.3f} here")
 
 # %% [markdown] en="60039148"
-# Without the scale, one half of the queries gets next to nothing. These queries are sure by chance, and almost no
-# gradient can change that. Two thirds of the gradient go to one tenth of the queries: those that happen to be undecided,
-# as their largest weights show. They get several times as much as with the scale: without it the gradient of $q$ is
-# $\sum_j \mathrm{grad\_s}_j\, k_j$, and a key of width $d_k$ is about $\sqrt{d_k}$ long. So the claim in its honest form is:
-# without the scale and with a wide $d_k$, the gradient of *most* queries vanishes, and a few get several times as much.
+# 没有缩放时，有一半的查询几乎得不到梯度。这些查询只是碰巧很确定，而几乎没有梯度能改变这一点。三分之二的梯度流向十分之一的查询：这些查询碰巧还举棋不定，从它们的最大权重就看得出来。它们得到的梯度是有缩放时的好几倍：没有缩放，$q$ 的梯度是 $\sum_j \mathrm{grad\_s}_j\, k_j$，而宽度为 $d_k$ 的键，长度约为 $\sqrt{d_k}$。所以，如实的说法是：没有缩放并且 $d_k$ 很大时，*大多数*查询的梯度会消失，少数查询的梯度会变成好几倍。
 #
-# What matters here is the spread *between queries*. The absolute sizes matter less, for an optimizer such as Adam
-# (Lesson 10) divides the size of a gradient out.
+# 这里要紧的是*查询之间*的差距。绝对大小不那么要紧，因为像 Adam（第 10 课）这样的优化器会把梯度的大小除掉。
 
 # %% [markdown] en="b862235e"
-# ## 3.5 Why the root, and not d_k itself?
+# ## 3.5 为什么除以平方根，而不是 d_k 本身？
 #
-# Smaller scores help. Would still smaller scores help more? Divide by $d_k^p$ with $p = 0$ (no scale), $p = \tfrac12$ (the
-# paper's) and $p = 1$. The cell divides the query and not the score; that is the same.
+# 分数小一些有好处。再小一些，会不会更好？我们除以 $d_k^p$，分别取 $p = 0$（没有缩放）、$p = \tfrac12$（论文的做法）和 $p = 1$。单元格里除的是查询，而不是分数；两者是一回事。
 #
-# > **Predict.** What is the variance of $q \cdot k / d_k$? With 32 keys and a wide $d_k$, what do the weights then look like?
+# > **预测：** $q \cdot k / d_k$ 的方差是多少？有 32 个键并且 $d_k$ 很大时，权重会是什么样子？
 
 # %%
 def measure(d_k, p):
@@ -367,16 +323,9 @@ for (p, d_k), (var, largest, size) in table.items():
 print("an equal share:", 1 / 32)
 
 # %% [markdown] en="a5e7a43e"
-# Divided by $d_k$, the variance is $d_k / d_k^2 = 1/d_k$: the wider the vectors, the flatter the weights. The largest of
-# 32 weights is then hardly more than an equal share, so every query gets the plain mean, whatever it asks. Nothing is
-# saturated, but the gradient shrinks too, about as $1/\sqrt{d_k}$. To look at one key at all, the model would have to
-# learn scores that are $\sqrt{d_k}$ times larger. Only with the root do variance, weights and gradient stay the same at
-# every width, *at the start of training*. After training, $q$ and $k$ are no longer independent, and dot products may
-# grow as $d_k$ (Question 3). For this reason a rule named μP divides by $d_k$ after all (Yang et al., 2022): it carries
-# learning rates from narrow models to wide ones.
+# 除以 $d_k$，方差就是 $d_k / d_k^2 = 1/d_k$：向量越宽，权重越平。这时，32 个权重中最大的那个，也只比平均份额大一点点，所以每个查询不管问什么，得到的都是普通平均。什么都没有饱和，但梯度也变小了，大约按 $1/\sqrt{d_k}$ 缩小。要想真正看某一个键，模型就得学出大 $\sqrt{d_k}$ 倍的分数。只有除以平方根，方差、权重和梯度才会在每个宽度下保持不变，而且这是指*训练开始时*。训练之后，$q$ 和 $k$ 不再独立，点积可能按 $d_k$ 增长（见问题 3）。正因为如此，有一种叫 μP 的规则终究还是除以 $d_k$（Yang 等，2022）：它能把窄模型的学习率用到宽模型上。
 #
-# Why does the gradient stay the same? Look at the formula of Lesson 3.4: each $k_j$ is about $\sqrt{d_k}$ long, and the
-# factor $1/\sqrt{d_k}$ cancels that length.
+# 梯度为什么保持不变？看第 3.4 节的公式：每个 $k_j$ 的长度约为 $\sqrt{d_k}$，因子 $1/\sqrt{d_k}$ 恰好抵消这个长度。
 
 # %%
 Q, K, V = rng.standard_normal((3, 32, 512))                            # (32, 512) each
@@ -388,16 +337,12 @@ print("mean length of a key:", np.linalg.norm(K, axis=1).mean(), "  √512 =", m
 print("the formula is backward:", np.abs(grad_s @ K / math.sqrt(512) - grad_Q).max() < 1e-12)
 
 # %% [markdown] en="87ca1fce"
-# ## 3.6 For the keen: are the entries of q and k like that?
+# ## 3.6 选读：q 和 k 的分量真是这样吗？
 #
-# In a Transformer nobody draws them: $q = x W^Q$ and $k = x W^K$. In every layer but the first, $x$ comes out of a **layer
-# norm** (Lesson 7). Here it is enough to know that it gives every token the mean 0 and the variance 1. An attention has
-# $h$ **heads** side by side, each of width $d_k$ (Lesson 6), so $W^Q$ and $W^K$ have $d_{model}$ rows and $h\, d_k$
-# columns. They start with Xavier's random numbers (Glorot and Bengio, 2010), of variance $2 / (d_{model} + h\, d_k)$. An entry of $q$ is a sum of
-# $d_{model}$ products, so by the derivation above
+# 在 Transformer 中，它们不是随机抽取的：$q = x W^Q$，$k = x W^K$。除第一层以外，每一层的 $x$ 都来自**层规范化**（第 7 课）。在这里只需知道，它使每个词元的均值为 0、方差为 1。一个注意力有 $h$ 个并排的**头**，每个头的宽度为 $d_k$（第 6 课），所以 $W^Q$ 和 $W^K$ 有 $d_{model}$ 行、$h\, d_k$ 列。它们的初值是 Xavier 随机数（Glorot 和 Bengio，2010），方差为 $2 / (d_{model} + h\, d_k)$。$q$ 的一个分量是 $d_{model}$ 个乘积的和，所以由上面的推导
 # $$\mathrm{Var}(q_i) = d_{model} \cdot 1 \cdot \frac{2}{d_{model} + h\, d_k}$$
 #
-# > **Predict.** The base model has $d_{model} = 512$, $h = 8$, $d_k = 64$. What is $\mathrm{Var}(q_i)$? And if each head had $d_k = 512$?
+# > **预测：** 基础模型取 $d_{model} = 512$、$h = 8$、$d_k = 64$。$\mathrm{Var}(q_i)$ 是多少？如果每个头的 $d_k = 512$ 呢？
 
 # %%
 d_model, h = 512, 8
@@ -411,13 +356,9 @@ for d_k in (8, 64, 512):
     print(f"{d_k:<6} {Q.var():8.3f}  {derived:10.3f}  {dot.var():10.2f}  {dot.var() / d_k:13.3f}")
 
 # %% [markdown] en="74d13a36"
-# With the paper's choice $h\, d_k = d_{model}$ the variance of $q_i$ is 1, and the scores have variance close to 1 after
-# the scale. So footnote 4 holds at the start of training. With other widths it does not. At $d_k = 8$ the variance of
-# the scaled scores is about 3. At $d_k = 512$ the variance is 0.05 scaled, and 25 unscaled. The scale takes out the
-# factor $d_k$, but the factor $\mathrm{Var}(q_i)\,\mathrm{Var}(k_i)$ remains.
+# 按论文的选择，$h\, d_k = d_{model}$，$q_i$ 的方差是 1，分数缩放后的方差接近 1。所以，脚注 4 在训练开始时成立。换成其他宽度就不成立了。在 $d_k = 8$ 时，缩放后分数的方差约为 3。在 $d_k = 512$ 时，缩放后的方差是 0.05，不缩放则是 25。缩放去掉了因子 $d_k$，但因子 $\mathrm{Var}(q_i)\,\mathrm{Var}(k_i)$ 还在。
 #
-# A model could also learn the scale by itself, at every width: with $W^Q / \sqrt{d_k}$ instead of $W^Q$, attention
-# without the scale is the same function.
+# 其实在任何宽度下，模型都可以自己学会缩放：用 $W^Q / \sqrt{d_k}$ 代替 $W^Q$，没有缩放的注意力就是同一个函数。
 
 # %%
 with_scale = MultiHeadAttention(64, 4, rng=np.random.default_rng(0))   # d_k = 16
@@ -429,15 +370,11 @@ after = np.abs(without(x, x, x) - with_scale(x, x, x)).max()
 print(f"largest difference: {before:.4f} before, less than 1e-12 after: {after < 1e-12}")
 
 # %% [markdown] en="c603df5a"
-# So the scale adds nothing to what attention can express. It decides where training *starts*, and how far a step of
-# $W^Q$ moves the scores. Only training can tell whether that matters.
+# 所以，缩放并没有扩大注意力的表达能力。它决定训练从*哪里开始*，也决定 $W^Q$ 更新一步会使分数移动多远。这是否要紧，只有训练才能回答。
 #
-# ## 3.7 For the keen: training with and without
+# ## 3.7 选读：有缩放与没有缩放的训练
 #
-# The experiment `SCALE_TRAINING` trains small models with one head to copy a sequence, with the scale and without it,
-# each at two learning rates. The better rate counts. The optimizer is Adam (Lesson 10). Here it is enough to know that
-# Adam changes every parameter by about the same amount in each step, however large its gradient is. This is a small run
-# of a few seconds. The whole experiment, with three seeds and more rates, is claim 2 of the gallery (`figures/README.md`).
+# 实验 `SCALE_TRAINING` 训练只有一个头的小模型来复制序列，分别有缩放和没有缩放，各用两个学习率，取较好的那个。优化器是 Adam（第 10 课）。在这里只需知道，不管梯度有多大，Adam 每一步对每个参数的改变量都差不多。这是只要几秒钟的小实验。完整的实验有三个随机种子和更多的学习率，见图集中的第 2 条论断（`figures/README.md`）。
 
 # %%
 training = SCALE_TRAINING.run(
@@ -449,8 +386,7 @@ for i, name in enumerate(("with", "without")):
           f"   last loss {training.final[i].mean(axis=-1)}")
 
 # %% [markdown] en="29e451e9"
-# Without the scale the loss is much higher at $d_k = 256$. The picture shows the loss there, step by step. A line is the
-# mean of the two seeds, and a band is their range.
+# 在 $d_k = 256$ 时，没有缩放的损失高得多。图中逐步画出了这时的损失。线是两个随机种子的平均，色带是它们的范围。
 
 # %%
 fig = new_figure(7, 3.8)
@@ -464,12 +400,7 @@ ax.legend()
 fig
 
 # %% [markdown] en="09de5fca"
-# Now read the variances of the scores. They are not 4 and 256 without the scale, and not 1 with it. The entries of $q$
-# and $k$ have variance 1 only if the width of all heads together is $d_{model}$ (Lesson 3.6) and $x$ comes out of a layer
-# norm. In this first layer $x$ is embedding plus position. The wide model with the scale starts with very flat weights,
-# and it learns best: an undecided softmax has a gradient. Without the scale both widths *start* about alike. So the
-# start alone cannot be the reason why the wide model is so far behind. Look at the softmax of the encoder before and
-# after training: in which share of the queries does one weight exceed 0.99?
+# 再看分数的方差。没有缩放时，它们不是 4 和 256；有缩放时，也不是 1。要让 $q$ 和 $k$ 的分量方差为 1，所有头的总宽度必须是 $d_{model}$（第 3.6 节），而且 $x$ 必须来自层规范化。在这里的第一层，$x$ 是嵌入加位置。有缩放的宽模型，开始时权重非常平，却学得最好：举棋不定的 softmax 是有梯度的。没有缩放时，两种宽度的*起点*差不多。所以宽模型落后这么多，不能只怪起点。我们来看编码器的 softmax，比较训练前和训练后：有多少查询，其中一个权重超过 0.99？
 
 # %%
 task = CopyTask(max_length=5)
@@ -493,23 +424,16 @@ for d_k in (4, 256):
         print(f"d_k = {d_k:<4} {name:8} {first:.2f} before, {sure_after[name, d_k]:.2f} after")
 
 # %% [markdown] en="7613d8b9"
-# In this run (one seed, one rate) the narrow model gets no surer. The wide model starts *less* saturated, and training
-# saturates it. Adam is probably the reason: it moves every entry of $W^Q$ and $W^K$ by about the same amount, so all
-# $d_k$ products of a score change at once, and the changes add up. The scale makes these changes smaller, too. (This is
-# not measured here.)
+# 在这次实验中（一个随机种子，一个学习率），窄模型没有变得更确定。宽模型开始时*没有那么*饱和，是训练使它饱和的。原因很可能在 Adam：它使 $W^Q$ 和 $W^K$ 的每个元素都移动差不多的量，所以一个分数的 $d_k$ 个乘积同时改变，这些改变又累加起来。缩放也会使这些改变变小。（这一点在这里没有测量。）
 #
-# What is shown, and what is not? It is measured that the wide model without the scale is behind after 120 steps, and
-# that most of its queries are saturated. That small gradients are the *reason* is what the paper suspects. Lesson 3.4
-# makes it likely, but does not prove it.
+# 哪些得到了证明，哪些没有？测量到的是：没有缩放的宽模型在 120 步之后落后，而且它的大多数查询已经饱和。至于小梯度就是*原因*，那是论文的推测。第 3.4 节使它显得可信，但没有证明它。
 
 # %% [markdown] en="fe642b26"
-# ## 3.8 Why does additive attention not need it?
+# ## 3.8 加性注意力为什么不需要它？
 #
-# The other common score is a little network: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with a learned vector
-# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$. The paper says that for large
-# $d_k$ it does better than dot products without the scale, and cites Britz et al. (2017).
+# 另一种常用的打分函数是一个小网络：$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$，其中向量 $v$ 是学出来的（Bahdanau 等，2015；这个 $v$ 是参数，不是值）。它没有 $1/\sqrt{d_k}$。论文引用 Britz 等（2017），说 $d_k$ 较大时，它比没有缩放的点积好。
 #
-# > **Predict.** From $d_k = 4$ to $d_k = 1024$ the variance of $q \cdot k$ grows 256 times. Does the variance of the additive score grow as well?
+# > **预测：** 从 $d_k = 4$ 到 $d_k = 1024$，$q \cdot k$ 的方差增大到 256 倍。加性分数的方差也会增大吗？
 
 # %%
 widths = np.array([4, 16, 64, 256, 1024])
@@ -525,9 +449,7 @@ for name, values in variances.items():
     print(f"{name:14} {np.array(values)}")
 
 # %% [markdown] en="dd45ae1d"
-# The variance of the additive score does not grow. There are two reasons, and the first is well known: **tanh is
-# bounded.** Every entry of the hidden layer is between -1 and 1, so $|\mathrm{score}| \le \sum_i |v_i|$, however long $q$
-# and $k$ are. A dot product has no such bound. The next cell makes $q$ and $k$ longer.
+# 加性分数的方差没有增大。原因有两个，第一个众所周知：**tanh 有界**。隐藏层的每个分量都在 -1 和 1 之间，所以不管 $q$ 和 $k$ 有多长，总有 $|\mathrm{score}| \le \sum_i |v_i|$。点积没有这样的界。下一个单元格把 $q$ 和 $k$ 加长。
 
 # %%
 score = AdditiveScore(1, 64, rng=rng)
@@ -539,10 +461,7 @@ for factor in (1, 10, 100):
           f"   largest |q·k| / √d_k {np.abs(dot).max():12.1f}")
 
 # %% [markdown] en="0bf026b3"
-# The bound is not the whole reason, since $\sum_i |v_i|$ is itself a sum over the width. The second reason: **the
-# parameters start small enough.** The entries of $v$ are drawn with variance $1/d_a$, where $d_a$ is the width of the
-# hidden layer, here $d_k$. This is a factor $1/\sqrt{d_a}$ that nobody writes into the formula. The next cell takes it
-# away: with entries of $v$ of variance 1, the additive score grows just like the dot product.
+# 有界还不是全部原因，因为 $\sum_i |v_i|$ 本身也是沿宽度求和。第二个原因是：**参数的初值足够小**。$v$ 的各个分量按方差 $1/d_a$ 抽取，其中 $d_a$ 是隐藏层的宽度，这里就是 $d_k$。这等于多了一个因子 $1/\sqrt{d_a}$，只是没有人把它写进公式。下一个单元格把它去掉：当 $v$ 的分量方差为 1 时，加性分数也和点积一样增长。
 
 # %%
 grown = []
@@ -556,27 +475,22 @@ print("d_k                        ", widths)
 print("variance with Var(v_i) = 1 ", np.array(grown))
 
 # %% [markdown] en="2d99f9b9"
-# So additive attention has its scale inside: in a tanh that holds each hidden entry below 1, and in parameters that can
-# be drawn small. A dot product has neither a tanh nor parameters of its own. So its scale stands in the formula.
+# 所以，加性注意力的缩放在内部：tanh 使隐藏层的每个分量的绝对值小于 1，参数也可以按较小的方差来抽取。点积既没有 tanh，也没有自己的参数，所以它的缩放写在公式里。
 
 # %% [markdown] en="b40a4715"
-# ## 3.9 For the keen: try it in a trained model
+# ## 3.9 选读：在训练好的模型里试一试
 #
-# In a trained model one can take the scale away and look. The heads of the next page have $d_k = 16$, so that without
-# the scale all scores are 4 times as large.
+# 对训练好的模型，可以把缩放拿掉，看看会怎样。下面页面中的各个头 $d_k = 16$，所以没有缩放时，所有分数都变成 4 倍。
 #
-# > **Predict.** The scale is taken out of a model that has learned to reverse. Do its rows of weights become sharper or more even? And does it still reverse `3 1 4`?
+# > **预测：** 把缩放从一个学会反转的模型中拿掉，它的各行权重会变得更尖锐，还是更平均？它还能反转 `3 1 4` 吗？
 #
-# Open [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)
-# and compare "as trained" with "changed". Then move the slider "Scale of the scores" to the other side.
+# 打开[没有缩放的反转模型](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)，比较“as trained”（训练所得）和“changed”（改动之后）。然后把滑块“Scale of the scores”（分数的缩放）移向另一边。
 
 # %% [markdown] en="260e2d52"
-# The rows become sharper: in most of them one key gets almost all of the weight. Smaller scores make the rows more even
-# instead. Our model wrote `4 1` without the scale and lost the last symbol, although not one of its parameters had
-# changed. It had learned $W^Q$ and $W^K$ for scores of the right size.
+# 各行变得更尖锐：大多数行中，一个键得到了几乎全部权重。反过来，分数变小会使各行更平均。没有缩放时，我们的模型写出 `4 1`，丢了最后一个符号，尽管它的参数一个也没有变。它的 $W^Q$ 和 $W^K$ 是针对大小合适的分数学出来的。
 
 # %% [markdown] en="e633edad"
-# ## 3.10 Check what this lesson claimed
+# ## 3.10 检验本课的结论
 
 # %%
 check = np.random.default_rng(1)
@@ -601,46 +515,35 @@ assert grown[-1] > 50 * grown[0]                                       # v makes
 print("all true")
 
 # %% [markdown] en="0f28b479"
-# ## Summary
+# ## 小结
 #
-# - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
-#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Divided by $d_k$ it would be too flat.
-# - Without the scale a wide softmax is nearly one-hot by chance. Most queries then get no gradient, and a few get several
-#   times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
-#   one-hot, and the typical gradient is larger, not smaller.
-# - The scale stands in the backward pass as well, where it cancels the length of the keys.
-# - Additive attention needs no scale: tanh is bounded, and its parameters start small.
+# - $q \cdot k$ 是 $d_k$ 个乘积的和，每个乘积的方差为 1，彼此没有协方差。所以它的方差是 $d_k$，典型大小是 $\sqrt{d_k}$。除以 $\sqrt{d_k}$，方差在每个宽度下都是 1。除以 $d_k$，则会太平。
+# - 没有缩放时，宽的 softmax 会碰巧接近独热。于是大多数查询得不到梯度，少数查询得到好几倍的梯度。在论文自己的 $d_k = 64$ 下，开始时还看不到这种情况：五分之一的查询是独热的，而典型的梯度更大，不是更小。
+# - 缩放也出现在反向传播中，它在那里抵消键的长度。
+# - 加性注意力不需要缩放：tanh 有界，参数的初值也小。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** The base model has $d_{model} = 512$ and $h = 8$ heads. By what are the scores of a head divided, and why not by
-# $\sqrt{512}$?
+# **1.** 基础模型取 $d_{model} = 512$，有 $h = 8$ 个头。一个头的分数除以多少？为什么不是除以 $\sqrt{512}$？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# They are divided by $\sqrt{64} = 8$. A score of one head is a sum of $d_k = 512 / 8 = 64$ products, and no score sums over
-# the heads. What counts is the number of terms in the sum.
+# 除以 $\sqrt{64} = 8$。一个头的分数是 $d_k = 512 / 8 = 64$ 个乘积的和，没有哪个分数会跨头求和。要看的是和式中有多少项。
 #
 # </details>
 #
-# **2.** The entries of $q$ and $k$ have mean 0 and standard deviation $\sigma$. By what would you divide?
+# **2.** $q$ 和 $k$ 的分量均值为 0，标准差为 $\sigma$。你会除以多少？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# $\mathrm{Var}(q_i k_i) = \sigma^2 \cdot \sigma^2 = \sigma^4$, so $\mathrm{Var}(q \cdot k) = d_k\, \sigma^4$: divide by
-# $\sigma^2 \sqrt{d_k}$. The formula of the paper has no $\sigma$; keeping it near 1 is left to layer norm and to how
-# $W^Q$ and $W^K$ start.
+# $\mathrm{Var}(q_i k_i) = \sigma^2 \cdot \sigma^2 = \sigma^4$，所以 $\mathrm{Var}(q \cdot k) = d_k\, \sigma^4$：应当除以 $\sigma^2 \sqrt{d_k}$。论文的公式中没有 $\sigma$；使它保持在 1 附近，靠的是层规范化以及 $W^Q$ 和 $W^K$ 的初值。
 #
 # </details>
 #
-# **3.** Someone leaves out $W^Q$ and $W^K$ and takes $q = k = x$ with entries of variance 1. What is the score of a token
-# with itself, for $d_k = 64$, after the scale? Which line of the derivation fails?
+# **3.** 有人去掉 $W^Q$ 和 $W^K$，直接取 $q = k = x$，分量的方差为 1。$d_k = 64$ 时，一个词元与自己的分数，缩放后是多少？推导的哪一行不成立了？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# $q \cdot q = \sum_i q_i^2$ has mean $d_k = 64$; after the scale 8, while the scores with other tokens are about $\pm 1$. So
-# each token looks at itself. The first line fails: $q_i$ and $k_i$ are not independent, and $\mathbb{E}[q_i q_i] = 1$, not 0. Where
-# $q$ and $k$ agree on purpose, as training may make them, dot products grow as $d_k$, not as its root. The scale is right for
-# chance, which is where training starts.
+# $q \cdot q = \sum_i q_i^2$ 的均值是 $d_k = 64$，缩放后是 8，而与其他词元的分数大约是 $\pm 1$。所以每个词元都看自己。第一行就不成立了：$q_i$ 和 $k_i$ 不独立，$\mathbb{E}[q_i q_i] = 1$，不是 0。训练可能使 $q$ 和 $k$ 有意地一致，这时点积按 $d_k$ 增长，而不是按它的平方根。这种缩放适合随机的情形，而训练正是从随机开始的。
 #
 # </details>

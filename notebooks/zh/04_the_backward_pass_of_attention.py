@@ -1,15 +1,15 @@
 # %% [markdown] en="92e018a2"
-# # Lesson 4 · The backward pass of attention, derived and proven
+# # 第 4 课 · 注意力的反向传播：推导与证明
 #
 # | | |
 # |---|---|
-# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you prove it, and catch three wrong backwards |
-# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can prove; why the cache is returned |
-# | **You need** | Lessons 1 and 2, the chain rule |
-# | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text. No later part needs it |
+# | **你将做什么** | 手工对公式 1 求导，前向的每一行对应反向的一行，再看看梯度想要什么。然后证明它，并抓出三个错误的反向传播 |
+# | **你将学到** | 注意力的反向传播由哪些法则组成；`grad_scores` 说明了什么；损失下降、复数步长、比较输出，各自能证明什么；缓存为什么要返回 |
+# | **需要** | 第 1 课和第 2 课、链式法则 |
+# | **论文** | 第 3.2.1 节、公式 1、图 2（左） |
+# | **时间** | 45 分钟，不含第 4.6 节（*选读*：运行其中的单元格，跳过文字。后面的部分都用不到它） |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -47,27 +47,24 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="145b427d"
-# This lesson goes backwards through one lit box of Figure 1.
+# 本课沿反方向走过图 1 中的一个亮起的方框。
 
 # %%
 figure_1("attention")
 
 # %% [markdown] en="3f8e3597"
-# ## 4.1 Two rules, and a third you know
+# ## 4.1 两条法则，加上你已经知道的第三条
 #
-# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
-# answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
-# three rules. You know the third, softmax, from Lesson 2. The first is the matrix product:
+# 反向传播对每个数组只问一个问题：*如果这个元素增大一点，损失 $L$ 会增大多少*？对数组 $A$ 的所有回答，组成一个形状相同的数组 $\mathrm{grad\_A} = \partial L / \partial A$。注意力需要三条法则。第三条是 softmax，你在第 2 课已经学过。第一条是矩阵乘法：
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
-# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
-# the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
+# 元素 $A_{ik}$ 出现在 $y$ 的第 $i$ 行的每个元素中，每次都带有因子 $B_{kj}$。把它通向损失的所有路径加起来。元素 $B_{kj}$ 出现在第 $j$ 列的每个元素中，它的路径也同样相加：
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
 #
-# The second rule is for a factor: $y = A / c$ gives $\mathrm{grad\_A} = \mathrm{grad\_y} / c$.
+# 第二条是常数因子的法则：由 $y = A / c$ 得 $\mathrm{grad\_A} = \mathrm{grad\_y} / c$。
 
 # %%
 A = np.array([[1.0, 2.0, 0.0],              # (2, 3)
@@ -85,10 +82,9 @@ print("grad_B", grad_B.shape)
 print(grad_B)
 
 # %% [markdown] en="d5a14a21"
-# Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. It is linear in
-# $A$, so a whole step of 1 is as good as a small one.
+# 检验一个元素。损失 $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ 在 $y$ 处的梯度就是 `grad_y`。它对 $A$ 是线性的，所以步长取 1 和取很小的值一样好。
 #
-# > **Predict.** $A_{01}$, now 2, becomes 3. By how much does $L$ change?
+# > **预测：** $A_{01}$ 现在是 2，把它变成 3。$L$ 改变多少？
 
 # %%
 def L(A, B):
@@ -99,16 +95,12 @@ moved[0, 1] += 1
 print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
 
 # %% [markdown] en="b80255c4"
-# $L$ changes by $1 \cdot 2 + 10 \cdot 1 = 12$. The shapes help to remember which factor is transposed and on which side it
-# stands. But do not rely on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are
-# wrong. Lesson 4.7 plants a mistake of this kind.
+# $L$ 改变 $1 \cdot 2 + 10 \cdot 1 = 12$。形状能帮助我们记住哪个因子要转置、放在哪一边。但不要依赖形状：如果所有矩阵都是方阵，`grad_y @ B` 和 `B @ grad_y` 的形状也对得上，却是错的。第 4.7 节会埋下一个这样的错误。
 
 # %% [markdown] en="b4c41232"
-# ## 4.2 Forwards, with a name for every array
+# ## 4.2 前向：给每个数组一个名字
 #
-# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$: three different sizes, so that a wrong
-# shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.) The numbers are random, because simple fractions
-# would hide mistakes.
+# 句子有 4 个词元，这次 4 个都提问。取 $d_k = 3$、$d_v = 2$，于是有三种不同的大小，形状错了就看得出来。（只有 $T_q = T_k$ 是相等的，因为第 4.7 节的一个错误需要这一点。）数值是随机的，因为简单的分数会把错误掩盖起来。
 
 # %%
 tokens = list(SENTENCE)                                                # the cat sat down
@@ -127,35 +119,27 @@ print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown] en="64831f9c"
-# The cache holds what backward will need. `kept` is what dropout keeps of the weights. Dropout sets some numbers to 0 at
-# random, in training only (Lesson 7). The paper has no dropout on the weights. Many programs have it, so the class
-# offers it, and it is off by default. So here `kept`, `weights` and `softmax.y` are one and the same array, and its
-# bytes count once.
+# 缓存中放着反向传播所需要的东西。`kept` 是暂退法（dropout）留下的权重。暂退法把一些数随机置为 0，只在训练中使用（第 7 课）。论文没有对权重使用暂退法。许多程序用了，所以这个类提供了这一选项，默认关闭。因此在这里，`kept`、`weights` 和 `softmax.y` 是同一个数组，它的字节只计一次。
 #
-# > **Predict.** The scores are not in this list. Does backward need them?
+# > **预测：** 这个清单里没有分数。反向传播需要它们吗？
 
 # %%
 print("one array under three names:", cache.kept is cache.weights is cache.softmax.y)
 print("have the scores been kept?  ", hasattr(cache, "scores"))
 
 # %% [markdown] en="135fa538"
-# Backward does not need the scores. The backward of a product needs its two *factors*, and the backward of softmax needs
-# only its own result: the formula of Lesson 2, $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no
-# score. (FlashAttention, which many programs use, goes further: it does not keep the weights either and computes them
-# again in backward, piece by piece. `MemoryEfficientAttention` among the variants does so.)
+# 反向传播不需要分数。乘积的反向传播需要它的两个*因子*，softmax 的反向传播只需要它自己的结果：第 2 课的公式 $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ 里没有分数。（许多程序使用的 FlashAttention 更进一步：它连权重也不保存，而是在反向传播时分块重新计算。本库变体中的 `MemoryEfficientAttention` 就是这样做的。）
 
 # %% [markdown] en="b666b842"
-# ## 4.3 Backwards, one line for each line
+# ## 4.3 反向：一行对一行
 #
-# The layer above hands down `grad_out`, one number for each entry of the output. This is the graph of what we computed,
-# with our shapes. We go through it from its top to its bottom.
+# 上面的层传下来 `grad_out`，输出的每个元素对应一个数。下图是我们的计算图，标出了各个形状。我们从上往下走一遍。
 
 # %%
 attention_gradients(Q, K, V, backward=False)
 
 # %% [markdown] en="22f624f7"
-# > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). Which two products give
-# > `grad_kept`, of shape (4, 4), and `grad_V`, of shape (4, 2)?
+# > **预测：** 最后一个运算是 `out = kept @ V`，`grad_out` 的形状是 (4, 2)。哪两个乘积分别给出形状为 (4, 4) 的 `grad_kept` 和形状为 (4, 2) 的 `grad_V`？
 
 # %%
 grad_out = rng.standard_normal(out.shape)                              # (T_q, d_v)
@@ -164,13 +148,9 @@ grad_V = cache.kept.T @ grad_out                                       # (T_k, d
 print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 
 # %% [markdown] en="01e69d99"
-# In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
-# query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
-# with `V[j]`. It asks: "would more of this value help?" And row $j$ of $V$ went to every query, with that query's weight.
-# So its gradient comes from every query, with the same weight:
-# $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
+# 按元素写，$\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$，其中 $c$ 是值的各个特征的编号。查询 $i$ 给键 $j$ 的权重，乘上了 $V$ 的第 $j$ 行的所有元素，所以它的梯度是 `grad_out[i]` 与 `V[j]` 的点积。它问的是：“这个值多一点，有帮助吗？”而 $V$ 的第 $j$ 行流向了每个查询，各带那个查询的权重。所以它的梯度来自每个查询，带着同样的权重：$\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$。这就是同一幅注意力图，只不过按列来读。
 #
-# Then come dropout, which did nothing, and softmax, row by row (Lesson 2.5):
+# 接下来是暂退法，它什么也没做；再接下来是 softmax，逐行计算（第 2.5 节）：
 
 # %%
 grad_weights = grad_kept                                               # (T_q, T_k)
@@ -178,9 +158,7 @@ mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 
 grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
 
 # %% [markdown] en="97b68a68"
-# At last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
-# transposed, so backwards it is not: $\mathrm{grad\_Q}_{ic} = \sum_j \mathrm{grad\_scores}_{ij} K_{jc} / \sqrt{d_k}$.
-# The factor $1/\sqrt{d_k}$ stands there again.
+# 最后是分数，它是一个乘积再带一个常数因子：$\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$。前向时 $K$ 转置了，反向时就不转置：$\mathrm{grad\_Q}_{ic} = \sum_j \mathrm{grad\_scores}_{ij} K_{jc} / \sqrt{d_k}$。因子 $1/\sqrt{d_k}$ 在这里再次出现。
 
 # %%
 grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
@@ -190,28 +168,24 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
     print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
 
 # %% [markdown] en="80034574"
-# Our gradients are those of the class. Here is the whole graph, with what comes back in red. An arrow down carries the
-# gradient of what the arrow up carries. (`products` are the scores before the scale.)
+# 我们的梯度与这个类的梯度一致。这是完整的计算图，红色的是反向传回来的量。向上的箭头传送一个数组，对应的向下的箭头就传送它的梯度。（图中的 `products` 是缩放之前的分数。）
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown] en="8c64a6fc"
-# This is the source of the class; compare it with the red words line by line.
+# 这是这个类的源码，请与图中的红字逐行对照。
 
 # %%
 print(inspect.getsource(ScaledDotProductAttention.backward))
 
 # %% [markdown] en="1039d81e"
-# Where we wrote `.T` the class has `.mT`, which transposes the last two axes and leaves the axes for batch and heads in
-# front as they are. `product_like` is a matrix product that also adds over such axes where an array was broadcast over
-# them. Each of the other lines has its own line above.
+# 我们写 `.T` 的地方，类中写的是 `.mT`：它转置最后两个轴，前面的批量轴和头轴保持不变。`product_like` 也是矩阵乘法；如果某个数组曾沿批量轴或头轴广播，它还会沿这些轴求和。其余各行，在上文都有对应的一行。
 
 # %% [markdown] en="eb254f0f"
-# ## 4.4 What does the gradient want?
+# ## 4.4 梯度想要什么？
 #
-# Set a task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
-# half the squared distance from these wanted outputs.
+# 布置一个任务：`sat` 要得到 `cat` 所说的内容，输出的其他行保持不变。损失是输出与这些目标输出之间距离平方的一半。
 
 # %%
 wanted = out.copy()                                                    # (T_q, d_v)
@@ -222,24 +196,20 @@ print("loss", 0.5 * ((out - wanted) ** 2).sum())
 print("weight that sat gives to cat", cache.weights[2, 1])
 
 # %% [markdown] en="9b6fb33c"
-# > **Predict.** How many rows of `grad_scores` are not zero? What is the sum of each row?
+# > **预测：** `grad_scores` 有几行不为零？每一行的和是多少？
 
 # %%
 print(grad_scores)
 print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
 # %% [markdown] en="376ae468"
-# Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
-# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores shall
-# rise, and orange scores shall fall.
+# 只有一行不为零，因为到目前为止，只有 `sat` 是错的。每一行的和都为零，因为注意力只能从一个键移到另一个键。图中画的是 `-grad_scores`，即下降一步的方向：紫色的分数应当升高，橙色的分数应当降低。
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
 
 # %% [markdown] en="ec889c8a"
-# `sat` shall look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
-# gradient only shows which values would help, compared with the mean of this row. The values of both `cat` and `down`
-# would help more than the mean:
+# `sat` 应当少看自己，多看 `cat`，但也要多看 `down`。损失并没有说要看*谁*。梯度只表明，与这一行的平均相比，哪些值会有帮助。`cat` 和 `down` 的值都比平均更有帮助：
 
 # %%
 help_of = -grad_out[2] @ V.T                                           # (T_k,)
@@ -247,7 +217,7 @@ print("would more of this value help?", dict(zip(tokens, help_of.round(4).tolist
 print("their mean, weighted as the row looks:", (cache.weights[2] * help_of).sum().round(4))
 
 # %% [markdown] en="1bee30f0"
-# Now take 100 steps of gradient descent, first on queries and keys only.
+# 现在做 100 步梯度下降，先只更新查询和键。
 
 # %%
 def fit(layer, wanted, steps, rate=0.5, values_too=True):
@@ -264,7 +234,7 @@ losses_QK, cache_QK = fit(attention, wanted, 100, values_too=False)
 print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after")
 
 # %% [markdown] en="5304b4ba"
-# > **Predict.** If the values may move as well, is the loss then lower? And does `sat` then look more at `cat`?
+# > **预测：** 如果值也可以更新，损失会更低吗？`sat` 会因此更多地看 `cat` 吗？
 
 # %%
 losses_QKV, cache_QKV = fit(attention, wanted, 100)
@@ -273,33 +243,24 @@ for name, c in {"before": cache, "Q, K": cache_QK, "Q, K, V": cache_QKV}.items()
     print(f"{name:8} sat looks at {dict(zip(tokens, c.weights[2].round(4).tolist()))}")
 
 # %% [markdown] en="7b68db0d"
-# The loss is lower, and `sat` looks at `cat` *less* than before. It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. This is one draw of random numbers; with others `sat` may find `cat`. But one draw is
-# enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11). The
-# picture shows the row of `sat`, three times.
+# 损失更低了，而 `sat` 看 `cat` *比训练之前还少*。它主要看 `down`，梯度则移动了各个值，直到它们的平均符合要求。这只是一次随机抽取；换一次，`sat` 也可能找到 `cat`。但一次就足以看出，损失要的是输出，而不是注意力图。读注意力图时请记住这一点（第 11 课）。图中画出 `sat` 的那一行，共三次。
 
 # %%
 rows = np.stack([c.weights[2] for c in (cache, cache_QK, cache_QKV)])  # (3, T_k)
 plot_attention(rows, ["before", "Q, K learned", "Q, K, V learned"], tokens, titles=["whom does sat look at?"])
 
 # %% [markdown] en="1474dc58"
-# ## 4.5 The proof
+# ## 4.5 证明
 #
-# We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
-# forward itself. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a complex point must be $J^\top u \cdot v$ from
-# backward.
+# 我们推导出了梯度，类的代码也是同样的几行。但两者可能有同样的错误。所以要与前向传播本身比较。第 2 课已经给出了办法：在复数点上做一次前向传播得到的 $u \cdot Jv$，必须等于由反向传播得到的 $J^\top u \cdot v$。
 
 # %%
 print(check_gradients(attention, Q, K, V))
 
 # %% [markdown] en="724aa3cf"
-# The table has one row for each array that got a gradient. `input 0` is $Q$, `input 1` is $K$ and `input 2` is $V$. In the
-# last row all three move at once. `analytic` comes from backward, and `numeric` comes from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference, a second witness. The verdict is `ok` if the error is below 1e-12.
+# 表中，每个得到梯度的数组占一行。`input 0` 是 $Q$，`input 1` 是 $K$，`input 2` 是 $V$。最后一行中，三者同时移动。`analytic` 来自反向传播，`numeric` 来自复数步长。`error` 是两者的相对误差，`central` 是普通的差分，作为旁证。误差低于 1e-12 时，判定为 `ok`。
 #
-# Two limits of this proof. First, the forward must be analytic (Lesson 2.7): the complex step is wrong for `abs`, and
-# attention has nothing of the kind. Second, it proves that backward fits *this* forward. If somebody forgets the scale
-# in forward *and* in backward, both agree, and the check is content:
+# 这个证明有两点局限。第一，前向传播必须是解析的（第 2.7 节）：复数步长对 `abs` 会给出错误的结果，好在注意力里没有这类运算。第二，它证明的是反向传播与*这个*前向传播相符。如果有人在前向*和*反向中都忘了缩放，两者仍然一致，检验也会通过：
 
 # %%
 forgets_both = ScoredAttention(DotScore())                              # q · k, never divided
@@ -307,13 +268,12 @@ print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
 print("largest difference from Equation 1:", np.abs(forgets_both(Q, K, V) - out_by_hand).max())
 
 # %% [markdown] en="c2a3e1f1"
-# So a layer needs both: a proof of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
+# 所以，一个层需要两种检验：证明它的梯度，并像第 4.2 节那样，把它的输出与公式比较。
 
 # %% [markdown] en="459b0bb3"
-# ## 4.6 For the keen: why not just a difference?
+# ## 4.6 选读：为什么不直接用差分？
 #
-# Measure the slope of $u \cdot \mathrm{out}$ along a direction for $Q$ in three ways, for steps $\delta$ from 1 down to
-# $10^{-16}$, and compare it with the slope from backward.
+# 沿 $Q$ 的一个方向，用三种方法测量 $u \cdot \mathrm{out}$ 的斜率，步长 $\delta$ 从 1 减小到 $10^{-16}$，再与反向传播给出的斜率比较。
 
 # %%
 u, v = rng.standard_normal((20, 4, 2)), rng.standard_normal((20, 4, 3))    # 20 directions
@@ -330,7 +290,7 @@ methods = {
 }
 
 # %% [markdown] en="6ed210e0"
-# > **Predict.** Which step is the best for the central difference: $10^{-1}$, $10^{-5}$ or $10^{-15}$?
+# > **预测：** 对中心差分，哪个步长最好：$10^{-1}$、$10^{-5}$ 还是 $10^{-15}$？
 
 # %%
 steps = np.logspace(0, -16, 33)
@@ -343,11 +303,7 @@ for name, error in errors.items():
     print(f"{name:13}", "   ".join(some))
 
 # %% [markdown] en="28495947"
-# Each entry is "step: error", the median over 20 directions. The central difference is best at $10^{-5}$. At $10^{-15}$
-# hardly a digit is right. In the picture, go from right to left. Smaller steps make every method better at first,
-# because the terms that it ignores shrink with $\delta$ or $\delta^2$. Then the two differences get worse: they subtract
-# nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
-# digit of a float64 and stays there.
+# 每一项是“步长：误差”，误差取 20 个方向的中位数。中心差分在 $10^{-5}$ 处最好。到了 $10^{-15}$，几乎没有一位是对的。看图时，请从右往左看。起初，步长越小，每种方法都越好，因为被忽略的项随 $\delta$ 或 $\delta^2$ 缩小。然后，两种差分变差了：它们让几乎相等的数相减，剩下的主要是舍入误差。复数步长不做减法，它的误差一直降到 float64 的最后一位，并停在那里。
 
 # %%
 fig = new_figure(7, 4.2)
@@ -362,8 +318,7 @@ ax.legend()
 fig
 
 # %% [markdown] en="50e3577e"
-# Why do so many digits matter? A wrong gradient can be nearly right. Here is such a mistake: the forward divides by the
-# sum plus 1e-6, "so that nothing is divided by zero", and the backward does not know it.
+# 为什么这么多位数字都要紧？因为错误的梯度可能几乎正确。这里就有这样一个错误：前向传播除以总和加 1e-6，“以免除以零”，而反向传播并不知道。
 
 # %%
 class NearlyRight(Softmax):
@@ -375,12 +330,12 @@ class NearlyRight(Softmax):
 print(check_gradients(NearlyRight(), Q @ K.T))
 
 # %% [markdown] en="d3276100"
-# With a tolerance of 1e-5 this mistake passes as rounding. At 1e-12 it does not.
+# 容差取 1e-5，这个错误会当作舍入误差放过去。取 1e-12 就不会。
 
 # %% [markdown] en="aa9ce35c"
-# ## 4.7 Three wrong backwards
+# ## 4.7 三个错误的反向传播
 #
-# These three mistakes are easily made. The first forgets $1/\sqrt{d_k}$ on the way back.
+# 这三个错误都很容易犯。第一个在反向时忘了 $1/\sqrt{d_k}$。
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -390,7 +345,7 @@ class ForgetsTheScale(ScaledDotProductAttention):
         return grad_Q * scale, grad_K * scale, grad_V
 
 # %% [markdown] en="2da7d1ea"
-# The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry.
+# 第二个只取 softmax 的雅可比矩阵的对角线 $w_k (1 - w_k)$，好像 softmax 是逐元素计算的。
 
 # %%
 class ElementwiseSoftmax(Softmax):
@@ -403,7 +358,7 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
         self.softmax = ElementwiseSoftmax()
 
 # %% [markdown] en="b68acf03"
-# The third forgets a transpose. With as many queries as keys the shapes fit.
+# 第三个忘了转置。查询与键一样多时，形状对得上。
 
 # %%
 class NotTransposed(ScaledDotProductAttention):
@@ -412,7 +367,7 @@ class NotTransposed(ScaledDotProductAttention):
         return grad_Q, grad_K, cache.kept @ grad_out
 
 # %% [markdown] en="6ffaf041"
-# > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?
+# > **预测：** 用正确的层和这三个错误的层去拟合随机的输出，各 200 步。四个之中，有几个的损失会降到初值的十分之一以下？
 
 # %%
 target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
@@ -422,8 +377,7 @@ for name, losses in curves.items():
     print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
 
 # %% [markdown] en="d9af68c7"
-# The loss falls with all four, and two of the wrong layers here end lower than the right one. The picture shows the four curves.
-# Cover the legend: would you find the right one?
+# 四个的损失都下降了，而且在这里，有两个错误的层最后比正确的层还低。图中画出四条曲线。遮住图例：你能找出正确的那一条吗？
 
 # %%
 fig = new_figure(7, 4.2)
@@ -441,15 +395,13 @@ for layer in layers:
     print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown] en="d16e704a"
-# The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$. The full
-# report names the worst entry, too:
+# 检验还指出错误*在哪里*：前两个错误影响 $Q$ 和 $K$，第三个影响 $V$。完整的报告还会列出错得最多的元素：
 
 # %%
 print(check_gradients(NotTransposed(), Q, K, V))
 
 # %% [markdown] en="f5a5cbdf"
-# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
-# with the true one. Here are the cosines at the start, for the array that each mistake hits:
+# 错误的梯度为什么也能训练？只要错误的梯度与真正的梯度夹角的余弦为正，足够小的一步就能使损失下降。下面是开始时的余弦，对每个错误，取它所影响的数组：
 
 # %%
 out, cache = attention.forward(Q, K, V)
@@ -460,19 +412,14 @@ for layer, i in zip(layers[1:], (0, 0, 2)):
     print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
 
 # %% [markdown] en="9e8874e0"
-# A forgotten scale does not turn the gradient of $Q$ or of $K$; it only makes them longer. But $x$ gets a sum of three
-# gradients (Lesson 4.8), and that sum is turned, and with it the gradient of every layer below. Adam (Lesson 10) does not
-# even feel the extra length in $W^Q$ and $W^K$. The other two mistakes turn the gradient of one array a little. Each
-# other array is right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
-# because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
+# 忘了缩放，并不会使 $Q$ 或 $K$ 的梯度转向，只会使它们变长。但是 $x$ 得到的是三个梯度的和（第 4.8 节），这个和会转向，下面所有层的梯度也跟着转向。至于 $W^Q$ 和 $W^K$ 的梯度变长，Adam（第 10 课）甚至感觉不到。另外两个错误使一个数组的梯度稍稍转向。其余的数组都是对的，所以全部梯度合在一起，余弦也是正的，损失就沿另一条路下降。单看损失曲线看不出这一点，因为没有人知道正确的曲线是什么样。而前向传播是已知的，所以可以拿梯度与它比较。
 
 # %% [markdown] en="eeef6e69"
-# ## 4.8 One array, used three times
+# ## 4.8 一个数组用了三次
 #
-# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
-# ways. Take the shortest case first, $Q = K = V = x$.
+# 在自注意力中，$Q$、$K$ 和 $V$ 都来自同一个 $x$。$x$ 一动，三者都动，损失就沿三条路径改变。先看最简单的情形，$Q = K = V = x$。
 #
-# > **Predict.** `backward` returns three arrays. How does one get the gradient of $x$ from them?
+# > **预测：** `backward` 返回三个数组。怎样由它们得到 $x$ 的梯度？
 
 # %%
 x = rng.standard_normal((4, 5))                                        # (T, d_model)
@@ -485,9 +432,7 @@ print("grad_Q alone        ", (grads[0] * v).sum())
 print("the sum of all three", (sum(grads) * v).sum())
 
 # %% [markdown] en="f15929b7"
-# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. Now take
-# the three learned matrices of Lesson 1. A layer that is made of layers calls their backwards in reverse order, and
-# adds the gradients where the path had split.
+# $x$ 的梯度是三者之和：一个数组若使用了不止一次，它的各个梯度就要**相加**。现在加上第 1 课的三个学出来的矩阵。由若干层组成的层，按相反的次序调用它们的反向传播，并在路径分叉的地方把梯度相加。
 
 # %%
 class SelfAttention(Module):
@@ -509,8 +454,7 @@ class SelfAttention(Module):
 print(check_gradients(SelfAttention(5, 3, 2, rng), x))
 
 # %% [markdown] en="3f90d228"
-# `input 0` is $x$, and the other rows are $W^Q$, $W^K$ and $W^V$. The same check that proves the library's layers proves
-# yours. Leave out one path and see:
+# `input 0` 是 $x$，其余各行是 $W^Q$、$W^K$ 和 $W^V$。库中的层用这个检验来证明，你写的层也用同一个检验来证明。去掉一条路径，看看会怎样：
 
 # %%
 class LosesAPath(SelfAttention):
@@ -523,13 +467,12 @@ for row in report.rows:
     print(f"{row.tensor:14} {row.verdict[:5]}")
 
 # %% [markdown] en="d7e4e900"
-# All three matrices still get the right gradient, so this layer learns. Only the layers *below* it learn wrongly.
+# 三个矩阵得到的梯度仍然正确，所以这个层能学习。只有它*下面*的层学错了。
 
 # %% [markdown] en="578bd5b9"
-# ## 4.9 Why is the cache returned?
+# ## 4.9 缓存为什么要返回？
 #
-# A layer could also remember its last forward, so that `backward` needs one argument less. Here is such a layer. Use it
-# for two sentences, and then go backwards.
+# 层也可以记住自己上一次的前向传播，这样 `backward` 就少一个参数。下面就是这样的层。用它处理两个句子，然后再反向传播。
 
 # %%
 class Remembers(ScaledDotProductAttention):
@@ -541,7 +484,7 @@ class Remembers(ScaledDotProductAttention):
         return super().backward(grad_out, self.last)
 
 # %% [markdown] en="f79af649"
-# > **Predict.** Forward with sentence $a$, forward with sentence $b$, backward of $a$, backward of $b$. Which of the two gradients are right, with each layer?
+# > **预测：** 先对句子 $a$ 前向，再对句子 $b$ 前向，然后对 $a$ 反向，对 $b$ 反向。用这两种层，两个梯度各有哪些是对的？
 
 # %%
 a, b = rng.standard_normal((2, 3, 4, 3))                               # each: Q, K, V of (T, d_k)
@@ -554,21 +497,16 @@ for layer in (attention, Remembers()):
     print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
 
 # %% [markdown] en="c968f2f1"
-# The layer that remembers has forgotten $a$, and it says nothing. Most tests call `backward` right after `forward`, and
-# they find no mistake. `check_gradients` runs another forward in between, so it finds this one:
+# 会记忆的层忘了 $a$，而且一声不吭。大多数测试在 `forward` 之后马上调用 `backward`，所以查不出错误。`check_gradients` 会在两者之间再做一次前向传播，所以能查出这个错误：
 
 # %%
 print(check_gradients(Remembers(), Q, K, V))
 
 # %% [markdown] en="810409f1"
-# When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
-# order. The Transformer needs that, because one of its layers is used for the source and again for the target before
-# either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
-# Inference may drop them at once. (The "KV cache" of a language model is another thing: it keeps keys and values of
-# earlier tokens while the model writes, see Lesson 5.7.)
+# 返回缓存，谁也不会犯这个错误：可以先做任意多次前向传播，再按任意次序做它们的反向传播。Transformer 需要这一点，因为它有一个层，先用于源序列，再用于目标序列，然后才轮到两者的反向传播。从缓存也能看出，训练为什么需要内存：所有这些数组都要等到反向传播。推断时则可以马上丢掉。（语言模型的“键值缓存”（KV cache）是另一回事：模型写作时，它保存先前词元的键和值，见第 5.7 节。）
 
 # %% [markdown] en="6506dee5"
-# ## 4.10 Check what this lesson claimed
+# ## 4.10 检验本课的结论
 
 # %%
 for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
@@ -593,45 +531,36 @@ assert not check_gradients(LosesAPath(5, 3, 2, rng), x)
 print("all true")
 
 # %% [markdown] en="a84f5219"
-# ## Summary
+# ## 小结
 #
-# - $y = AB$ gives $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ and $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$. With the
-#   factor and the softmax of Lesson 2, that is all of attention.
-# - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
-# - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
-# - A falling loss proves nothing. A complex step proves that backward fits its forward, to twelve digits. Whether the
-#   forward is right is another question.
-# - Where an array is used more than once, its gradients add up.
+# - 由 $y = AB$ 得 $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ 和 $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$。再加上常数因子的法则和第 2 课的 softmax，就是注意力的全部。
+# - 反向就是把前向倒过来：一行对一行，每个梯度的形状都与它的数组相同。
+# - `grad_scores` 各行的和为零：注意力只是在键之间移动。损失要的是输出，不是注意力图。
+# - 损失下降什么也证明不了。复数步长能证明反向传播与它的前向传播相符，精确到十二位。前向传播对不对，是另一个问题。
+# - 一个数组若使用了不止一次，它的各个梯度就要相加。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** A key gets weight 0 from every query. Which gradients do its key and its value get?
+# **1.** 有一个键，从每个查询得到的权重都是 0。这个键和它的值得到什么梯度？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Both gradients are zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$
-# uses column $j$ of `grad_scores`, which has the weight as a factor. A key that nobody looks at learns nothing. A
-# masked key is such a key (Lesson 5).
+# 两个梯度都为零。$\mathrm{grad\_V}_j$ 对查询求和，权重是其中的因子；$\mathrm{grad\_K}_j$ 用到 `grad_scores` 的第 $j$ 列，其中也有权重作因子。没有人看的键什么也学不到。被掩蔽的键就是这样（第 5 课）。
 #
 # </details>
 #
-# **2.** `ForgetsTheScale` passes the check if $d_k$ has one special value. Which? What does that say about the sizes to
-# test with?
+# **2.** 如果 $d_k$ 取某个特殊的值，`ForgetsTheScale` 就能通过检验。是哪个值？由此可知，测试时各个大小应当怎样选？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The value is $d_k = 1$, where $\sqrt{d_k} = 1$. In the same way `NotTransposed` is right when the map is symmetric, and a
-# map of one query and one key always is. So test with sizes above 1 that are all different. Then a wrong transpose does
-# not even fit.
+# 这个值是 $d_k = 1$，这时 $\sqrt{d_k} = 1$。同样，如果注意力图是对称的，`NotTransposed` 就是对的，而一个查询对一个键的图总是对称的。所以，测试用的各个大小都应大于 1，而且互不相同。这样，转置错了，形状就对不上。
 #
 # </details>
 #
-# **3.** The same vector is added to all keys. Lesson 1 says that the weights stay. What follows for `grad_K`?
+# **3.** 给所有的键都加上同一个向量。第 1 课说，权重不变。由此可以得出 `grad_K` 的什么性质？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The rows of `grad_K` add up to the zero vector: when all keys move together nothing changes, so the slope in that
-# direction is 0. In the formula, $\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$,
-# and the rows of `grad_scores` sum to 0.
+# `grad_K` 的各行加起来是零向量：所有的键一起移动，什么都不变，所以这个方向上的斜率是 0。从公式看，$\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$，而 `grad_scores` 各行的和为 0。
 #
 # </details>

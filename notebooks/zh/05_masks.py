@@ -1,15 +1,15 @@
 # %% [markdown] en="692ba12b"
-# # Lesson 5 · Masks: padding, causal, and what leaks without them
+# # 第 5 课 · 掩蔽：填充、因果，以及没有掩蔽时的泄漏
 #
 # | | |
 # |---|---|
-# | **You will do** | pad a batch, see what the padding changes, and hide it properly. Then you train two models, one of which can see its own answer, and find out how one notices |
-# | **You will learn** | why $-\infty$ goes in before the softmax; why key columns are masked and not query rows; why one causal mask lets all positions train at once |
-# | **You need** | Lessons 1 and 2 (softmax, what a Jacobian and a backward are) |
-# | **Paper** | Section 3.1, Section 3.2.3, Figure 2 |
-# | **Time** | 45 minutes, without Lesson 5.8 and Lesson 5.9, which are *for the keen*: run their cells, skip their text. No later part needs them |
+# | **你将做什么** | 填充一个批量，看填充改变了什么，再把它正确地藏起来。然后训练两个模型，其中一个能看到自己的答案，再想办法把它认出来 |
+# | **你将学到** | 为什么 $-\infty$ 要放在 softmax 之前；为什么掩蔽的是键的列，而不是查询的行；为什么有了一个因果掩蔽，所有位置就能同时训练 |
+# | **需要** | 第 1 课和第 2 课（softmax，雅可比矩阵和反向传播是什么） |
+# | **论文** | 第 3.1 节、第 3.2.3 节、图 2 |
+# | **时间** | 45 分钟，不含第 5.8 节和第 5.9 节（*选读*：运行其中的单元格，跳过文字。后面的部分都用不到它们） |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -57,17 +57,15 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="45f0f936"
-# Masks act inside of the three lit boxes of Figure 1. Each of them has another mask.
+# 掩蔽在图 1 中三个亮起的方框内部起作用，每个方框的掩蔽都不同。
 
 # %%
 figure_1("attention")
 
 # %% [markdown] en="4822e220"
-# ## 5.1 A batch needs padding
+# ## 5.1 批量需要填充
 #
-# Take our sentence, and a second one of two words. All rows of an array have one length, so the short sentence is filled
-# up with a token that means nothing: `<pad>`, id 0. An **encoder layer** is an attention and a little network for each
-# token (Lessons 6 and 7). Here two of them are a black box that reads vectors and gives vectors.
+# 取我们的句子，再取另一个只有两个词的句子。数组的各行必须一样长，所以短的序列要用一个没有意义的词元补足：`<pad>`，id 为 0。**编码器层**由一个注意力和一个作用于每个词元的小网络组成（第 6 课和第 7 课）。在这里，两个这样的层就是一个黑箱，读入向量，给出向量。
 
 # %%
 words = ["<pad>", *SENTENCE, "birds", "fly"]
@@ -84,8 +82,7 @@ x = embedding(ids)                                                      # (B, T,
 print("x", x.shape)
 
 # %% [markdown] en="d38fdff3"
-# > **Predict.** `birds fly` goes through the encoder alone, and then again in this batch. Is the
-# > output for `birds` the same?
+# > **预测：** 让 `birds fly` 单独通过编码器，再在这个批量中通过一次。`birds` 的输出相同吗？
 
 # %%
 alone = encoder(x[1:, :2])                                              # (1, 2, d_model)
@@ -95,17 +92,14 @@ unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_
 print("weight on padding, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown] en="68229ed2"
-# The output is not the same. With equal weights, padding would get half of the weight. Here the two heads give it about a
-# third and two thirds. So the output for a sentence would depend on how long its neighbour in the batch is. The padding has to be hidden.
-# `not_padding` says which tokens are real, and `Mask` uses it. Here is the source of both:
+# 输出不相同。如果权重都相等，填充会得到一半的权重。在这里，两个头分别给了它大约三分之一和三分之二。这样一来，一个句子的输出就取决于批量中它的邻居有多长。所以，必须把填充藏起来。`not_padding` 说明哪些词元是有效的，`Mask` 则使用这个信息。这是两者的源码：
 
 # %%
 print(inspect.getsource(not_padding))
 print(inspect.getsource(Mask.forward))
 
 # %% [markdown] en="de1f08e9"
-# `not_padding` compares the ids with the id of `<pad>` and adds two axes. `Mask` keeps a score where looking is allowed
-# and sets it to $-\infty$ elsewhere (Lesson 5.2).
+# `not_padding` 把各个 id 与 `<pad>` 的 id 比较，再增加两个轴。允许看的地方，`Mask` 保留分数；其余的地方，它把分数设为 $-\infty$（第 5.2 节）。
 
 # %%
 allowed = not_padding(ids)                                              # (B, 1, 1, T)
@@ -115,12 +109,9 @@ masked, cache = encoder.forward(x, allowed=allowed)
 print("largest difference:", np.abs(masked[1, :2] - alone[0]).max())
 
 # %% [markdown] en="3f95ddd7"
-# Now the neighbour does not matter. (On your machine, rounding may be left.) The mask has the axes of the scores,
-# (B, h, T_q, T_k). The two axes in the middle have the size 1, so NumPy repeats the mask for every head and every query: a
-# key that is padding is hidden from every query.
+# 现在，邻居没有影响了。（在你的机器上，可能还剩下舍入误差。）掩蔽的轴与分数的轴相同，即 (B, h, T_q, T_k)。中间两个轴的大小是 1，所以 NumPy 对每个头、每个查询重复使用这个掩蔽：凡是填充的键，对每个查询都藏起来。
 #
-# The picture shows the first head for `birds fly`, without the mask and with it. A hatched cell is not "weight 0" but "may
-# not be looked at".
+# 图中是 `birds fly` 的第一个头，分别是没有掩蔽和有掩蔽的情形。画斜线的格子不是“权重为 0”，而是“不许看”。
 
 # %%
 masked_weights = cache.layers[0].self_attention.attention.weights[1]    # (h, T_q, T_k)
@@ -129,12 +120,11 @@ shown = np.stack([np.ones((4, 4), bool), np.tile(allowed[1, 0], (4, 1))])
 plot_attention(both, tokens, tokens, allowed=shown, titles=["no mask", "not_padding"])
 
 # %% [markdown] en="95ee167c"
-# ## 5.2 −∞ before the softmax, not zero after
+# ## 5.2 在 softmax 之前放 −∞，而不是在之后置零
 #
-# Take one row of scores. The last key is padding and must get nothing. There are three obvious ways: set its weight to
-# zero after the softmax, set its score to zero before it, or set its score to $-\infty$ before it.
+# 取一行分数。最后一个键是填充，什么也不该得到。容易想到三种做法：在 softmax 之后把它的权重置零，在 softmax 之前把它的分数置零，或者在 softmax 之前把它的分数设为 $-\infty$。
 #
-# > **Predict.** Which of the three give the padding weight 0? And which give rows that sum to 1?
+# > **预测：** 三种做法中，哪些使填充的权重为 0？哪些使这一行的和为 1？
 
 # %%
 softmax = Softmax()
@@ -148,12 +138,9 @@ for name, weights in ways.items():
     print(f"{name:12}", weights, " sum", round(weights.sum(), 4))
 
 # %% [markdown] en="31ad5995"
-# Only the third way does both, and it equals a row in which the padding does not exist. **Zero after** is too late: the
-# padding was in the denominator, so the other weights are too small. **Zero before** is no mask: $e^0 = 1$, and a score
-# of 0 is a score like any other. With $-\infty$ the key is missing from both sums, the denominator and the mean of the
-# values, because $e^{-\infty} = 0$.
+# 只有第三种做法两者都满足，它的结果与没有填充的一行相同。**之后置零**太晚了：填充已经进了分母，所以其他权重都偏小。**之前置零**根本不是掩蔽：$e^0 = 1$，分数 0 和别的分数没有两样。用 $-\infty$，这个键就从两个求和中都消失了，一个是分母，一个是值的平均，因为 $e^{-\infty} = 0$。
 #
-# Could one set zeros after the softmax and scale the row up again? That works only as long as something is left to scale:
+# 可不可以在 softmax 之后置零，再把这一行放大到和为 1？只有还剩下东西可以放大时，这样做才行：
 
 # %%
 row[3] = 800.0                                                          # a very large score of padding
@@ -161,10 +148,7 @@ print("zero after ", softmax(row) * real)
 print("-inf before", softmax(np.where(real, row, -np.inf)))
 
 # %% [markdown] en="05e71f69"
-# Many programs use $-10^9$ instead of $-\infty$. It gives the same weights, except in a row where *nothing* is allowed. If
-# $-10^9$ *replaces* the scores, all are equal there, and the query looks at every key that is forbidden. If it is *added*,
-# as most programs do, the row looks as if there were no mask. Both are real bugs. `Softmax` gives zeros for a row of only
-# $-\infty$. (Figure 2 masks after the scale. For $-\infty$ the order does not matter.)
+# 许多程序用 $-10^9$ 代替 $-\infty$。两者给出的权重相同，只有*什么都不许看*的行例外。如果用 $-10^9$ *替换*分数，这一行的分数就全相等，查询会去看每一个不许看的键。如果是*加上*它（大多数程序如此），这一行就像没有掩蔽一样。两者都是真实出现过的错误。对于全是 $-\infty$ 的行，`Softmax` 给出全零。（图 2 在缩放之后作掩蔽。对 $-\infty$ 来说，先后次序没有关系。）
 
 # %%
 print("same in a usual row:", np.array_equal(softmax(np.where(real, row, -1e9)),
@@ -174,10 +158,9 @@ print("-1e9 added to each :", softmax(row - 1e9), " without a mask:", softmax(ro
 print("-inf everywhere    :", softmax(np.full(4, -np.inf)))
 
 # %% [markdown] en="0a0a1d0d"
-# ## 5.3 Why key columns and not query rows?
+# ## 5.3 为什么是键的列，而不是查询的行？
 #
-# The mask keeps queries from looking *at* padding: it hides columns. The padded positions are still queries, so the map
-# has rows for them (the picture above has all four). Should these rows be hidden, too? First try only the rows.
+# 掩蔽不让查询*去看*填充：它藏起来的是列。填充的位置仍然是查询，所以注意力图中有它们的行（上面的图中四行都在）。这些行也要藏起来吗？先试试只藏行。
 
 # %%
 rows_only = allowed.mT                                                  # (B, 1, T, 1)
@@ -185,8 +168,7 @@ wrong = encoder(x, allowed=rows_only)
 print("largest difference to the sentence alone:", np.abs(wrong[1, :2] - alone[0]).max())
 
 # %% [markdown] en="23e573e6"
-# This hides the wrong cells: `birds` still looks at padding. And a row in which nothing is allowed is dangerous. The plain
-# formula of softmax is then 0/0:
+# 这样藏错了格子：`birds` 仍然看着填充。而且，什么都不许看的行很危险，这时 softmax 的原始公式是 0/0：
 
 # %%
 with np.errstate(invalid="ignore"):
@@ -195,19 +177,16 @@ with np.errstate(invalid="ignore"):
 print("our Softmax  :", softmax(np.full(3, -np.inf)))
 
 # %% [markdown] en="f0fb6865"
-# One `nan` in one padded row is enough. $0 \cdot$ `nan` is `nan`, so in the next layer it reaches every token of its
-# sequence, in spite of its weight 0.
+# 只要一个填充行中有一个 `nan`，就足以坏事。$0 \cdot$ `nan` 还是 `nan`，所以尽管权重为 0，它在下一层仍会传到这个序列的每个词元。
 #
-# When only key columns are masked, each row keeps something to look at. But then the padded queries compute something.
-# Two parts of the model could read it:
+# 如果只掩蔽键的列，每一行总还有东西可看。不过，填充位置的查询也就会算出一些结果。模型中有两处可能读到这些结果：
 #
-# - The **next layer** reads positions as keys and values. There padding is masked. (The same mask is used where the
-#   decoder reads the memory.)
-# - The **loss** compares outputs with targets. It leaves out targets that are padding.
+# - **下一层**把各个位置当作键和值来读。在那里，填充已经掩蔽。（解码器读记忆时，也用同一个掩蔽。）
+# - **损失**把输出与目标比较。目标是填充时，它不计入。
 #
-# So nobody should read it. To test this, overwrite the outputs of the first layer at padded positions:
+# 所以，应该没有谁会读到它。我们来检验：把第一层在填充位置的输出改写掉。
 #
-# > **Predict.** By how much do the outputs of the real tokens change after the second layer?
+# > **预测：** 第二层之后，有效词元的输出改变多少？
 
 # %%
 first, second = encoder.layers
@@ -218,8 +197,7 @@ print("at padded positions:", np.abs(change[ids == 0]).max())
 print("at real positions  :", np.abs(change[ids != 0]).max())
 
 # %% [markdown] en="b284582b"
-# The outputs of the real tokens change by exactly 0.0, since $0 \cdot 1000$ is 0. The same holds backwards. Take a gradient
-# at the outputs that is zero at padded positions, as the loss gives it, and see what arrives at the inputs:
+# 有效词元的输出的改变恰好是 0.0，因为 $0 \cdot 1000$ 等于 0。反向也是如此。在输出处取一个梯度，它在填充位置上为零（损失给出的梯度正是如此），再看传到输入处的是什么：
 
 # %%
 _, cache = encoder.forward(x, allowed=allowed)
@@ -229,19 +207,17 @@ print("gradient at padded positions:", np.abs(grad_x[ids == 0]).max())
 print("gradient at real positions  :", np.abs(grad_x[ids != 0]).max())
 
 # %% [markdown] en="0d082910"
-# No gradient flows into padding, so padding teaches nothing. To mask the rows as well would cost work and change nothing.
+# 没有梯度流入填充，所以从填充学不到任何东西。把行也掩蔽掉，只会多费工夫，什么也不会改变。
 #
-# ## 5.4 The causal mask
+# ## 5.4 因果掩蔽
 #
-# The decoder learns to write the target. Its input is the target itself, shifted right by one (Section 3.1). At each
-# position it has read all tokens up to there, and it must write the token that comes next. The drawing shows this for our
-# sentence. `<bos>` marks the beginning, `<eos>` marks the end.
+# 解码器学习写出目标序列。它的输入就是目标序列本身，只是右移了一位（论文第 3.1 节）。在每个位置上，它已经读过到这里为止的所有词元，并且要写出接下来的那个词元。下图以我们的句子为例。`<bos>` 表示开头，`<eos>` 表示结尾。
 
 # %%
 masks_combined(masks=False)
 
 # %% [markdown] en="ee3cc663"
-# The lesson trains on `ReverseTask`: write the source backwards.
+# 本课用 `ReverseTask` 来训练：把源序列倒过来写。
 
 # %%
 task = ReverseTask(max_length=6)
@@ -252,32 +228,27 @@ for name, row in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
     print(f"{name:8}", *(f"{t:6}" for t in task.tokens(row[0])))
 
 # %% [markdown] en="00e7fb70"
-# Compare the last two lines: the answer at position $t$ stands in the input at position $t + 1$. A decoder that may look
-# one place to the right has nothing left to learn. So position $i$ may look at positions $j \le i$ only. `causal` is one
-# line of NumPy:
+# 比较最后两行：位置 $t$ 的答案，就是输入中位置 $t + 1$ 上的词元。解码器如果可以向右多看一位，就没有什么需要学的了。所以，位置 $i$ 只许看满足 $j \le i$ 的位置。用 NumPy，`causal` 只要一行：
 
 # %%
 print(inspect.getsource(causal))
 print(causal(4).astype(int))                                            # (T, T)  row = query, column = key
 
 # %% [markdown] en="173ccc72"
-# The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before. So no row is
-# empty. (**GPT** uses this mask in all of its attentions. **BERT** never uses it: it reads a whole text at once and does
-# not write.) A batch needs both masks at once, and that is a plain `&`. A hatched cell may not be looked at:
+# 对角线是允许的：位置 $i$ 可以看自己的*输入*，那是上一步的答案。所以没有哪一行是空的。（**GPT** 的所有注意力都用这个掩蔽。**BERT** 从来不用：它一次读完整段文本，并不写作。）一个批量同时需要两种掩蔽，用一个 `&` 就够了。画斜线的格子不许看：
 
 # %%
 masks_combined(shift=False)
 
 # %% [markdown] en="8699996c"
-# > **Predict.** `causal(4)` has the shape (4, 4), and `not_padding(ids)` has the shape (2, 1, 1, 4). Which shape does `causal(4) & not_padding(ids)` have? In how many cells of the second sequence, with 2 real tokens, is it True?
+# > **预测：** `causal(4)` 的形状是 (4, 4)，`not_padding(ids)` 的形状是 (2, 1, 1, 4)。`causal(4) & not_padding(ids)` 的形状是什么？第二个序列有 2 个有效词元，属于它的格子中有几个为 True？
 
 # %%
 allowed = causal(4) & not_padding(ids)                                  # (B, 1, T, T)
 print(allowed.shape, " True in each sequence:", allowed.sum(axis=(1, 2, 3)))
 
 # %% [markdown] en="354e12ab"
-# The full triangle has $1 + 2 + 3 + 4 = 10$ cells. The short sequence keeps those in its two columns of real tokens,
-# $4 + 3 = 7$ cells. `Transformer` builds exactly this mask:
+# 完整的三角形有 $1 + 2 + 3 + 4 = 10$ 个格子。短的序列只保留两个有效词元的列中的格子，即 $4 + 3 = 7$ 个。`Transformer` 构造的正是这个掩蔽：
 
 # %%
 model = Transformer(len(words), N=1, d_model=16, d_ff=32, h=2, rng=np.random.default_rng(0))
@@ -286,13 +257,9 @@ name = "decoder.layers.0.self_attention.attention.weights"
 print("the mask in its cache:", np.array_equal(attention_masks(cache)[name][:, :1], allowed))
 
 # %% [markdown] en="7d754861"
-# ## 5.5 Does it hold? Change the future and see
+# ## 5.5 真的管用吗？改变未来，看看结果
 #
-# Here is a test that needs no theory: change one token of the decoder's input and see which outputs change. (The model's
-# outputs are **logits**: at each position one score for every word. Their softmax is the prediction.) For comparison we
-# need a model without the causal mask. `Transformer` takes any class as its decoder layer, so one line plants the leak:
-# it takes only the last row of the mask. The last position may see every real token, so this row is the padding mask
-# alone.
+# 有一种检验不需要任何理论：改变解码器输入中的一个词元，看哪些输出会变。（模型的输出是 **logits**：在每个位置上，每个词有一个分数。它们的 softmax 就是预测。）为了比较，需要一个没有因果掩蔽的模型。`Transformer` 可以用任意的类作解码器层，所以一行代码就能埋下泄漏：它只取掩蔽的最后一行。最后一个位置可以看每个有效词元，所以这一行就只剩下填充掩蔽。
 
 # %%
 class LeakingDecoderLayer(DecoderLayer):
@@ -307,7 +274,7 @@ leaking = Transformer(task.vocab_size, **size, decoder_layer=LeakingDecoderLayer
                       rng=np.random.default_rng(0))                     # the same parameters
 
 # %% [markdown] en="6e537157"
-# > **Predict.** The input has positions 0 to 6, and the token at position 4 changes. At which positions do the logits change in each model?
+# > **预测：** 输入的位置是 0 到 6，位置 4 的词元改变了。在两个模型中，各有哪些位置的 logits 会变？
 
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each
@@ -318,24 +285,18 @@ for name, m in (("honest ", honest), ("leaking", leaking)):
     print(name, difference)
 
 # %% [markdown] en="19fbfcf5"
-# With the mask the logits before position 4 are equal to the last bit. Without the mask all logits change. One changed
-# token is only one sample. The Jacobian says how every output depends on every input. The experiment `causality` measures
-# all its blocks in a decoder of two layers, by backward passes. Each picture has a row for each output and a column for
-# each input, from position 0 on:
+# 有掩蔽时，位置 4 之前的 logits 一位不差。没有掩蔽时，所有的 logits 都变了。改动一个词元，只是一个例子。雅可比矩阵则说明每个输出怎样依赖于每个输入。实验 `causality` 用反向传播测量了一个两层解码器的雅可比矩阵的所有块。每幅图中，一个输出占一行，一个输入占一列，从位置 0 开始：
 
 # %%
 jacobian = CAUSALITY.run()
 jacobian.figure()
 
 # %% [markdown] en="5f78730b"
-# On the left every cell above the diagonal is exactly 0. On the right no cell is: every output depends on every input.
+# 左图中，对角线以上的每个格子都恰好是 0。右图中没有一个是 0：每个输出都依赖于每个输入。
 #
-# ## 5.6 What a leak does to training
+# ## 5.6 泄漏对训练有什么影响
 #
-# Now train both models on `reverse`, from the same parameters, on the same batches. In training the decoder reads the *true*
-# target. This is called **teacher forcing**. The loop is that of Lesson 10: 400 steps of Adam, a rate that first rises
-# and then falls to 0, and the log-loss. You need none of its details here. The picture shows the share of tokens that
-# are predicted right.
+# 现在在 `reverse` 上训练这两个模型，初始参数相同，批量也相同。训练时，解码器读的是*真实的*目标序列，这叫**强制教学**（teacher forcing）。训练循环与第 10 课相同：400 步 Adam，学习率先升高，再降到 0，用对数损失。这里不需要知道其中的细节。图中画出预测正确的词元的比例。
 
 # %%
 def rate(step):                                                         # up to 0.01, then down to 0
@@ -362,11 +323,9 @@ ax.legend()
 fig
 
 # %% [markdown] en="763462b7"
-# Both curves rise to nearly 1, so no training curve of this task shows the leak. A test set does not show it either, if the test uses
-# teacher forcing, too. So let the model write by itself. In **greedy decoding** it reads its own tokens, and its input
-# does not contain the answer.
+# 两条曲线都升到接近 1，所以在这个任务上，没有哪条训练曲线能看出泄漏。测试集如果也用强制教学，同样看不出来。那就让模型自己写。在**贪心解码**中，它读的是自己写出的词元，输入中没有答案。
 #
-# > **Predict.** Under teacher forcing both models have more than 90 % of the test tokens right. Which share of the test *sequences* does each model decode exactly?
+# > **预测：** 用强制教学时，两个模型都能答对 90 % 以上的测试词元。解码时，它们各能完全正确地写出多少比例的测试*序列*？
 
 # %%
 test = task.test(200)
@@ -383,11 +342,7 @@ for name, out in written.items():
     print("3 1 4 2 5  ", name, "writes", task.tokens(out[0]))
 
 # %% [markdown] en="80983bee"
-# The dashed curve was the leaking model. It has learned to copy its input one place to the left, and not to reverse. When
-# nothing stands to its right, it has nothing to copy. The picture shows the two heads that do it. From here on, a row of
-# a decoder is named "read → written": the token that the decoder reads at that place, the query, and the one that it has
-# to write after it. Find the written token of a row among the columns: there the row looks. The cell counts, in each
-# head, the queries with their largest weight one place to the right of the diagonal, on the key that holds the answer.
+# 虚线是有泄漏的模型。它学会的是把输入向左抄一位，而不是反转。右边什么都没有时，它就没有东西可抄。图中是做这件事的两个头。从这里起，解码器的行标注为“读到的 → 要写的”（read → written）：解码器在这个位置读到的词元，即查询，以及它接下来要写的词元。在各列中找到这一行要写的词元，这一行看的就是那里。单元格对每个头统计：有多少个查询，最大权重落在对角线右边一位，也就是放着答案的那个键上。
 
 # %%
 src, tgt_out = task.source("3 1 4 2 5"), task.source("5 2 4 1 3")
@@ -403,10 +358,9 @@ plot_attention(weights[clearest], [f"{r} → {w}" for r, w in zip(read, written_
                titles=[f"head {i + 1}" for i in clearest], title="The leak, in the act")
 
 # %% [markdown] en="f937f4db"
-# "But my model learns the copy task" is therefore no evidence. There is a test that exposes a leak by training: train on
-# something that *nobody* can predict. Here the target is dice with six faces, thrown anew for every example.
+# 因此，“我的模型学会了复制任务”并不是证据。有一种检验，通过训练就能暴露泄漏：用*谁都*不能预测的东西来训练。这里的目标是六面骰子的点数，每个样本都重新掷。
 #
-# > **Predict.** Which share of the throws can an honest model predict? Which share can the leaking model predict?
+# > **预测：** 诚实的模型能预测对多大比例的点数？有泄漏的模型呢？
 
 # %%
 class Dice(Task):
@@ -427,14 +381,11 @@ for layer, share in accuracy.items():
     print(f"{layer.__name__:20} throws right: {share:.2f}")
 
 # %% [markdown] en="27c7092e"
-# The honest model gets about one throw in six right, and nobody can do better. A model that does better has seen the
-# answer. (This shows a leak that training has learned to use. The Jacobian of Lesson 5.5 shows every leak.)
+# 诚实的模型大约每六次掷骰猜对一次，谁也不可能做得更好。做得更好的模型，一定看到了答案。（这能查出训练已经学会利用的泄漏。第 5.5 节的雅可比矩阵能查出任何泄漏。）
 #
-# ## 5.7 All positions at once, or one at a time: the same function
+# ## 5.7 一次算所有位置，还是一次算一个：是同一个函数
 #
-# Training computes the logits of all positions in one pass. Decoding cannot do so: it needs token $t$ before it can ask for
-# token $t + 1$. Does the model then compute in decoding what it was trained to compute? Give the model one prefix after
-# the other, take the last position each time, and compare with the one parallel pass.
+# 训练时，一遍就算出所有位置的 logits。解码时做不到：要先有词元 $t$，才能求词元 $t + 1$。那么，模型解码时所计算的，就是训练它去计算的东西吗？把前缀一个接一个地交给模型，每次取最后一个位置，再与并行的一遍比较。
 
 # %%
 def step_by_step(model, src, tgt):
@@ -454,19 +405,13 @@ for name, difference in gap.items():
     print(f"{name}  one pass against {tgt_in.shape[1]} passes: largest difference {difference:.0e}")
 
 # %% [markdown] en="7bc064bc"
-# For the honest model the difference is rounding. Because of the causal mask, position $t$ of the long pass is a function
-# of the prefix up to $t$ and of nothing else, and decoding has exactly this prefix. So one pass over $T$ tokens trains
-# $T$ predictions at once, each on its own prefix. No prediction is lost by the mask: what it hides does not exist yet when
-# the model writes. The leaking model is one function in training and another one in use.
+# 对诚实的模型，差别只是舍入误差。因为有因果掩蔽，在长的一遍中，位置 $t$ 只是到 $t$ 为止的前缀的函数，与别的都无关；而解码时有的正好是这个前缀。所以，对 $T$ 个词元算一遍，就同时训练了 $T$ 个预测，每个预测都基于自己的前缀。掩蔽不会损失任何一个预测：它藏起来的东西，在模型写作时还不存在。有泄漏的模型，在训练中是一个函数，在使用中是另一个函数。
 #
-# One more thing follows. Earlier positions never look at later ones, so their keys and values do not change when a token
-# is added. A decoder may keep them: this is the **KV cache** of every language model that writes from left to right.
-# `greedy_decode` uses one.
+# 由此还可以得出一点。前面的位置从来不看后面的位置，所以增加一个词元时，它们的键和值不变。解码器可以把它们保存下来：这就是**键值缓存**（KV cache），每个从左到右写作的语言模型都有。`greedy_decode` 也使用它。
 #
-# ## 5.8 For the keen: masks of the wrong shape
+# ## 5.8 选读：形状错误的掩蔽
 #
-# NumPy broadcasts every shape that fits, so a mask on the wrong axis trains without an error. Therefore the library takes
-# only booleans, and only two forms: (T_q, T_k), or as many axes as the scores. Here are three common mistakes:
+# 只要形状合得上，NumPy 就会广播，所以掩蔽放错了轴，训练也不会报错。因此，库只接受布尔值，并且只接受两种形式：(T_q, T_k)，或者轴数与分数相同。下面是三个常见的错误：
 
 # %%
 attention = ScaledDotProductAttention()
@@ -479,25 +424,20 @@ for mistake in (real, real[:, None, :], real.astype(int)):
         print(type(error).__name__ + ":", error, end="\n\n")
 
 # %% [markdown] en="e41e85ab"
-# The first two messages name the shape that was meant, (2, 1, 1, 4). No check can find a (B, T) mask in a batch with
-# $B = T$, because it is then a valid (T_q, T_k) mask. For this reason `not_padding` has four axes.
+# 前两条消息指出了本来应有的形状 (2, 1, 1, 4)。如果批量中 $B = T$，就没有哪种检查能发现 (B, T) 的掩蔽，因为它这时是合法的 (T_q, T_k) 掩蔽。正因为如此，`not_padding` 有四个轴。
 
 # %% [markdown] en="a3716497"
-# ## 5.9 For the keen: try it in a trained model
+# ## 5.9 选读：在训练好的模型里试一试
 #
-# > **Predict.** A model that was trained *with* the causal mask decodes without it. What does the map of its masked self-attention look like then? And is its copy of `3 1 4 1 5` still right?
+# > **预测：** 一个*带着*因果掩蔽训练出来的模型，解码时不用因果掩蔽。它的带掩蔽自注意力的注意力图会是什么样子？它复制 `3 1 4 1 5` 还正确吗？
 #
-# Open [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask).
-# Press "From the start" and then "Next", one token at a time, and watch both maps grow.
+# 打开[没有因果掩蔽的复制模型](../../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask)。先按“From the start”（从头开始），再按“Next”（下一步），每次一个词元，看两幅注意力图怎样长大。
 
 # %% [markdown] en="751ae24f"
-# The upper right half of the map fills: the row `<bos>` had to look at itself alone, and now it looks at all that was
-# written after it. The copy is still right. The newest row writes the next token, and it is the last row, so nothing stands
-# behind it that a mask could hide. Only earlier rows change. They reach the newest one through the second layer, and
-# there they change the probabilities a little. A leak spoils what is *learned*: this model learned behind the mask.
+# 注意力图的右上半边填满了：`<bos>` 那一行原来只能看自己，现在它看得到后面写出的一切。复制仍然正确。下一个词元由最新的一行写出，而它就是最后一行，后面没有什么可以让掩蔽去藏。变的只是前面的各行。它们通过第二层影响最新的一行，在那里使概率稍有变化。泄漏损害的是*学习*，而这个模型是在掩蔽之下学会的。
 
 # %% [markdown] en="8d7220a5"
-# ## 5.10 Check what this lesson claimed
+# ## 5.10 检验本课的结论
 
 # %%
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()
@@ -512,44 +452,36 @@ assert gap["honest "] < 1e-12 < gap["leaking"]
 print("all true")
 
 # %% [markdown] en="f84afbae"
-# ## Summary
+# ## 小结
 #
-# - A batch is padded, and padding changes the outputs unless it is masked. With `not_padding` a sequence in a batch gives the
-#   same outputs as alone.
-# - The mask puts $-\infty$ where a query may not look, *before* the softmax: the key leaves the denominator, too.
-# - Key columns are masked. Query rows need no mask: nobody reads the outputs of padding, and its gradient is exactly zero.
-# - The causal mask lets position $t$ depend on positions up to $t$ only. So all positions train in one pass and
-#   decoding, one token at a time, evaluates the same function.
-# - On a task that can be learned perfectly, a leak does not show in the training curve. (Elsewhere the loss falls lower
-#   than anybody can explain.) It shows in decoding, in the Jacobian, and in a model that predicts dice.
+# - 批量需要填充，而填充若不掩蔽，就会改变输出。用了 `not_padding`，序列在批量中的输出与单独计算时相同。
+# - 查询不许看的地方，掩蔽在 softmax *之前*放入 $-\infty$：这样，键也就离开了分母。
+# - 要掩蔽的是键的列。查询的行不需要掩蔽：没有谁会读填充的输出，它的梯度恰好为零。
+# - 因果掩蔽使位置 $t$ 只依赖于到 $t$ 为止的位置。所以，所有位置一遍就能训练，而一次一个词元的解码，计算的是同一个函数。
+# - 在能够完全学会的任务上，训练曲线看不出泄漏。（在别的任务上，损失会低得没有人能解释。）能看出泄漏的是解码、雅可比矩阵，以及能预测骰子的模型。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Attention over the memory has a mask, too. Is it causal?
+# **1.** 对记忆的注意力也有掩蔽。它是因果的吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The mask over the memory is not causal: it is `not_padding(src)`. The whole source is known before the first token is written, so each target position may
-# look at every real source token. There is no future in the source.
+# 对记忆的掩蔽不是因果的：它是 `not_padding(src)`。写第一个词元之前，整个源序列就已经知道，所以每个目标位置都可以看源序列的每个有效词元。源序列里没有未来。
 #
 # </details>
 #
-# **2.** You have forgotten the padding mask in the decoder's self-attention, and kept the causal one. All padding is on the
-# right. What changes for the real positions?
+# **2.** 你在解码器的自注意力中忘了填充掩蔽，只保留了因果掩蔽。填充都在右边。对有效位置来说，有什么变化？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Nothing changes. Padding on the right comes after each real position, so the causal mask hides it already. With padding on
-# the left it would matter: there the first rows would look at nothing but padding. The encoder has no causal mask, so
-# it needs its padding mask wherever the padding stands.
+# 没有变化。右边的填充排在每个有效位置之后，因果掩蔽已经把它藏起来了。填充在左边时就有影响：这时，最前面的几行除了填充什么也看不到。编码器没有因果掩蔽，所以不管填充在哪里，它都需要填充掩蔽。
 #
 # </details>
 #
-# **3.** The input of the decoder is no longer shifted, so that position $t$ reads token $t$ and must predict token $t$. The causal mask is in place. Is that a leak?
+# **3.** 解码器的输入不再右移，于是位置 $t$ 读到词元 $t$，又要预测词元 $t$。因果掩蔽还在。这是泄漏吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# This is a complete leak: the diagonal of the mask is allowed, so each position reads its own answer. The mask and the
-# shift belong together, and Section 3.1 names both. Only with the shift does "$j \le i$" mean "already written".
+# 这是彻底的泄漏：掩蔽允许看对角线，所以每个位置都读到了自己的答案。掩蔽和右移缺一不可，论文第 3.1 节把两者都写上了。只有右移之后，“$j \le i$”的意思才是“已经写出”。
 #
 # </details>

@@ -1,15 +1,15 @@
 # %% [markdown] en="b178cf56"
-# # Lesson 7 · Residuals, layer norm, feed-forward: what surrounds attention
+# # 第 7 课 · 残差、层规范化、前馈网络：注意力周围的部分
 #
 # | | |
 # |---|---|
-# | **You will do** | send a gradient through 24 layers with and without "Add"; normalise one token with pen and paper; make batch norm fail on a padded batch; compute a whole encoder layer step by step; for the keen: derive the backward of layer norm |
-# | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features and batch norm over the batch; what the feed-forward network sees; what dropout is for; for the keen: what changes when the norm moves from after the sum to before the sub-layer |
-# | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
-# | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | 45 minutes, without Lesson 7.4 and Lesson 7.7, which are *for the keen*: run their cells, skip their text. No later part needs them |
+# | **你将做什么** | 让梯度穿过 24 层，有 Add 和没有 Add 各一次；用纸笔规范化一个词元；让批量规范化在带填充的批量上失灵；一步一步算出整个编码器层；选读：推导层规范化的反向传播 |
+# | **你将学到** | 论文为什么写成 $x + \mathrm{Sublayer}(x)$；为什么层规范化沿特征计算，而批量规范化沿批量计算；前馈网络能看到什么；暂退法有什么用；选读：规范化从求和之后移到子层之前，会有什么变化 |
+# | **需要** | 第 1 课和第 2 课，链式法则；第 7.6 节还需要第 4 课和第 6 课 |
+# | **论文** | 论文第 3.1 节，第 3.3 节，公式 2，第 5.4 节，图 1 |
+# | **时间** | 45 分钟，不含第 7.4 节和第 7.7 节（*选读*）：这两节的单元格要运行，文字可以跳过。后面各节都用不到它们 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -49,24 +49,21 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="fc20f146"
-# Attention is one box of Figure 1. This lesson is about the boxes around it, which are lit.
+# 注意力只是图 1 中的一个方框。这一课讲它周围的方框，也就是图中亮起的部分。
 
 # %%
 figure_1("add_norm", "feed_forward")
 
 # %% [markdown] en="f2d15ffd"
-# The paper calls attention a **sub-layer**, and the feed-forward network another. It puts the same frame around every
-# sub-layer (Section 3.1, Section 5.4):
+# 论文把注意力叫作**子层**，前馈网络是另一个子层。每个子层外面都套着同样的外框（论文第 3.1 节、第 5.4 节）：
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #
-# This lesson goes through the frame step by step: the sum, the norm, the feed-forward network, and then all of it.
+# 这一课一步一步讲这个外框：先是求和，再是规范化，然后是前馈网络，最后把它们合在一起。
 #
-# ## 7.1 Add: a straight path for the gradient
+# ## 7.1 Add：梯度的直通路径
 #
-# Stack 24 small layers $f$, once as $y = f(x)$ and once as $y = x + f(x)$. Each $f$ is a feed-forward network of the
-# library (Lesson 7.5). Then send a gradient of length 1 in at the top, and write down its length after each layer on
-# its way down. `gain` multiplies the weight matrices that the library draws; first it is 1.
+# 把 24 个小层 $f$ 叠起来，一次用 $y = f(x)$，一次用 $y = x + f(x)$。每个 $f$ 都是本库的前馈网络（第 7.5 节）。然后从顶部送入长度为 1 的梯度，让它往下走，每过一层就记下它的长度。`gain` 是乘在权重矩阵上的增益，这些矩阵由本库随机抽取；先取 1。
 
 # %%
 def lengths_on_the_way_down(residual, gain=1.0, depth=24, d_model=32, seed=0):
@@ -93,20 +90,16 @@ added = [lengths_on_the_way_down(True, seed=seed) for seed in range(5)]
 print(f"without Add, after 1 layer: {plain[0][1]:.2f}")
 
 # %% [markdown] en="ea95e3ff"
-# > **Predict.** One layer lets a bit more than half of the gradient through. How much arrives at the input below 24 of them: about a tenth, a thousandth, or a millionth?
+# > **预测：** 一层能让一半多一点的梯度通过。穿过 24 层，到达输入的梯度还剩多少：大约十分之一、千分之一，还是百万分之一？
 
 # %%
 for name, runs in (("y = f(x)    ", plain), ("y = x + f(x)", added)):
     print(name, " at the input, five seeds:", " ".join(f"{run[-1]:.2g}" for run in runs))
 
 # %% [markdown] en="5e59f1d0"
-# Without the sum about a millionth arrives: $0.57^{24} \approx 10^{-6}$. With the sum the gradient does not vanish. It has
-# even grown.
+# 没有求和时，到达的大约是百万分之一：$0.57^{24} \approx 10^{-6}$。有求和时，梯度没有消失，甚至还变大了。
 #
-# Is the sum the only cure? No. The plain stack loses gradient because of how its weights start. The library draws them
-# by Xavier's rule (Glorot and Bengio, 2010). That rule averages the two widths of a matrix, here 32 and 128, which costs
-# each layer a factor of 0.8. And it does not know that ReLU sets half of the numbers to 0, which costs a factor of
-# $\sqrt{1/2}$ (He et al., 2015, in their paper on initialisation). The next cell measures the first factor by itself.
+# 只有求和才能解决问题吗？不是。没有求和的栈会丢失梯度，原因在于权重的初始值。本库按 Xavier 规则（Glorot and Bengio, 2010）抽取权重。这个规则取矩阵两个宽度的平均，这里是 32 和 128，因此梯度每过一层要乘 0.8。它也没有考虑 ReLU 会把一半的数变成 0，因此还要再乘 $\sqrt{1/2}$（He et al., 2015，关于初始化的那篇论文）。下面的单元格单独测量第一个因子。
 
 # %%
 rng, shares = np.random.default_rng(0), []
@@ -118,9 +111,9 @@ kept_by_widths = np.mean(shares)
 print(f"without ReLU {kept_by_widths:.2f}   ReLU {0.5**0.5:.2f}   together {kept_by_widths * 0.5**0.5:.2f}")
 
 # %% [markdown] en="4c18f187"
-# Together this is about the 0.57 of above. Multiply both matrices of each layer by 1.33, and try again.
+# 两个因子合起来，大约就是上面的 0.57。把每层的两个矩阵都乘 1.33，再试一次。
 #
-# > **Predict.** One layer of the plain stack then lets about all of the gradient through. How much arrives at the input now?
+# > **预测：** 这时，没有求和的栈每一层都让几乎全部的梯度通过。到达输入的梯度还剩多少？
 
 # %%
 louder = [lengths_on_the_way_down(False, gain=1.33, seed=seed) for seed in range(5)]
@@ -129,11 +122,7 @@ for name, runs in (("y = f(x)    ", louder), ("y = x + f(x)", louder_added)):
     print(name, " gain 1.33, at the input:", " ".join(f"{run[-1]:.2g}" for run in runs))
 
 # %% [markdown] en="5719a8e9"
-# About all of it arrives, without any sum. So a plain stack *can* pass its gradient, but only with one well-chosen gain:
-# a factor of 0.57 or of 1.3 for each layer becomes tiny or huge after 24 layers. (The authors of the ResNet paper, who
-# made the sum popular, write that vanishing gradients are unlikely to be why plain stacks fail, since
-# their stacks had been normalised.) In the picture, a line is the median of five stacks, and its band goes from the
-# least to the most.
+# 几乎全部到达，不需要任何求和。所以，没有求和的栈*也能*传递梯度，但增益必须选得恰到好处：每层的因子若是 0.57 或 1.3，过了 24 层就变得极小或极大。（这种求和因 ResNet 论文而流行。它的作者写道，梯度消失不太可能是没有求和的栈失败的原因，因为他们的栈已经做过规范化。）图中的线是五个栈的中位数，色带从最小值延伸到最大值。
 
 # %%
 fig = new_figure(7.5, 3.8)
@@ -148,28 +137,24 @@ fig.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
 fig
 
 # %% [markdown] en="846d9043"
-# One formula explains the two stacks. If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
+# 一个公式就能解释这两种栈。设 $J_l$ 是第 $l$ 层中 $f$ 的雅可比矩阵，那么整个栈的雅可比矩阵是
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
-# The product on the left has no term that is safe: it is tiny when the factors are small, and huge when they are large.
-# Multiply out the product on the right, and its first term is $I$: a **straight path** on which no layer changes
-# anything, whatever the weights are. Two things follow:
+# 左边（没有求和）的乘积里没有一项是有保障的：因子小，它就极小；因子大，它就极大。把右边（有求和）的乘积展开，第一项是 $I$。这是一条**直通路径**：不管权重是多少，路上没有哪一层改变任何东西。由此得到两点：
 #
-# - $x$ and $f(x)$ are added, so every sub-layer and the embedding have one width, `d_model` (Section 3.1).
-# - Nothing limits the sum: here the gradient has *grown*, more than tenfold. Something must keep the sum in range.
+# - $x$ 与 $f(x)$ 要相加，所以所有的子层和嵌入都有同一个宽度 `d_model`（论文第 3.1 节）。
+# - 和的大小没有限制：这里梯度*变大*了十倍以上。必须有什么东西把和控制在一定范围内。
 #
-# So why Add? A plain stack works at one gain only. With Add there is one term that no gain can make small. It can still
-# explode, and the norm has to stop that.
+# 那么，为什么要有 Add？没有它的栈只在一个增益下可用。有了 Add，就有一项是任何增益都无法变小的。和仍然可能爆炸，这要靠规范化来阻止。
 #
-# ## 7.2 Norm: one token, by hand
+# ## 7.2 规范化：手算一个词元
 #
-# **Layer norm** (Ba, Kiros and Hinton, 2016) takes one token, subtracts the mean of its features and divides by their
-# standard deviation:
+# **层规范化**（Ba, Kiros and Hinton, 2016）取一个词元，减去它的各个特征的平均值，再除以这些特征的标准差：
 #
 # $$\hat x = \frac{x - \mathrm{mean}}{\sqrt{\mathrm{variance} + \mathrm{eps}}}, \qquad y = \gamma\, \hat x + \beta$$
 #
-# Do it with pen and paper for the token below, of width 4. The variance is divided by 4, not by 3.
+# 请用纸笔对下面这个宽度为 4 的词元算一遍。求方差时除以 4，不是除以 3。
 
 # %%
 x = np.array([15.0, 9.0, 7.0, 1.0])         # (d_model,)  one token
@@ -188,7 +173,7 @@ print("x_hat   ", x_hat, "  eps", norm.eps)
 print("largest difference from the class:", np.abs(y - x_hat).max())
 
 # %% [markdown] en="36344a62"
-# > **Predict.** Every feature is multiplied by 10 and then 100 is added. What is the output of layer norm now?
+# > **预测：** 每个特征都乘 10，再加 100。现在层规范化的输出是什么？
 
 # %%
 print("x          ", norm(x))
@@ -198,12 +183,9 @@ print("x / 10000  ", norm(x / 1e4))
 print("all equal  ", norm(np.full(4, 7.0)))
 
 # %% [markdown] en="d8301ea2"
-# The output is the same. Layer norm removes the offset and the size of a token. It keeps which features stand out, upwards
-# or downwards. The last two lines show what `eps` does. If the variance is not large against eps, the output shrinks,
-# and a token whose features are all equal gives 0 and not $0/0$.
+# 输出不变。层规范化去掉了词元的偏移和大小，保留了哪些特征突出，以及是向上突出还是向下突出。最后两行说明 `eps` 的作用。如果方差与 eps 相比不够大，输出就会缩小；如果一个词元的特征全部相等，得到的是 0，而不是 $0/0$。
 #
-# What if size and offset were needed? The learned **gamma** and **beta**, one number of each for every feature, can give
-# the output a size and an offset again. These two undo the norm of this token completely:
+# 万一模型需要大小和偏移呢？可学习的 **gamma** 和 **beta** 对每个特征各有一个数，能够让输出重新带上大小和偏移。下面这一组恰好完全撤销了这个词元的规范化：
 
 # %%
 undo = LayerNorm(4)
@@ -212,16 +194,15 @@ undo.beta.value[:] = 8.0                    # (d_model,)
 print("gamma x_hat + beta:", undo(x), " x:", x)
 
 # %% [markdown] en="a749ee99"
-# ## 7.3 Why over the features, and not over the batch?
+# ## 7.3 为什么沿特征，而不沿批量？
 #
-# **Batch norm** (Ioffe and Szegedy, 2015) uses the same formula in the other direction: it takes the mean of each *feature*, over all tokens of all
-# sequences. The drawing shows both for a batch of two sentences, the second with a token of padding.
+# **批量规范化**（Ioffe and Szegedy, 2015）用的是同一个公式，但方向不同：它对每个*特征*求平均，范围是所有序列的所有词元。下图用一个有两个句子的批量来表示这两种做法，其中第二个句子有一个填充词元。
 
 # %%
 norm_axes()
 
 # %% [markdown] en="cc4757f9"
-# Look at the shapes of the standard deviations: layer norm has one for each token, batch norm has one for each feature.
+# 看一看标准差的形状：层规范化对每个词元有一个标准差，批量规范化对每个特征有一个。
 
 # %%
 rng = np.random.default_rng(0)
@@ -232,10 +213,9 @@ print("layer norm, 1 / std", layer_norm.forward(x)[1].inv_std.shape)   # (B, T, 
 print("batch norm, 1 / std", batch_norm.forward(x)[1].inv_std.shape)   # (d_model,)
 
 # %% [markdown] en="ad282036"
-# Now keep the first sequence and change what stands *around* it. In the first case it gets another neighbour in the batch.
-# In the second case both sequences get three positions of padding, all zeros.
+# 现在保持第一个序列不变，改变它*周围*的东西。第一种情形：它在批量里换一个邻居。第二种情形：两个序列都添上三个填充位置，全是零。
 #
-# > **Predict.** Which of the two norms gives the first sequence another output in the first case, and in the second case?
+# > **预测：** 在第一种情形下，哪一种规范化会让第一个序列的输出改变？在第二种情形下呢？
 
 # %%
 neighbour = x.copy()
@@ -248,11 +228,9 @@ for name, f in (("layer norm", layer_norm), ("batch norm", batch_norm)):
     print(f"{name}: moved by the neighbour {by_neighbour:.2f}, by the padding {by_padding:.2f}")
 
 # %% [markdown] en="a1eaf575"
-# Batch norm gives another output in both cases. With it, a translation would depend on which other sentences are in the
-# batch, and on the length of the longest one. The worst case is also the most important one: the model writes, and its
-# first token stands alone.
+# 两种情形下，批量规范化的输出都变了。用了它，一个句子的翻译就会取决于批量里还有哪些句子，以及最长的句子有多长。最糟的情形也正是最重要的情形：模型写作时，第一个词元独自站在那里。
 #
-# > **Predict.** The batch is one sequence with one token. What does batch norm give?
+# > **预测：** 批量里只有一个序列，序列里只有一个词元。批量规范化给出什么？
 
 # %%
 token = x[:1, :1]                                                      # (1, 1, d_model)
@@ -260,12 +238,9 @@ print("layer norm", layer_norm(token)[0, 0])
 print("batch norm", batch_norm(token)[0, 0])
 
 # %% [markdown] en="f7d5b702"
-# Batch norm gives zeros: a single row *is* its mean, and nothing is left after the subtraction. In use, batch norm takes
-# averages that were kept from training instead. So it computes one thing in training and another in
-# use. Layer norm does not need this: **it normalises a token by its own features alone**, in training and in use.
+# 批量规范化给出的全是零：只有一行时，这一行*就是*平均值，减完什么也不剩。实际使用时，批量规范化改用训练期间保存下来的平均值。这样一来，它在训练时算的是一回事，使用时算的是另一回事。层规范化没有这个问题：**它只用词元自己的特征来规范化这个词元**，训练时和使用时都一样。
 #
-# The experiment `normalisation` measures this with batches of embedded tokens: how much does batch norm's output for an
-# unchanged sequence change, with other neighbours in the batch, and with padding? (Layer norm's does not change at all.)
+# 实验 `normalisation` 用几批嵌入之后的词元来测量：一个序列本身不变，只是批量中的邻居换了，或者多了填充，批量规范化对它的输出会变多少？（层规范化的输出完全不变。）
 
 # %%
 dependence = NORMALISATION.run(draws=5)
@@ -275,38 +250,32 @@ for i in (1, 4, 7):
     print(f"share of padding {dependence.shares[i]:4.0%}: {np.median(dependence.batch_padding[:, i]):5.0%}")
 
 # %% [markdown] en="fb602fb3"
-# With a larger batch the change becomes smaller, because the average is over more tokens, but it never becomes 0. With
-# more padding the change becomes larger. For images batch norm is common: there is no padding, and each feature has
-# thousands of pixels to average over.
+# 批量越大，变化越小，因为求平均的词元更多了，但变化永远不会是 0。填充越多，变化越大。批量规范化常用于图像：图像没有填充，每个特征又有成千上万个像素可以求平均。
 #
-# ## 7.4 For the keen: the backward of layer norm
+# ## 7.4 选读：层规范化的反向传播
 #
-# The layer above hands down `grad_y`. The step through gamma is easy: $g = \mathrm{grad\_y} \cdot \gamma$ is the gradient at
-# $\hat x$. Write $d$ for `d_model`, $\mu$ for the mean, and $\sigma = \sqrt{\mathrm{variance} + \mathrm{eps}}$. Now move one
-# feature $x_k$. It moves $\hat x_j = (x_j - \mu) / \sigma$ in three ways.
+# 上面的层传下来 `grad_y`。经过 gamma 的这一步很简单：$g = \mathrm{grad\_y} \cdot \gamma$ 是在 $\hat x$ 处的梯度。用 $d$ 表示 `d_model`，$\mu$ 表示平均值，并记 $\sigma = \sqrt{\mathrm{variance} + \mathrm{eps}}$。现在改动一个特征 $x_k$。它通过三条途径改变 $\hat x_j = (x_j - \mu) / \sigma$。
 #
-# **Directly**, and only if $j = k$. The numerator rises with $x_j$:
+# **直接改变**，仅当 $j = k$ 时才有。分子随 $x_j$ 增大：
 # $$\frac{\mathbb{1}[j = k]}{\sigma}$$
 #
-# **Through the mean.** The mean rises by $1/d$, and the numerator falls by as much:
+# **通过平均值。** 平均值增大 $1/d$，分子就减小同样多（式中 so this part is 的意思是“因此这一部分是”）：
 # $$\frac{\partial \mu}{\partial x_k} = \frac1d \quad\text{so this part is}\quad -\frac{1}{d\, \sigma}$$
 #
-# **Through the variance**, in three steps. The variance is the mean of the squares $(x_i - \mu)^2$, and one of them
-# contains $x_k$ directly. ($\mu$ moves in all of them, but that adds a multiple of $\sum_i (x_i - \mu)$, which is 0.)
+# **通过方差**，分三步。方差是各个平方 $(x_i - \mu)^2$ 的平均，其中有一个直接含有 $x_k$。（$\mu$ 在每个平方里都会变，但它贡献的是 $\sum_i (x_i - \mu)$ 的倍数，也就是 0。）
 # $$\frac{\partial\, \mathrm{variance}}{\partial x_k} = \frac{2 (x_k - \mu)}{d}$$
-# The root halves and divides by $\sigma$:
+# 求平方根带来二分之一，并且除以 $\sigma$：
 # $$\frac{\partial \sigma}{\partial x_k} = \frac{1}{2 \sigma} \cdot \frac{2 (x_k - \mu)}{d} = \frac{\hat x_k}{d}$$
-# And $\hat x_j$ has $\sigma$ in its denominator:
+# 而 $\hat x_j$ 的分母中有 $\sigma$：
 # $$\frac{\partial \hat x_j}{\partial \sigma} = -\frac{\hat x_j}{\sigma} \quad\text{so this part is}\quad -\frac{\hat x_j \hat x_k}{d\, \sigma}$$
 #
-# Sum the three:
+# 三部分相加：
 # $$\frac{\partial \hat x_j}{\partial x_k} = \frac{1}{\sigma}\Big(\mathbb{1}[j = k] - \frac1d - \frac{\hat x_j \hat x_k}{d}\Big)$$
 #
-# The chain rule over all $j$ makes a mean of each sum over $d$:
+# 对所有的 $j$ 用链式法则，每个和除以 $d$ 就成了平均值：
 # $$\mathrm{grad\_x}_k = \sum_j g_j \frac{\partial \hat x_j}{\partial x_k} = \frac{1}{\sigma}\big(g_k - \mathrm{mean}(g) - \hat x_k\, \mathrm{mean}(g\, \hat x)\big)$$
 #
-# Gamma and beta are used by every token, so their gradients are sums over the tokens:
-# $\mathrm{grad\_gamma} = \sum \mathrm{grad\_y}\; \hat x$ and $\mathrm{grad\_beta} = \sum \mathrm{grad\_y}$.
+# 每个词元都用到 gamma 和 beta，所以它们的梯度是对词元求和：$\mathrm{grad\_gamma} = \sum \mathrm{grad\_y}\; \hat x$，$\mathrm{grad\_beta} = \sum \mathrm{grad\_y}$。
 
 # %%
 x = np.array([15.0, 9.0, 7.0, 1.0])                                    # (4,)  the token of 7.2
@@ -324,19 +293,16 @@ from_class = norm.backward(grad_y, cache)                              # (4,)
 print(with_matrix, with_means, from_class, sep="\n")
 
 # %% [markdown] en="d63e839a"
-# All three are the same. Compare the source of the class: `forward` is Lesson 7.2, and the end of `backward` is the formula.
+# 三种结果相同。再对照类的源代码：`forward` 就是第 7.2 节，`backward` 的结尾就是上面的公式。
 
 # %%
 print(inspect.getsource(LayerNorm.forward))
 print(inspect.getsource(LayerNorm.backward))
 
 # %% [markdown] en="81d74089"
-# What does the formula *mean*? In Lesson 7.2 two changes of $x$ changed nothing: a shift of all features, in the direction
-# $(1, 1, 1, 1)$, and a change of scale, in the direction of $x$ itself. Since
-# $x = \mu \cdot (1, 1, 1, 1) + \sigma\, \hat x$, the second direction is $\hat x$ and a shift. In a direction that changes
-# nothing, the gradient has no component.
+# 这个公式的*含义*是什么？在第 7.2 节中，$x$ 的两种改变不影响输出：一种是所有特征一起平移，方向是 $(1, 1, 1, 1)$；另一种是改变大小，方向是 $x$ 自己。因为 $x = \mu \cdot (1, 1, 1, 1) + \sigma\, \hat x$，所以第二个方向就是 $\hat x$ 再加一个平移。在不影响输出的方向上，梯度没有分量。
 #
-# > **Predict.** What is the sum of the features of `grad_x`? What is its dot product with $\hat x$?
+# > **预测：** `grad_x` 的各个特征之和是多少？它与 $\hat x$ 的点积是多少？
 
 # %%
 print("grad_x · 1 is 0:", abs(from_class.sum()) < 1e-12)
@@ -345,19 +311,15 @@ ten_times = norm.backward(grad_y, norm.forward(10 * x)[1])             # (4,)  a
 print("grad at x / grad at 10 x:", from_class / ten_times)
 
 # %% [markdown] en="53762bc2"
-# Both are 0: $\mathrm{mean}(g)$ removes the component of $g$ along $(1, 1, 1, 1)$, and $\hat x\, \mathrm{mean}(g\, \hat x)$ removes
-# the component along $\hat x$. The factor $1/\sigma$ remains: a token that is ten times as large gets a tenth of the gradient,
-# because the same step moves $\hat x$ ten times less. Now prove the backward for many tokens and with gamma and beta, as in
-# Lesson 2.7:
+# 两者都是 0：$\mathrm{mean}(g)$ 去掉了 $g$ 沿 $(1, 1, 1, 1)$ 的分量，$\hat x\, \mathrm{mean}(g\, \hat x)$ 去掉了沿 $\hat x$ 的分量。剩下的是因子 $1/\sigma$：词元大到十倍，梯度就只有十分之一，因为同样的一步对 $\hat x$ 的改变只有十分之一。下面像第 2.7 节那样，对许多词元以及 gamma 和 beta 证明这个反向传播：
 
 # %%
 print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))
 
 # %% [markdown] en="0e5acd21"
-# ## 7.5 Feed-forward: each token by itself
+# ## 7.5 前馈网络：每个词元各算各的
 #
-# The other sub-layer is Equation 2: it widens a token to $d_{ff}$ numbers, sets the negative ones to 0, and narrows it
-# again.
+# 另一个子层是公式 2：它把一个词元加宽到 $d_{ff}$ 个数，把其中的负数变成 0，再变回原来的宽度。
 #
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 
@@ -370,9 +332,9 @@ print(cache)
 print(f"hidden units that ReLU sets to 0: {(cache.relu.y == 0).mean():.0%}")
 
 # %% [markdown] en="ef162f3f"
-# ReLU sets about half of the hidden units to 0: before training a unit is below 0 as often as above.
+# ReLU 把大约一半的隐藏单元变成 0：训练之前，一个单元小于 0 和大于 0 的机会相同。
 #
-# > **Predict.** Token 2 of the 5 is changed. Which tokens of the output change?
+# > **预测：** 改动 5 个词元中的词元 2。输出中哪些词元会变？
 
 # %%
 changed = x.copy()
@@ -380,12 +342,10 @@ changed[0, 2] += 1.0
 print("tokens that change:", np.any(f(changed) != fed_alone, axis=-1)[0])
 
 # %% [markdown] en="8a906772"
-# Only token 2 changes, and the others do not change in a single bit. This is the meaning of "position-wise": attention
-# *moves* information between tokens, and the feed-forward network *works* on each token.
-# (The paper also calls it two convolutions with kernel size 1.)
+# 只有词元 2 改变，其余的词元一个比特也没有变。这就是“基于位置的”（position-wise）的含义：注意力在词元之间*搬运*信息，前馈网络则在每个词元上*加工*信息。（论文也把它说成两个卷积核大小为 1 的卷积。）
 
 # %% [markdown] en="311a4464"
-# > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$: where are most of the parameters, in the attention or in the feed-forward network?
+# > **预测：** 在 base 模型的编码器层中，$d_\mathrm{model} = 512$，$d_{ff} = 2048$。大部分参数在哪里：在注意力里，还是在前馈网络里？
 
 # %%
 for layer in (EncoderLayer(512, 2048, 8, rng=rng), DecoderLayer(512, 2048, 8, rng=rng)):
@@ -395,19 +355,18 @@ for layer in (EncoderLayer(512, 2048, 8, rng=rng), DecoderLayer(512, 2048, 8, rn
           f" parameters, {fed / sum(sizes.values()):.1%}")
 
 # %% [markdown] en="0d9879e0"
-# Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of
-# the attention have $4 \cdot 512^2$. The decoder layer has a second attention, so there the share is half.
+# 三分之二在前馈网络里：它有 $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ 个权重，而注意力的四个矩阵共有 $4 \cdot 512^2$ 个。解码器层多一个注意力，所以前馈网络在那里占一半。
 #
-# ## 7.6 One encoder layer, whole
+# ## 7.6 完整的编码器层
 #
-# An encoder layer has two sub-layers, each in its frame. This is the source, first of the frame, then of the layer:
+# 编码器层有两个子层，各自套着外框。先看外框的源代码，再看这一层的源代码：
 
 # %%
 print(inspect.getsource(AddNorm.forward))
 print(inspect.getsource(EncoderLayer.forward))
 
 # %% [markdown] en="a320b8bf"
-# The next cell prints everything that one forward keeps. You know every line by now.
+# 下面的单元格列出一次前向传播保留的全部内容。其中的每一行，你都已经认识。
 
 # %%
 layer = EncoderLayer(8, 32, 2, rng=rng)                                # d_model, d_ff, h
@@ -416,9 +375,7 @@ y, cache = layer.forward(x)
 print(cache)
 
 # %% [markdown] en="785bad47"
-# Read it from the top. First come the inputs of the three projections, then queries, keys and values, and the attention map
-# (one array under three names, because dropout is off). Then come the heads side by side before $W^O$, the first norm,
-# the ReLU with its input, and the second norm. Now do the four steps with the layer's own parts:
+# 从上往下读。先是三个投影的输入，再是查询、键和值，然后是注意力图（同一个数组有三个名字，因为暂退法没有启用）。接着是 $W^O$ 之前并排的各个头、第一个规范化、前馈网络的输入、ReLU 的输出，以及第二个规范化。现在用这一层自己的部件完成这四步：
 
 # %%
 attended = layer.self_attention(x, x, x)                               # (B, T, d_model)
@@ -428,10 +385,9 @@ by_hand = layer.add_norm_2.layer_norm(x_1 + fed)                       # Add & N
 print("largest difference from the layer:", np.abs(by_hand - y).max())
 
 # %% [markdown] en="916f6862"
-# Backward goes in reverse order. A sum gives its gradient to both of its terms, so each Add & Norm gives two equal
-# gradients (without dropout). One goes straight on, the other goes through the sub-layer, and where they meet they add.
+# 反向传播的次序相反。求和把自己的梯度交给两个加数，所以（没有暂退法时）每个 Add & Norm 都给出两个相等的梯度。一个直接往下走，一个穿过子层，两者相遇时相加。
 #
-# > **Predict.** How many gradients meet at the input $x$ of the layer?
+# > **预测：** 在这一层的输入 $x$ 处，有几个梯度相遇？
 
 # %%
 grad_y = rng.standard_normal(y.shape)                                  # (B, T, d_model)
@@ -449,13 +405,11 @@ from_layer = layer.backward(grad_y, cache)                             # (B, T, 
 print("largest difference from layer.backward:", np.abs(grad_x - from_layer).max())
 
 # %% [markdown] en="46ca9f47"
-# Four gradients meet: $x$ is used in the sum, and three times in attention. The straight one is the longest here.
+# 有四个梯度相遇：$x$ 在求和中用了一次，在注意力中用了三次。这里最长的是直通的那个。
 #
-# One remark on the straight path. In the paper each Add is followed by a norm, which stands on the path and bends it
-# (Lesson 7.7). With the norm *before* the sub-layer, as in most models since, it is straight.
+# 关于直通路径，还有一点要说明。在论文中，每个 Add 后面都有一个规范化。它就立在路上，使路径不再笔直（第 7.7 节）。后来的大多数模型把规范化放在子层*之前*，路径就是笔直的。
 #
-# One part of the frame did nothing so far: **dropout** (Section 5.4). It sets a share of the sub-layer's output to 0 at
-# random, *before* the sum, so the straight path is never cut. It happens only when `forward` gets a random generator.
+# 外框中还有一部分至今没有起作用：**暂退法**（dropout，论文第 5.4 节）。它在求和*之前*把子层的输出随机选出一部分，变成 0，所以直通路径绝不会切断。只有给 `forward` 传入随机数生成器时，它才起作用。
 
 # %%
 dropout = Dropout(P_drop=0.1)
@@ -466,27 +420,23 @@ print("with rng   : values", np.unique(dropped))
 print(f"share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown] en="20467c9a"
-# The numbers that are kept are divided by $1 - P_\mathrm{drop}$. So the mean stays 1, and the next layer gets numbers of
-# the same size in training and in use. Why would one delete numbers? So that a model with few examples learns less of
-# them by heart: Lesson 10.2 measures it.
+# 保留下来的数要除以 $1 - P_\mathrm{drop}$。这样平均值仍然是 1，下一层在训练时和使用时收到的数大小一致。为什么要把数删掉？为了让样本不多的模型少一些死记硬背：第 10.2 节会测量它的效果。
 #
-# ## 7.7 For the keen: norm after the sum, or before the sub-layer?
+# ## 7.7 选读：规范化放在求和之后，还是子层之前？
 #
-# The paper normalises after the sum (**post-norm**), and so does BERT. Most models since then, from GPT-2 on, normalise the
-# input of the sub-layer (**pre-norm**):
+# 论文在求和之后规范化（**后置规范化**，post-norm），BERT 也是这样。从 GPT-2 开始，大多数模型改为规范化子层的输入（**前置规范化**，pre-norm）：
 
 # %%
 norm_places()
 
 # %% [markdown] en="8ab65925"
-# As formulas:
+# 写成公式：
 #
 # $$\text{post:}\quad x_{l+1} = \mathrm{LayerNorm}\big(x_l + \mathrm{Sublayer}(x_l)\big) \qquad\qquad \text{pre:}\quad x_{l+1} = x_l + \mathrm{Sublayer}\big(\mathrm{LayerNorm}(x_l)\big)$$
 #
-# Look for the straight path of Lesson 7.1. With pre-norm it is whole: it consists of sums only. With post-norm every
-# sub-layer puts a norm on it. Each norm multiplies by its $1/\sigma$, and removes two directions (Lesson 7.4).
+# 请找出第 7.1 节的直通路径。前置规范化（pre）的路径是完整的，一路上只有求和。后置规范化（post）的每个子层都在路上放了一个规范化。每个规范化都乘上自己的 $1/\sigma$，并去掉两个方向（第 7.4 节）。
 #
-# First measure how much of the path is left.
+# 先测量路径还剩下多少。
 
 # %%
 def stack(layer_class, N, seed, d_model=64):
@@ -506,15 +456,13 @@ after_attention, after_feed_forward = factors.mean(axis=0)
 print(f"mean of 1/σ: {after_attention:.2f} after attention, {after_feed_forward:.2f} after feed-forward")
 
 # %% [markdown] en="58160713"
-# Twelve layers have 24 such norms. Their product is what is left of the straight path from top to bottom.
+# 12 层有 24 个这样的规范化。把它们的因子全部乘起来，就是直通路径从顶到底还剩下的部分。
 
 # %%
 print(f"product of all {factors.size}: {factors.prod():.3f}")
 
 # %% [markdown] en="5af948ee"
-# About a hundredth is left. The rest of the gradient has to go through the sub-layers. Does it vanish there, as in
-# Lesson 7.1? Take stacks that are not trained. In each layer, measure the gradient of one matrix, the $W_2$ of its feed-forward
-# network, relative to the gradient from above. Also measure the size of each layer's output.
+# 大约只剩百分之一。梯度的其余部分必须穿过各个子层。它会像第 7.1 节那样在那里消失吗？取未经训练的栈，在每一层测量一个矩阵的梯度，即前馈网络的 $W_2$ 的梯度，并与从上面传来的梯度相比。同时测量每一层输出的大小。
 
 # %%
 def measure(layer_class, N, seed):
@@ -534,7 +482,7 @@ measured = {(kind, N): np.array([measure(kinds[kind], N, seed) for seed in range
             for kind in kinds for N in (6, 24)}                        # (seeds, 2, N) each
 
 # %% [markdown] en="542a3d58"
-# A stack becomes four times as deep, from 6 layers to 24. How does the gradient of its *last* layer change?
+# 栈的深度变为四倍，从 6 层到 24 层。*最后*一层的梯度会怎样变化？
 
 # %%
 last = {key: np.median(both[:, 0, -1]) for key, both in measured.items()}
@@ -543,8 +491,7 @@ for kind in kinds:
           f"   ratio {last[kind, 24] / last[kind, 6]:.2f}")
 
 # %% [markdown] en="ab700836"
-# With post-norm it hardly changes. With pre-norm it is about half, $1/\sqrt{4}$; the reason follows. The picture shows all 24
-# layers, from the bottom (1) to the top (24). The upper part shows the gradients, the lower part the size of the output.
+# 用后置规范化时，它几乎不变。用前置规范化时，它大约变为一半，即 $1/\sqrt{4}$；原因下面会讲。图中是全部 24 层，从底部（1）到顶部（24）。上半部分是梯度，下半部分是输出的大小。
 
 # %%
 fig = new_figure(7, 5.6)
@@ -561,25 +508,16 @@ for ax in (above, below):
 fig
 
 # %% [markdown] en="d17c3a61"
-# Read the lower part first. Post-norm sets every token back to the size 1 after every sum. With pre-norm each sub-layer
-# adds a term of about the same size to a sum that nobody normalises. So the variance grows with the number of layers,
-# and the standard deviation grows with its root. This has two consequences:
+# 先看下半部分。后置规范化在每次求和之后，都把每个词元恢复到大小 1。用前置规范化时，每个子层都往和里加一项，各项大小差不多，却没有谁来规范化这个和。所以方差随层数增长，标准差随层数的平方根增长。这有两个后果：
 #
-# - A pre-norm stack **needs one more norm at its end**. `Transformer` adds it, because the layer says so: `stack_norm`.
-# - This norm divides by its $\sigma$, forwards and backwards: the deeper the stack, the smaller the gradient at its top.
+# - 用前置规范化的栈，**末端还需要一个规范化**。`Transformer` 会加上它，因为层自己提出了这个要求：`stack_norm`。
+# - 这个规范化要除以它的 $\sigma$，前向和反向都是如此：栈越深，顶部的梯度越小。
 #
-# Now the upper part. With post-norm the gradient does not vanish: its norms also rescale the paths through the
-# sub-layers, which fits (though it is not measured here). But its top layers get the same gradient, however deep the
-# stack is. The paper has to *warm up*: the rate starts near 0 and rises (Section 5.3). Xiong et al. (2020) give this as
-# one explanation: the first steps at the top are too large. It cannot be the whole explanation, since Adam divides by the
-# size of the gradient. Liu et al. (2020) have another: a post-norm model leans on its sub-layers, and so a small change
-# of their weights changes its output much.
+# 再看上半部分。用后置规范化时，梯度没有消失：这些规范化也会重新调整穿过子层的那些路径的大小，这与图相符（不过这里没有测量）。但无论栈有多深，它顶部各层的梯度都一样大。论文不得不使用*预热*：学习率从接近 0 开始上升（论文第 5.3 节）。Xiong et al. (2020) 给出的一种解释是：顶部的最初几步太大了。这不可能是全部原因，因为 Adam 会除以梯度的大小。Liu et al. (2020) 有另一种解释：后置规范化的模型更依赖子层，所以子层的权重稍有改变，模型的输出就大幅改变。
 #
-# What warm-up does to training is measured in Lesson 10.4, for both norms. In short: *there* it makes a higher rate
-# possible, and no better end. In deep post-norm models it can decide whether they learn at all. (Why did the authors
-# choose post-norm? They do not say. Section 3.1 only defines it.)
+# 预热对训练的影响，第 10.4 节会用两种规范化来测量。简单地说：*在那里*，预热使更高的学习率成为可能，但最终结果并没有更好。在用后置规范化的深模型中，预热可以决定模型究竟能不能学会。（作者为什么选择后置规范化？他们没有说。论文第 3.1 节只给出了定义。）
 #
-# ## 7.8 Check what this lesson claimed
+# ## 7.8 检验本课的结论
 
 # %%
 tokens, token = rng.standard_normal((1, 5, 8)), np.array([15.0, 9.0, 7.0, 1.0])
@@ -606,48 +544,36 @@ assert 0.3 < last["pre-norm", 24] / last["pre-norm", 6] < 0.7
 print("all true")
 
 # %% [markdown] en="66b57e9b"
-# ## Summary
+# ## 小结
 #
-# - **Add** gives the gradient a path that does not depend on the weights: $I + J$ instead of $J$. So every sub-layer has
-#   the width `d_model`. In the paper a norm stands on this path after each Add, and bends it. With pre-norm it is straight.
-# - **Norm** removes offset and size from each token by itself. It does not see the batch or the padding. (Lesson 7.4: its
-#   gradient is `(g - mean(g) - x_hat mean(g x_hat)) / sigma`, without a component in the two directions that change
-#   nothing.)
-# - **Feed-forward** is the same small network at every position. It holds two thirds of an encoder layer's parameters.
-# - Where an array is used several times, the gradients of its uses add up: here four.
-# - Lesson 7.7: post-norm (the paper) keeps the signal at size 1 and nearly closes the straight path. Pre-norm keeps the
-#   path and lets the signal grow. It needs a norm at its end.
+# - **Add** 给了梯度一条不依赖权重的路径：用 $I + J$ 代替 $J$。所以每个子层的宽度都是 `d_model`。在论文中，每个 Add 后面的这条路径上都立着一个规范化，使它不再笔直。前置规范化的路径是笔直的。
+# - **规范化**只用词元自己，去掉它的偏移和大小。它看不见批量，也看不见填充。（第 7.4 节：它的梯度是 `(g - mean(g) - x_hat mean(g x_hat)) / sigma`，在那两个不影响输出的方向上没有分量。）
+# - **前馈网络**是同一个小网络，用在每个位置上。编码器层的参数有三分之二在它里面。
+# - 一个数组用了几次，各次使用的梯度就要相加：这里是四次。
+# - 第 7.7 节：后置规范化（论文）让信号保持大小 1，却几乎堵住了直通路径。前置规范化保住了路径，却让信号不断增大，所以末端还需要一个规范化。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** RMS norm (`variants.norms`) is $x / \sqrt{\mathrm{mean}(x^2)}$: no mean is subtracted. Which of the three terms of the
-# backward does it not have, and why?
+# **1.** RMS 规范化（`variants.norms`）是 $x / \sqrt{\mathrm{mean}(x^2)}$：它不减平均值。反向传播的三项中，它没有哪一项？为什么？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It has no term $\mathrm{mean}(g)$. This term removes the direction $(1, 1, 1, 1)$, because layer norm does not notice a
-# shift of all features. RMS norm does notice it, so its gradient may have a component in this direction. A change of
-# scale still changes nothing, so the term with $\hat x$ stays.
+# 它没有 $\mathrm{mean}(g)$ 这一项。这一项去掉的是 $(1, 1, 1, 1)$ 方向，因为所有特征一起平移，层规范化察觉不到。RMS 规范化能察觉，所以它的梯度在这个方向上可以有分量。改变大小仍然不影响输出，所以含 $\hat x$ 的那一项还在。
 #
 # </details>
 #
-# **2.** Leave out the ReLU. What is left of the feed-forward network?
+# **2.** 去掉 ReLU，前馈网络还剩下什么？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# One linear map from `d_model` to `d_model` is left: $(x W_1 + b_1) W_2 + b_2 = x\, (W_1 W_2) + (b_1 W_2 + b_2)$. In the
-# base model $512 \cdot 512$ numbers and a bias would do the work of two million. Without the ReLU the wide layer in the
-# middle is useless.
+# 只剩下一个从 `d_model` 到 `d_model` 的线性映射：$(x W_1 + b_1) W_2 + b_2 = x\, (W_1 W_2) + (b_1 W_2 + b_2)$。在 base 模型中，$512 \cdot 512$ 个数加一个偏置，就能做两百万个数的工作。没有 ReLU，中间加宽的那一层就没有用。
 #
 # </details>
 #
-# **3.** Somebody writes `EncoderLayer.backward` and returns `grad_Q + grad_K + grad_V`, without the straight term. Which
-# gradients are then wrong: those of the layer's parameters, those of the layers below?
+# **3.** 有人写了 `EncoderLayer.backward`，返回 `grad_Q + grad_K + grad_V`，漏掉了直通的那一项。哪些梯度会出错：这一层的参数的梯度，还是下面各层的梯度？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The gradients of this layer's parameters are right, because they are computed before the mistake. All layers below get a
-# wrong gradient without its straight path, and in a stack it gets worse with every layer. The top layers still learn,
-# so a falling loss does not show the mistake. `check_gradients` shows it, in the line `input 0`.
+# 这一层的参数的梯度是对的，因为它们在出错之前就已算好。下面所有的层得到的梯度都是错的，缺少直通路径，而且在栈里每过一层就错得更多。顶部的层仍然在学习，所以只看损失在下降，发现不了这个错误。`check_gradients` 能发现它，就在 `input 0` 那一行。
 #
 # </details>

@@ -1,15 +1,15 @@
 # %% [markdown] en="5f4f5be0"
-# # Lesson 9 · The whole Transformer, forwards and backwards
+# # 第 9 课 · 完整的 Transformer：前向与反向
 #
 # | | |
 # |---|---|
-# | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and find out which of its three uses taught the matrix $E$ what |
-# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to prove a whole model right; how many parameters it has; for the keen: what training has to remember |
-# | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
-# | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **你将做什么** | 让一个批量穿过编码器和解码器，每个部件都由你自己调用，得到的 logits 与模型的结果一致到最后几位；再让梯度原路返回，弄清矩阵 $E$ 的三种用途各教会了它什么 |
+# | **你将学到** | 图 1 的各个部件怎样组装在一起；为什么目标序列要移位；$p - q$ 是什么；怎样证明整个模型是对的；模型有多少参数；选读：训练时必须记住什么 |
+# | **需要** | 第 1 课到第 8 课，至少看过图；反向传播需要第 4 课 |
+# | **论文** | 论文第 3.1 节，第 3.4 节，第 5.4 节，图 1，表 3 |
+# | **时间** | 45 分钟，不含标有*选读*的部分：它们的单元格要运行，文字可以跳过，后面各节都用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -50,15 +50,15 @@ from aiayn_np.training.loss import ModelLoss
 np.set_printoptions(precision=4, suppress=True, linewidth=100)
 
 # %% [markdown] en="db98cd5b"
-# This lesson is about all of Figure 1.
+# 这一课讲整张图 1。
 
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
 
 # %% [markdown] en="79a681b3"
-# ## 9.1 A small one
+# ## 9.1 一个小模型
 #
-# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper. (The paper has an encoder and a decoder. BERT is the encoder alone, GPT the decoder alone, without the attention to a source.)
+# 这一课的模型，每个栈有两层，其他各处都很窄。除此以外，它就是论文的模型。（论文既有编码器，又有解码器。BERT 只有编码器；GPT 只有解码器，而且没有对源序列的注意力。）
 
 # %%
 rng = np.random.default_rng(0)
@@ -71,10 +71,9 @@ def lines(thing, *starts):                                             # of what
 print(lines(model, "Transformer", "src", "encoder.layers.0", "61"))
 
 # %% [markdown] en="52db5792"
-# `print(model)` lists every parameter; here are those of the first encoder layer only, and $E$. Compare with Figure 1: the names are
-# the boxes, from bottom to top.
+# `print(model)` 会列出每一个参数；这里只列出编码器第一层的参数和 $E$。请与图 1 对照：名字就是那些方框，从下到上。
 #
-# > **Predict.** The model has an embedding for the source, one for the target, and a projection to the logits. How many matrices $E$ does the list hold?
+# > **预测：** 模型有一个源序列的嵌入、一个目标序列的嵌入，还有一个通向 logits 的投影。列表中有几个矩阵 $E$？
 
 # %%
 names = dict(model.named_parameters())
@@ -82,12 +81,11 @@ print([name for name in names if name.endswith(".E")])
 print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.E)
 
 # %% [markdown] en="3fbdeed7"
-# The list holds one $E$. The three layers share the same `Parameter`; they do not have three equal ones (Section 3.4). Lesson 9.6 shows what that means on the way back.
+# 列表中只有一个 $E$。这三层共用同一个 `Parameter`，而不是三个数值相等的参数（论文第 3.4 节）。第 9.6 节说明这对反向传播意味着什么。
 #
-# ## 9.2 What goes in: the shift
+# ## 9.2 输入什么：移位
 #
-# A batch of the task "copy", as token ids and as tokens. `src` is what is read, `tgt_in` what the decoder is
-# given, `tgt_out` what it has to say.
+# 下面是复制任务（copy）的一个批量，既写成词元编号，也写成词元。`src` 是要读的，`tgt_in` 是给解码器的，`tgt_out` 是它必须说出来的。
 
 # %%
 src, tgt_in, tgt_out = task.batch(3, rng)                              # (B, T) each
@@ -98,10 +96,9 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:>5}" for token in task.tokens(row)))
 
 # %% [markdown] en="e105fa10"
-# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front. At each position the decoder is given the token *before* the one that it has to
-# say. (The paper says: "output embeddings are offset by one position".) To train on the right prefixes in this way is teacher forcing (Lesson 5.6). Short sequences are filled up with `<pad>`.
+# `tgt_in` 就是 `tgt_out` 向右移一位，前面放上 `<bos>`。在每个位置上，解码器得到的是它要说的词元的*前*一个词元。（论文的说法是：“output embeddings are offset by one position”。）这样用正确的前缀来训练，就是强制教学（第 5.6 节）。短的序列用 `<pad>` 填满。
 #
-# > **Predict.** How many predictions will be scored in this batch? (Where the target is `<pad>`, none is.)
+# > **预测：** 这个批量中有多少个预测会计入损失？（目标是 `<pad>` 的地方都不计。）
 
 # %%
 real = tgt_out != task.pad                                             # (B, T)
@@ -109,10 +106,9 @@ count = real.sum()
 print(count, "of", real.size)
 
 # %% [markdown] en="432afe2b"
-# ## 9.3 Forwards, part by part
+# ## 9.3 前向传播，逐个部件
 #
-# `model.forward(src, tgt_in)` is one call. We do it in nine, each on a part of the model. First comes the left half of Figure 1: the ids become vectors, positions are added, and two
-# layers follow. In each of them, the tokens of the source read each other.
+# `model.forward(src, tgt_in)` 只要调用一次。我们分九次来做，每次调用模型的一个部件。先是图 1 的左半边：编号变成向量，加上位置，然后经过两层。在每一层里，源序列的词元互相阅读。
 
 # %%
 x = model.src_embedding(src)                                           # (B, T_src, d_model)
@@ -124,8 +120,7 @@ for layer in model.encoder.layers:
 memory = x                                                             # (B, T_src, d_model)
 
 # %% [markdown] en="afcf1be2"
-# The shape does not change in any layer. What comes out on top is the **memory**. Now comes the right half. Its layers get two things, the target so far and the
-# memory, and a mask for each.
+# 不论经过哪一层，形状都不变。顶上出来的就是**记忆**（memory）。接下来是右半边。它的每一层接收两样东西，即目前为止的目标序列和记忆，并且各带一个掩蔽。
 
 # %%
 y = model.positions(model.tgt_embedding(tgt_in))                       # (B, T_tgt, d_model)
@@ -135,8 +130,7 @@ for layer in model.decoder.layers:
     print("after a decoder layer ", y.shape)
 
 # %% [markdown] en="d9f4afad"
-# Both decoder layers read the *same* memory, the top of the encoder, not the encoder layer at their side. Figure 1 draws a stack as one box, so it does not show this. Last comes a score for every word of the vocabulary, the
-# dot product of $y$ with each row of $E$. These scores are the **logits**.
+# 解码器的两层读的是*同一个*记忆，也就是编码器顶端的输出，而不是旁边那一层编码器的输出。图 1 把一个栈画成一个方框，所以看不出这一点。最后，词表中的每个词得到一个分数，即 $y$ 与 $E$ 的每一行的点积。这些分数就是 **logits**。
 
 # %%
 by_hand = model.output_projection(y)                                   # (B, T_tgt, vocab_size)
@@ -144,25 +138,25 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown] en="8cf82a2a"
-# That is the whole model. The class does the same in two methods. Compare `encode` with our first cell, line by line; `decode` is built in the same way:
+# 这就是整个模型。类用两个方法做同样的事。请把 `encode` 与本节第一个单元格逐行对照；`decode` 的写法也是这样：
 
 # %%
 print(inspect.getsource(Transformer.encode))
 
 # %% [markdown] en="2721a3f6"
-# Each line has the same shape: a layer's `forward` gives the next `x` and its piece of the cache, which is kept under the name of the layer. (Dropout does nothing here, as nobody has given it an `rng`.) The softmax of Figure 1 follows in the loss.
+# 每一行都是同样的形式：一层的 `forward` 给出下一个 `x` 和它那一份缓存，缓存以这一层的名字保存。（暂退法在这里不起作用，因为没有人给它 `rng`。）图 1 中的 softmax 放在后面的损失里。
 #
-# ## 9.4 Everything it remembers, by name
+# ## 9.4 模型记住的一切都有名字
 #
-# The cache has every array that backward will need. All of it is long; here is one attention of one decoder layer.
+# 缓存中有反向传播需要的每一个数组。全部列出来太长，这里只看解码器一层中的一个注意力。
 #
-# > **Predict.** Source and target have 5 positions here. Which of these arrays would be longer if the source alone were longer?
+# > **预测：** 这里的源序列和目标序列都有 5 个位置。如果只把源序列加长，下面哪些数组会变长？
 
 # %%
 print(lines(cache, "decoder.layers.1.cross_attention"))
 
 # %% [markdown] en="fda4d645"
-# `linear_K.x` and `linear_V.x` are the memory. So they would be longer, and with them `K`, `V`, the mask, and the last axis of the maps. The second axis of `Q`, `K`, `V` is the head (Lesson 6). One dotted path names a module, its parameters and what it remembers:
+# `linear_K.x` 和 `linear_V.x` 就是记忆，所以它们会变长。跟着变长的还有 `K`、`V`、掩蔽，以及注意力图的最后一个轴。`Q`、`K`、`V` 的第二个轴是头（第 6 课）。用一条带点的路径，就能指明一个模块、它的参数和它记住的东西：
 
 # %%
 place = "decoder.layers.1.cross_attention.linear_Q"
@@ -171,7 +165,7 @@ for kind, listed in (("parameter", model), ("cached", cache)):
     print(f"{kind:10}", lines(listed, place))
 
 # %% [markdown] en="28d33b33"
-# > **Predict.** How many attention maps does this model have? (Count attentions in Figure 1, then layers. The $h = 2$ heads of one attention count as one.)
+# > **预测：** 这个模型有多少张注意力图？（先在图 1 中数注意力，再数层。一个注意力的 $h = 2$ 个头算作一张。）
 
 # %%
 maps, masks = attention_maps(cache), attention_masks(cache)
@@ -179,8 +173,7 @@ for name, weights in maps.items():
     print(f"{name:58} {weights.shape}  {masks[name][1, 0].sum():2} of {masks[name][1, 0].size} cells open")
 
 # %% [markdown] en="59c2ab23"
-# There are six: one for each encoder layer, two for each decoder layer, and each holds the maps of its 2 heads. The last column counts, for the second sequence, the cells that its masks leave open. The model is not trained yet,
-# so *where* it looks is noise, and we draw only where it may look. In the encoder `<pad>` is closed, and in the decoder what comes later is closed, too. A row of the decoder has read one token and writes the next; both stand before it.
+# 有六张：编码器每层一张，解码器每层两张，每张都含有 2 个头的注意力图。最后一列是第二个序列的掩蔽留下的开放格子的个数。模型还没有训练，它*看*哪里只是噪声，所以我们只画出它可以看哪里。在编码器里，`<pad>` 关闭；在解码器里，后来的词元也关闭。解码器的一行已经读了一个词元，要写下一个；两个都标在这一行的前面。
 
 # %%
 def show(name, rows):
@@ -195,12 +188,11 @@ for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.laye
     show(f"{name}.attention.weights", rows)
 
 # %% [markdown] en="cb496fe7"
-# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed. Lesson 11 shows maps of trained models.
+# 在编码器-解码器注意力中，行是目标序列，列是源序列。源序列从一开始就全部在那里，所以只有它的 `<pad>` 关闭。第 11 课会展示训练好的模型的注意力图。
 #
-# ## 9.5 The loss, for one token
+# ## 9.5 一个词元的损失
 #
-# At one position the model has 11 logits $z$. Softmax makes probabilities $p$ of them. What the model should say is a distribution as well, $q$. (This $q$ is no query.) With
-# **label smoothing** (Section 5.4; Szegedy et al., 2016) $q$ has $1 - \epsilon_{ls}$ for the right token, and $\epsilon_{ls}$ spread evenly over all $|V|$ tokens. The loss is the cross-entropy
+# 在一个位置上，模型有 11 个 logits $z$。softmax 由它们得出概率 $p$。模型应当说的也是一个分布，记为 $q$。（这里的 $q$ 不是查询。）使用**标签平滑**（论文第 5.4 节；Szegedy et al., 2016）时，$q$ 给正确的词元 $1 - \epsilon_{ls}$，并把 $\epsilon_{ls}$ 平均分给全部 $|V|$ 个词元。损失是交叉熵
 #
 # $$-\sum_v q_v \log p_v .$$
 
@@ -215,7 +207,7 @@ print("q", q)
 print("loss", -(q * np.log(p)).sum())
 
 # %% [markdown] en="86dde6a5"
-# > **Predict.** A model that has learned nothing gives each of the 11 tokens the same probability. What is its loss? ($\ln 11$ is about $2.4$.) And can a perfect model reach 0?
+# > **预测：** 一个什么都没学到的模型，给 11 个词元同样的概率。它的损失是多少？（$\ln 11$ 大约是 $2.4$。）完美的模型能达到 0 吗？
 
 # %%
 criterion = LabelSmoothedCrossEntropy(eps_ls=0.1)
@@ -226,14 +218,13 @@ loss, loss_cache = criterion.forward(logits, targets=tgt_out)
 print(f"even {even:.4f}   perfect {least:.4f}   our token, by the class {one:.4f}   all {count} tokens {loss:.4f}")
 
 # %% [markdown] en="9ce429d3"
-# The even model has the loss $\ln 11$, with any $q$. A perfect model has $p = q$, and its loss is the entropy of $q$, not 0. So a training curve with label smoothing ends above zero, and
-# should. Our untrained model is worse than even: it does not know the answer, but its random logits prefer some tokens, and the wrong ones. The loss of the batch is the mean over the real targets.
+# 不论 $q$ 是什么，给出均匀概率的模型，损失都是 $\ln 11$。完美的模型有 $p = q$，它的损失是 $q$ 的熵，而不是 0。所以，使用标签平滑时，训练曲线的终点高于零，而且理应如此。我们的模型未经训练，比均匀的模型更差：它不知道答案，但随机的 logits 偏爱某些词元，而且偏爱错了。批量的损失是对真实目标（不含填充）求平均。
 #
-# Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
+# 它的梯度很短。因为 $\log p_v = z_v - \log \sum_u e^{z_u}$，又有 $\sum_v q_v = 1$，所以损失是 $\log \sum_u e^{z_u} - \sum_v q_v z_v$，于是
 #
 # $$\frac{\partial\, \mathrm{loss}}{\partial z_v} = \frac{e^{z_v}}{\sum_u e^{z_u}} - q_v = p_v - q_v .$$
 #
-# In words: what the model says, minus what it should say. The mean over the tokens divides by their number.
+# 用话来说，就是模型说的，减去它应当说的。对词元求平均，还要除以词元的个数。
 
 # %%
 grad_logits = criterion.backward(1.0, loss_cache)                      # (B, T_tgt, vocab_size)
@@ -242,9 +233,9 @@ print("sum over the vocabulary:", np.abs(grad_logits.sum(axis=-1)).max())
 print("at <pad>:", np.abs(grad_logits[~real]).max())
 
 # %% [markdown] en="33c974e7"
-# ## 9.6 Backwards, part by part
+# ## 9.6 反向传播，逐个部件
 #
-# The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache.
+# 回来的路经过同样的部件，次序相反。每一层都收到对它的输出的梯度，以及它自己的那一份缓存。
 
 # %%
 model.zero_grad()
@@ -253,8 +244,7 @@ E_as_output = model.src_embedding.E.grad.copy()                        # (vocab_
 print("grad_y at the top of the decoder", grad_y.shape)
 
 # %% [markdown] en="de41204b"
-# A decoder layer has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its
-# gradients add.
+# 解码器层有两个输入，所以返回两个梯度：一个给下面的层，一个给记忆。两层都用到了记忆，所以它的梯度要相加。
 
 # %%
 grad_memory = np.zeros_like(memory)                                    # (B, T_src, d_model)
@@ -264,10 +254,9 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
     print("gradient of the memory", from_layer.shape, f" length {np.linalg.norm(from_layer):.4f}")
 
 # %% [markdown] en="cbe55210"
-# From here the gradient goes two ways: down to the target's embedding, and through the memory into the encoder.
-# This gradient is all that the encoder ever learns of the task: nobody tells it what a good encoding is, only the decoder does.
+# 从这里起，梯度兵分两路：一路向下到目标序列的嵌入，一路经过记忆进入编码器。编码器对任务的全部了解，都来自这个梯度：只有解码器告诉它怎样编码才好，别的谁也不告诉它。
 #
-# > **Predict.** The second source ends with padding. What is the gradient of the memory there?
+# > **预测：** 第二个源序列以填充结尾。记忆在那里的梯度是多少？
 
 # %%
 print("at real tokens:", np.abs(grad_memory[src != task.pad]).max())
@@ -285,7 +274,7 @@ model.src_embedding.backward(model.positions.backward(grad_x, cache.src_position
 E_as_source = model.src_embedding.E.grad - before                      # (vocab_size, d_model)
 
 # %% [markdown] en="d1381d10"
-# Compare every gradient with that of the one call, `model.backward`.
+# 把每一个梯度与一次调用 `model.backward` 的结果比较。
 
 # %%
 part_by_part = {name: p.grad.copy() for name, p in model.named_parameters()}
@@ -295,10 +284,9 @@ differences = [np.abs(p.grad - part_by_part[name]).max() for name, p in model.na
 print(len(differences), "parameters, largest difference:", max(differences))
 
 # %% [markdown] en="7d6ee64b"
-# Now $E$, used three times. Each use has added its share to `E.grad`, and we have kept them apart. Row $v$ of $E$ is token $v$;
-# the table shows the length of its gradient from each use.
+# 现在来看用了三次的 $E$。每种用途都把自己的一份加到 `E.grad` 上，而我们把它们分开保存了。$E$ 的第 $v$ 行是词元 $v$；表中是这一行在每种用途中得到的梯度的长度。
 #
-# > **Predict.** Which use gives a gradient to *every* row? And from which uses does `<bos>` get one?
+# > **预测：** 哪种用途给*每一行*都带来梯度？`<bos>` 又从哪些用途得到梯度？
 
 # %%
 E_grad = model.src_embedding.E.grad                                    # (vocab_size, d_model)
@@ -309,13 +297,11 @@ for name, part in uses.items():
     print(name, *(f"{length:6.3f}" for length in np.linalg.norm(part, axis=1)))
 
 # %% [markdown] en="0bf72ff7"
-# The use as output gives a gradient to every row: each token is a possible answer at every position, even `<pad>` and `<bos>`, which are never right. Their logits are pushed down wherever $p$ is above $q$. An embedding only teaches
-# the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`. So `<bos>` gets one as target and as output.
+# 用作输出时，每一行都得到梯度：在每个位置上，每个词元都可能是答案，就连永远不会正确的 `<pad>` 和 `<bos>` 也是。只要 $p$ 大于 $q$，梯度就把它们的 logits 往下压。用作嵌入时，只有读到过的行才学到东西：源序列中没有 `<bos>`，`tgt_in` 中没有 `<eos>`，而从 `<pad>` 没有梯度回来。所以 `<bos>` 在用作目标序列的嵌入和用作输出时得到梯度。
 #
-# ## 9.7 The whole journey in one table
+# ## 9.7 一张表看完全程
 #
-# `trace` does a forward and a backward on a copy of the model. It notes of every layer what it computes, its shapes, the norm of its output and the
-# norm of the gradient that came back to it. `print(whole)` shows all of it, on wide lines. Here are the outer layers with four columns:
+# `trace` 在模型的副本上做一次前向传播和一次反向传播。它记下每一层算什么、有哪些形状、输出的范数，以及回到这一层的梯度的范数。`print(whole)` 显示全部内容，行很宽。这里只看最外面的层，取四列：
 
 # %%
 whole = trace(model, src, tgt_in, tgt_out)
@@ -328,11 +314,9 @@ def short(components):
 short(c for c in whole.components if c.depth <= 1)
 
 # %% [markdown] en="7e4e2123"
-# The order is that of the forward pass. `positions` and `dropout` come
-# twice, once for the source and once for the target. Read the last column from the bottom up: it is the way of the gradient. You can look into one layer, as deep as you like:
+# 次序就是前向传播的次序。`positions` 和 `dropout` 出现两次，一次为源序列，一次为目标序列。最后一列要从下往上读：这就是梯度走的路。你可以深入查看任何一层，想看多深都行：
 #
-# > **Predict.** What leaves a layer norm here has $3 \cdot 5 \cdot 16 = 240$ entries, with mean square 1. Which number stands beside each `add_norm` in the
-# > column |output|?
+# > **预测：** 在这里，层规范化的输出有 $3 \cdot 5 \cdot 16 = 240$ 个元素，平方平均为 1。在 |output| 一列中，每个 `add_norm` 旁边的数是多少？
 
 # %%
 short(c for c in whole["decoder.layers.1"].components if c.depth <= 1)
@@ -342,14 +326,11 @@ norms = [c.activation for c in whole.components if c.layer == "LayerNorm"]
 print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   √240 = {240**0.5:.3f}")
 
 # %% [markdown] en="d221cb27"
-# The number is $\sqrt{240}$ every time: whatever a sub-layer puts out, the next one gets it at the same size. At the end of a cell, a trace
-# shows itself as a table with all columns: try `whole["decoder.layers.1.cross_attention"]`, which has the boxes of Figure 2.
+# 每次都是 $\sqrt{240}$：不论子层给出什么，下一个子层收到的大小都一样。把 trace 的结果放在单元格末尾，它会显示为一张含有所有列的表：试试 `whole["decoder.layers.1.cross_attention"]`，其中有图 2 的各个方框。
 #
-# ## 9.8 The proof, for all of it
+# ## 9.8 对整个模型的证明
 #
-# Most parts were proven one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
-# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on, since there is an `rng`; it is the same
-# in every forward of the check.
+# 大多数部件已经逐个证明过（第 4、6、7 课）。它们组装得对吗？`ModelLoss` 把模型和损失当作一层，而 `check_gradients` 像对待别的层一样证明它。（在终端里，`aiayn-np check` 做的也是这件事。）因为有 `rng`，暂退法已启用；在检验中的每一次前向传播里，它都相同。
 
 # %%
 criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
@@ -358,10 +339,9 @@ text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
 # %% [markdown] en="ca90f16f"
-# The check compares 61 tensors, each by itself, and then all of them together, with what the forward alone says. What if one line is missing? Here is a model that forgets the
-# last line of `backward`, the source's share of $E$.
+# 检验比较了 61 个张量，先逐个比较，再全部一起比较，依据都只是前向传播的结果。如果漏了一行代码呢？下面这个模型漏掉了 `backward` 的最后一行，也就是源序列对 $E$ 的那一份贡献。
 #
-# > **Predict.** How many of the 62 rows are then wrong?
+# > **预测：** 这时 62 行中有几行出错？
 
 # %%
 forgetful = copy.deepcopy(model)
@@ -373,13 +353,11 @@ for row in wrong.rows:
 print(str(wrong).splitlines()[-1])
 
 # %% [markdown] en="465cdb28"
-# Two rows are wrong: $E$, and the row of all together. The other 60 are right, so such a model trains, and its loss falls. That is why a falling
-# loss proves nothing (Lesson 4.7). Mind the other side, too: the check compares backward with *this* forward. A wrong forward with a fitting backward passes.
+# 有两行出错：$E$ 这一行，和全部一起的那一行。其余 60 行都是对的，所以这样的模型可以训练，损失也会下降。正因为如此，损失下降证明不了什么（第 4.7 节）。也要留意另一面：这个检验拿反向传播与*这个*前向传播比较。如果前向传播是错的，而反向传播与它相符，检验照样通过。
 #
-# ## 9.9 How many parameters?
+# ## 9.9 有多少参数？
 #
-# Count the boxes. An attention has four matrices of $d_\mathrm{model}^2$, a feed-forward network $2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, a norm
-# $2\, d_\mathrm{model}$, an encoder layer one attention and two norms, a decoder layer two and three. And $E$, once:
+# 来数方框。一个注意力有四个矩阵，每个 $d_\mathrm{model}^2$ 个数；一个前馈网络有 $2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ 个数；一个规范化有 $2\, d_\mathrm{model}$ 个数。编码器层有一个注意力和两个规范化，解码器层有两个注意力和三个规范化，两者都有一个前馈网络。再加上 $E$，只算一次：
 #
 # $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big], \qquad F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$$
 
@@ -394,9 +372,9 @@ counted = sum(p.value.size for p in model.parameters())
 print("this model: by the formula", count_parameters(11, 16, 32, 2), "  counted", counted)
 
 # %% [markdown] en="6679685e"
-# The number of heads is not in it (Lesson 6), nor the length: a Transformer does not get bigger by reading more.
+# 公式中没有头数（第 6 课），也没有序列长度：Transformer 不会因为读得更多而变大。
 #
-# > **Predict.** The base model of the paper: $|V| = 37\,000$, $d_\mathrm{model} = 512$, $d_{ff} = 2048$, $N = 6$. About how many millions? And which share is $E$?
+# > **预测：** 论文的 base 模型：$|V| = 37\,000$，$d_\mathrm{model} = 512$，$d_{ff} = 2048$，$N = 6$。大约有几百万个参数？$E$ 占多大比例？
 
 # %%
 base = count_parameters(37_000, 512, 2048, 6)
@@ -405,8 +383,7 @@ print(f"base model: {base:,}   E: {E_size:,}, that is {E_size / base:.0%};"
       f" with three of them {base + 2 * E_size:,}")
 
 # %% [markdown] en="9957f1d4"
-# The base model has 63 million parameters, 30 % of them in one matrix. The paper prints 65 million, for a vocabulary of "about 37000". So compare *differences* to the base model, which depend less on the
-# vocabulary. Here are four rows of Table 3, with the millions that it prints:
+# base 模型有 6300 万个参数，其中 30 % 在一个矩阵里。论文印的是 65 million（6500 万），词表大小为“about 37000”。所以，应当比较各模型与 base 模型的*差*，它受词表的影响较小。下面是表 3 的四行，以及论文印出的数，单位是百万：
 
 # %%
 rows = {"N = 8": (80, 512, 2048, 8), "N = 4": (50, 512, 2048, 4),
@@ -416,12 +393,11 @@ for name, (printed, *size) in rows.items():
     print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
 # %% [markdown] en="45f01484"
-# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one
-# prints too much, the other too little. The experiment `parameter_counts` counts every row of the table.
+# $N$ 不同的两行相符：印出的数经过四舍五入，所以两个数的差可能有 1 的误差。$d_\mathrm{model} = 1024$ 的两行不相符，而且无论词表取多大，都不能使两行同时相符：一个印得太多，另一个印得太少。实验 `parameter_counts` 计算表中的每一行。
 #
-# ## 9.10 For the keen: what training has to remember
+# ## 9.10 选读：训练时必须记住什么
 #
-# A model in use needs its parameters. A model in training also needs the cache, until backward has used it.
+# 使用中的模型只需要参数。训练中的模型还需要缓存，直到反向传播用完为止。
 
 # %%
 def size_of(cache, name=""):                                              # bytes of the arrays of that name
@@ -432,7 +408,7 @@ parameters = sum(p.value.nbytes for p in model.parameters())
 print(f"parameters {parameters:,} bytes   cache {size_of(cache):,} bytes   of it maps {size_of(cache, 'weights'):,}")
 
 # %% [markdown] en="34bca2ec"
-# > **Predict.** The sequences get twice as long. By which factor does the cache grow, when they are short? When they are long?
+# > **预测：** 序列长度加倍。如果序列短，缓存增大到几倍？如果序列长呢？
 
 # %%
 lengths = np.array([8, 16, 32, 64, 128, 256, 512])
@@ -447,8 +423,7 @@ for i, T in enumerate(lengths):
     print(f"T = {T:3}   maps are {of_maps[i] / total[i]:4.0%} of the cache   {factor}")
 
 # %% [markdown] en="ddc846df"
-# The cache grows by about 2 at first, then towards 4. Every other array has a row for each token, but a map has a row *and a column*, $T^2$ cells for each head, in six attentions. The picture shows
-# bytes against the length, both axes logarithmic; the dotted line is the parameters, which do not grow.
+# 缓存起初大约增大到 2 倍，后来趋向 4 倍。其他数组都是每个词元占一行，注意力图却是每个词元占一行*和一列*：每个头有 $T^2$ 个格子，共有六个注意力。图中是字节数随长度的变化，两个轴都是对数轴；点线是参数，它不增长。
 
 # %%
 fig = new_figure(6.5, 4)
@@ -463,9 +438,9 @@ ax.legend()
 fig
 
 # %% [markdown] en="60e3c365"
-# And that is one sequence; a batch of $B$ keeps $B$ times as much, but still one set of parameters. Lesson 13 asks what can be done about it.
+# 这还只是一个序列；大小为 $B$ 的批量要保存 $B$ 倍的东西，但参数仍然只有一套。第 13 课会问，对此能做些什么。
 #
-# ## 9.11 Check what this lesson claimed
+# ## 9.11 检验本课的结论
 
 # %%
 assert np.abs(by_hand - logits).max() < 1e-12                          # nine calls are the model
@@ -485,41 +460,37 @@ assert total[1] / total[0] < 2.3 < 3.4 < total[-1] / total[-2]         # towards
 print("all true")
 
 # %% [markdown] en="1fb552f6"
-# ## Summary
+# ## 小结
 #
-# - Source ids → embedding + positions → encoder layers → memory. Target so far → embedding + positions → decoder layers, each reading the memory → logits.
-# - The target goes in shifted by one, so that each position is to say the token that it has not seen.
-# - The gradient of the loss in the logits is $(p - q)$ over the number of real targets. From there backward is the forward's parts in reverse order.
-# - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
-# - `check_gradients` proves the whole; a forgotten line would not keep the loss from falling.
-# - Parameters do not depend on the length. (What training remembers does: it grows with $T$, and then with $T^2$.)
+# - 源序列的编号 → 嵌入 + 位置 → 编码器的各层 → 记忆。目前为止的目标序列 → 嵌入 + 位置 → 解码器的各层，每层都读记忆 → logits。
+# - 目标序列移一位再输入，这样每个位置要说的，都是它还没有看到的词元。
+# - 损失对 logits 的梯度是 $(p - q)$ 除以真实目标的个数。从那里开始，反向传播就是把前向传播的部件按相反的次序走一遍。
+# - 编码器只通过记忆来学习；$E$ 从三个方面学习，三个梯度相加。
+# - `check_gradients` 证明整个模型；漏掉一行，损失照样下降。
+# - 参数与长度无关。（训练时要记住的东西与长度有关：先随 $T$ 增长，再随 $T^2$ 增长。）
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Somebody forgets the shift and gives the decoder `tgt_out` as its input. What will the training loss do, and what the decoding?
+# **1.** 有人忘了移位，把 `tgt_out` 作为输入交给解码器。训练损失会怎样？解码又会怎样？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The causal mask lets each position see itself, so the answer stands in the input. The loss falls quickly to its least value: the
-# model passes its input through. In decoding there is no answer to pass on, and it writes nonsense: the leak of Lesson 5, by other means.
-#
-# </details>
-#
-# **2.** The decoder's layers read the top of the encoder. Which gradient does the second encoder layer get, if one decoder layer reads layer 1 by mistake,
-# and the other reads the top?
-#
-# <details><summary>Answer</summary>
-#
-# The top then gets the gradient of one decoder layer only, so `grad_memory` has one term in place of two, and the other term joins at the output of
-# layer 1. With a right backward it is another model with right gradients: a gradient check cannot know which model you meant. Only a comparison of the forward does.
+# 因果掩蔽允许每个位置看见自己，所以答案就在输入里。损失很快降到最小值：模型只是把输入原样传过去。解码时没有答案可传，它写出来的就是胡话。这就是第 5 课的泄漏，只是换了一种方式。
 #
 # </details>
 #
-# **3.** The row of `<pad>` in $E$ got a gradient in Lesson 9.6. Where from, and is it a mistake?
+# **2.** 解码器的各层读的是编码器顶端的输出。如果解码器的一层误读了编码器的第 1 层，另一层读的是顶端，那么编码器的第二层得到什么梯度？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# From the output only. `<pad>` is one of the 11 classes, and wherever its $p$ is above its $q$, the gradient lowers its logit. It is no
-# mistake: a model must not write `<pad>` in the middle of a sentence. As an input, nobody reads it.
+# 顶端只从一个解码器层得到梯度，所以 `grad_memory` 由两项变为一项，另一项在第 1 层的输出处汇入。如果反向传播与之相符，它就是另一个模型，梯度也是对的：梯度检验无从知道你想要的是哪个模型。只有对前向传播做比较，才能发现。
+#
+# </details>
+#
+# **3.** 在第 9.6 节，$E$ 中 `<pad>` 的那一行得到了梯度。它从哪里来？这是错误吗？
+#
+# <details><summary>答案</summary>
+#
+# 只来自输出。`<pad>` 是 11 个类别之一，只要它的 $p$ 大于它的 $q$，梯度就会降低它的 logit。这不是错误：模型不应在句子中间写出 `<pad>`。作为输入，没有人读它。
 #
 # </details>

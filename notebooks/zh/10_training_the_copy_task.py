@@ -1,15 +1,15 @@
 # %% [markdown] en="5640458e"
-# # Lesson 10 · Training: from random numbers to a perfect copy
+# # 第 10 课 · 训练：从随机数到完美的复制
 #
 # | | |
 # |---|---|
-# | **You will do** | smooth a loss with pen and paper; take three steps of Adam by hand; write the training loop in ten lines; train a Transformer until it copies; then let it write, one token at a time, and see how sure it is |
-# | **You will learn** | what label smoothing forbids; why Adam's first step has always the same size, and what warm-up does about it; why 9 tokens of 10 right is not 9 sequences of 10; for the keen: why the paper averages checkpoints, and how to get the same run twice |
-# | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
-# | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
-# | **Time** | 50 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **你将做什么** | 用纸笔平滑一个损失；手算 Adam 的三步；用十行代码写出训练循环；把一个 Transformer 训练到会复制；然后让它一次一个词元地写，看看它有多大把握 |
+# | **你将学到** | 标签平滑禁止什么；为什么 Adam 的第一步总是一样大，预热对此有什么用；为什么 10 个词元对了 9 个，不等于 10 个序列对了 9 个；选读：论文为什么对检查点求平均，怎样让同一次训练重现 |
+# | **需要** | 第 2 课（softmax），第 5 课（因果掩蔽）；学过第 9 课更好 |
+# | **论文** | 论文第 5 节，公式 3，第 6.1 节，表 3 (D) |
+# | **时间** | 50 分钟，不含标有*选读*的部分：它们的单元格要运行，文字可以跳过，后面各节都用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -58,17 +58,15 @@ from aiayn_np.training.loop import averaged, token_scores
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="d348bb70"
-# In Figure 1 the loss follows the softmax on top. From there the gradient goes back through all boxes.
+# 在图 1 中，损失接在顶端的 softmax 之后。梯度从那里出发，往回经过所有的方框。
 
 # %%
 figure_1("softmax")
 
 # %% [markdown] en="9dec53ae"
-# ## 10.1 The task
+# ## 10.1 任务
 #
-# The task is to read some digits and write the same digits. It sounds too easy. But a Transformer knows nothing of order or of digits.
-# To copy, it must learn what each symbol looks like, where it stands, how far the answer has been
-# written, and when to stop. And we know every right answer, so we can count mistakes exactly.
+# 任务是读几个数字，再写出同样的数字。听起来太容易了。但 Transformer 对次序和数字一无所知。要复制，它就必须学会每个符号是什么样子，站在哪里，答案已经写到哪里，以及什么时候停下。而且每个正确答案我们都知道，所以能够准确地数出错误。
 
 # %%
 task = CopyTask(symbols=10, max_length=8)
@@ -79,12 +77,11 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:5}" for token in task.tokens(row)))
 
 # %% [markdown] en="0898b768"
-# Three arrays of ids. The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
-# must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make 13 classes, $|V| = 13$. Short rows are padded.
+# 一共有三个由编号组成的数组。编码器读 `src`。解码器读 `tgt_in`，也就是右移之后的答案，并且在每个位置上，必须预测 `tgt_out` 同一位置上的词元（强制教学，第 5.6 节）。十个数字加三个特殊词元，共有 13 个类别，$|V| = 13$。短的行用填充补齐。
 #
-# There are about a hundred million sequences, so each batch is drawn fresh. A batch might then contain a sequence that we test on later.
+# 序列大约有一亿个，所以每个批量都重新抽取。这样，批量中就可能出现我们以后用来测试的序列。
 #
-# > **Predict.** 20 000 training examples are drawn, and 500 validation sequences. How many of these 500 are among the 20 000?
+# > **预测：** 抽取 20 000 个训练样本和 500 个验证序列。这 500 个之中，有多少个也在那 20 000 个里？
 
 # %%
 drawn = task.batch(20_000, np.random.default_rng(0))[0]
@@ -95,20 +92,17 @@ print(f"{sum(10**n for n in range(1, 9)):,} sequences exist; {len(seen):,} diffe
 print("of them in validation:", len(common))
 
 # %% [markdown] en="a5143826"
-# None of the validation sequences is among them, however many we draw: each sequence belongs to one split, by a hash of its symbols. So a model that is right on validation did not remember: it copies. (Sequences of 1 or 2 digits
-# are so few that all of them are in training; validation has none.)
+# 验证序列一个也不在其中，不管我们抽取多少：根据符号的哈希值，每个序列只属于一个部分。所以，模型如果在验证序列上答对了，靠的不是背诵，而是真的在复制。（1 位或 2 位的序列太少，所以全都归入训练；验证中没有这样的序列。）
 #
-# ## 10.2 The loss, on three classes
+# ## 10.2 三个类别上的损失
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy**
-# $-\sum_v q_v \log p_v$ with what we want, $q$. (Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
-# **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
+# 在一个位置上，模型给 $|V|$ 个类别概率 $p = \mathrm{softmax}(z)$。损失是它与我们想要的 $q$ 之间的**交叉熵** $-\sum_v q_v \log p_v$。（这里的 $q$ 是一个分布，不是查询。）没有平滑时，$q$ 在目标处是 1，别处是 0。论文（第 5.4 节）对它做**平滑**（Szegedy et al., 2016）：从目标处拿走 $\epsilon_{ls}$ 这么多，分给所有的类别。
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
 #
-# Do it with pen and paper: $|V| = 3$, the target is class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$.
+# 请用纸笔算一算：$|V| = 3$，目标是类别 0，$p = (\tfrac12, \tfrac14, \tfrac14)$，$\epsilon_{ls} = 0.3$。
 #
-# > **Predict.** What is $q$? And the loss, as a multiple of $\ln 2$?
+# > **预测：** $q$ 是什么？损失是 $\ln 2$ 的多少倍？
 
 # %%
 z = np.array([np.log(2), 0.0, 0.0])         # (V,)  logits
@@ -120,14 +114,13 @@ loss_by_hand = -(q * np.log(p)).sum()
 print("loss", loss_by_hand, "=", loss_by_hand / np.log(2), "ln 2;  not smoothed:", -np.log(p[0]) / np.log(2), "ln 2")
 
 # %% [markdown] en="872c4bb1"
-# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. This is how the class computes it:
+# $q = (0.8, 0.1, 0.1)$，损失是 $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$。类是这样计算的：
 
 # %%
 print(inspect.getsource(LabelSmoothedCrossEntropy.forward))
 
 # %% [markdown] en="5355e18e"
-# The first two lines after the check are $\log p$. Then `losses` takes $1 - \epsilon_{ls}$ of $-\log p_\mathrm{target}$, and $\epsilon_{ls}$ of the mean over all
-# classes. The last lines leave out padding and take the mean.
+# 检查之后的前两行就是 $\log p$。然后，`losses` 取 $-\log p_\mathrm{target}$ 的 $1 - \epsilon_{ls}$ 倍，再取它对所有类别的平均值的 $\epsilon_{ls}$ 倍。最后几行去掉填充，求平均。
 
 # %%
 criterion = LabelSmoothedCrossEntropy(eps_ls=0.3, pad=-1)              # no class here is padding
@@ -136,9 +129,7 @@ print("the class, difference:", abs(loss - loss_by_hand))
 print("backward:", criterion.backward(1.0, cache)[0], "  p - q:", p - q)
 
 # %% [markdown] en="1c59ceba"
-# The gradient with respect to the logits is $p - q$ (Lesson 9.5 derives it). It vanishes
-# when $p = q$. So the best model no longer has $p_\mathrm{target} = 1$. Take our 13 classes and the paper's
-# $\epsilon_{ls} = 0.1$, let all wrong classes share the rest evenly, and make the model more and more certain:
+# 对 logits 的梯度是 $p - q$（推导见第 9.5 节）。当 $p = q$ 时，它为零。所以最好的模型不再有 $p_\mathrm{target} = 1$。取我们的 13 个类别和论文的 $\epsilon_{ls} = 0.1$，让所有错误的类别平分余下的概率，再让模型越来越确定：
 
 # %%
 V, eps_ls = 13, 0.1
@@ -151,10 +142,7 @@ for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
     print(f"p_target {p_target:.4f}  loss {loss:.3f}  gradient {gradient:+.3f}  perplexity {1 / p_target:.3f}")
 
 # %% [markdown] en="fa2e2057"
-# The least loss is at $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond it the gradient has the
-# other sign and pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$. A model that
-# minimises this loss has perplexity 1.102 even on a task that can be learned perfectly, with perplexity 1. Section 5.4 says that smoothing hurts perplexity, but improves accuracy. The experiment `label_smoothing`
-# measures both on a task in which some symbols are random, so that nobody can know them for certain:
+# 损失最小的地方是 $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/|V|$，大约 0.9077。超过这一点，梯度就变号，*往回*推：模型太有把握了。平滑要付出的代价是**困惑度**。困惑度是以 $e$ 为底、以 $-\ln p_\mathrm{target}$ 的平均值为指数的幂。把这个损失降到最小的模型，困惑度是 1.102，即使任务可以完美地学会，困惑度本可以是 1，也是如此。论文第 5.4 节说，平滑会损害困惑度，但能提高准确率。实验 `label_smoothing` 同时测量这两者，所用的任务中有些符号是随机的，谁也不可能确切知道：
 
 # %%
 def committed(name, **small):
@@ -168,27 +156,24 @@ smoothing = committed("label_smoothing", steps=100, max_length=3, seeds=(0,))
 print(smoothing.finding)
 
 # %% [markdown] en="b8a8dc59"
-# So here it is as the paper says: perplexity gets worse, and accuracy gains less than half a point.
+# 所以在这里，情况与论文所说的一样：困惑度变差了，准确率的提高不到半个百分点。
 #
-# The other regulariser of Section 5.4 is dropout. The experiment `dropout` gives a model only 200 sequences to learn from. The picture shows, on the left,
-# its loss on sequences that it has not seen, and on its own ones (dashed).
+# 论文第 5.4 节的另一种正则化是暂退法。实验 `dropout` 只给模型 200 个序列来学习。左图是它在没有见过的序列上的损失，以及在自己的训练序列上的损失（虚线）。
 #
-# > **Predict.** Without dropout, the loss on unseen sequences falls first. And then?
+# > **预测：** 不用暂退法时，没见过的序列上的损失先下降。然后呢？
 
 # %%
 dropping = committed("dropout", sequences=100, steps=150, seeds=(0,), P_drop=(0.0, 0.1))
 dropping.figure()
 
 # %% [markdown] en="22860a59"
-# Without dropout the loss on unseen sequences turns and rises: the model learns its own sequences by heart, and becomes surer of answers that are wrong elsewhere. With dropout it
-# goes on falling. On the right is the share of right tokens among the unseen: about 60 % without dropout, and about 70 % with a rate of 0.1. Our task never runs out of fresh sequences, so from here on we train without dropout.
+# 不用暂退法时，没见过的序列上的损失会掉头上升：模型把自己的序列背了下来，对一些答案越来越有把握，而这些答案换个地方就是错的。用了暂退法，损失继续下降。右图是没见过的序列中正确词元的比例：不用暂退法时约为 60 %，暂退率为 0.1 时约为 70 %。我们的任务永远不缺新的序列，所以从这里起，训练都不用暂退法。
 #
-# ## 10.3 Adam, three steps by hand
+# ## 10.3 手算 Adam 的三步
 #
-# Adam (Kingma and Ba, 2015) keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Section 5.3, with $\beta_1 = 0.9$,
-# $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right.
+# Adam（Kingma and Ba, 2015）为每个参数保存两个滑动平均：梯度的滑动平均 $m$，和梯度平方的滑动平均 $v$（论文第 5.3 节，$\beta_1 = 0.9$，$\beta_2 = 0.98$；这里的 $v$ 既不是值，也不是词元）。两者都从 0 开始，所以起初小得多；除以 $1 - \beta^t$ 就纠正过来了。
 #
-# > **Predict.** The first gradient is 4, the rate 0.1. How far does the first step go? And if the gradient were 4000?
+# > **预测：** 第一个梯度是 4，学习率是 0.1。第一步走多远？如果梯度是 4000 呢？
 
 # %%
 beta_1, beta_2, eps, rate = 0.9, 0.98, 1e-9, 0.1
@@ -203,15 +188,13 @@ for t, grad in enumerate(gradients, start=1):
     print(f"t={t}  m {m:.3f}  v {v:.4f}  m_hat {m_hat:.3f}  v_hat {v_hat:.3f}  step {step:+.4f}  value {value:.4f}")
 
 # %% [markdown] en="de384a25"
-# The first step is exactly the rate, and it would be with any gradient but 0: $\hat m = g$ and $\hat v = g^2$, so
-# $\hat m / \sqrt{\hat v} = \pm 1$. When gradients disagree, as in the third step, steps get shorter. This is the step of the class:
+# 第一步恰好等于学习率，而且只要梯度不是 0，都会这样：$\hat m = g$，$\hat v = g^2$，所以 $\hat m / \sqrt{\hat v} = \pm 1$。如果各步的梯度不一致，像第三步那样，步子就会变短。类中的这一步是：
 
 # %%
 print(inspect.getsource(Adam.step).split("store = self.store\n")[1])   # its loop
 
 # %% [markdown] en="7f3ff9bf"
-# The loop has our lines, for all parameters at once. (`blocks` takes them side by side from memory, some at a time, which is faster.) The class agrees with our numbers. And it
-# takes the same steps, but for `eps`, if all gradients are a thousand times as large:
+# 这个循环就是我们写的那几行，只是同时作用于所有的参数。（`blocks` 从内存中一次取出相邻的一些参数，这样更快。）类的结果与我们的数一致。如果所有的梯度都大到一千倍，除去 `eps` 的影响，它走的步子也一样：
 
 # %%
 def adam_on(gradients):
@@ -227,16 +210,15 @@ print("the class, difference :", abs(adam_on(gradients) - value))
 print("gradients × 1000      :", abs(adam_on([1000 * g for g in gradients]) - value))
 
 # %% [markdown] en="9e98b5e0"
-# So the rate sets the size of a step, and the size of the gradient does not. Now think of step 1 of a model: **every** parameter moves by the full rate, and
-# only one batch has said in which direction.
+# 所以，步子的大小由学习率决定，而不由梯度的大小决定。现在想一想模型的第 1 步：**每一个**参数都移动整整一个学习率，而方向只由一个批量决定。
 #
-# ## 10.4 Warm-up
+# ## 10.4 预热
 #
-# So training starts with a tiny rate. In Equation 3 the rate rises linearly for `warmup_steps`, then falls:
+# 所以训练从很小的学习率开始。在公式 3 中，学习率先在 `warmup_steps` 步内线性上升，然后下降：
 #
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
 #
-# > **Predict.** For the paper's base model, $d_\mathrm{model} = 512$ and 4000 warm-up steps, the peak is at step 4000. At which *two* steps is the rate half of that?
+# > **预测：** 对论文的 base 模型，$d_\mathrm{model} = 512$，预热 4000 步，最高点在第 4000 步。在哪*两*步，学习率是最高点的一半？
 
 # %%
 peak = warmup_rate(4000, 512, 4000)
@@ -247,9 +229,7 @@ for step in (1, 1000, 2000, 4000, 8000, 16_000, 100_000):
     print(f"step {step:7,}  rate / peak {warmup_rate(step, 512, 4000) / peak:.4f}")
 
 # %% [markdown] en="4ffe92f5"
-# The rate is half of the peak at step 2000, on the straight line up, and at step 16 000, four times as far as the peak: $1/\sqrt4$. The picture shows the paper's
-# schedule and ours for $d_\mathrm{model} = 32$. Ours has 100 warm-up steps, and 0.2 times Equation 3, which would otherwise be too high for so small a
-# model.
+# 在第 2000 步，学习率是最高点的一半，那时还在上升的直线上；在第 16 000 步也是，那里的步数是最高点的四倍：$1/\sqrt4$。图中是论文的学习率安排，以及我们对 $d_\mathrm{model} = 32$ 的安排。我们预热 100 步，并把公式 3 乘 0.2，否则对这么小的模型来说学习率太高。
 
 # %%
 fig = new_figure(9, 3)
@@ -262,21 +242,19 @@ right.set(xlabel="step", title="here: d_model = 32, 100 steps, × 0.2")
 fig
 
 # %% [markdown] en="c5729c9a"
-# What is warm-up for? The experiment `warm_up` trains models with $N = 4$ to copy, for 120 steps each, with different highest rates: once with warm-up, once with that rate from the first step on.
+# 预热有什么用？实验 `warm_up` 训练 $N = 4$ 的模型来复制，每个训练 120 步，最高学习率各不相同：一次用预热，一次从第一步起就用那个学习率。
 #
-# > **Predict.** At which rates does warm-up help: at low ones, at high ones, at all?
+# > **预测：** 预热在哪些学习率下有帮助：低的，高的，还是都没有？
 
 # %%
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
 # %% [markdown] en="7da47c08"
-# Blue and orange are models as in the paper, with the norm after each Add (post-norm). The left panel shows them after 120 steps. At the lowest rate warm-up makes no difference. At the rate 0.01 the model does not learn to read
-# the source without warm-up, and it learns it with warm-up; the right panel shows these two runs. At the highest rate both fail. The best loss of each line is the same. So here warm-up buys a higher rate, not a better end.
-# Deep models are another matter: for them warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020). Green and pink are models with the norm before each sub-layer (Lesson 7.7). They learn at every rate.
+# 蓝色和橙色是论文那样的模型，每个 Add 之后有规范化（后置规范化）。左图是它们在 120 步之后的情况。学习率最低时，有没有预热没有区别。学习率为 0.01 时，没有预热，模型学不会读源序列；有预热，就能学会；右图是这两次训练。学习率最高时，两者都失败。每条线的最低损失都一样。所以在这里，预热换来的是更高的学习率，而不是更好的最终结果。深的模型则另当别论：对它们来说，预热可以决定究竟能不能学会（Xiong et al., 2020；Liu et al., 2020）。绿色和粉色是每个子层之前有规范化的模型（第 7.7 节）。它们在每个学习率下都能学会。
 #
-# ## 10.5 The loop, in ten lines
+# ## 10.5 十行代码的循环
 #
-# Now all parts are there. The model is in float32, for speed.
+# 现在所有的部件都齐了。为了快，模型用 float32。
 
 # %%
 def new_model(seed=0, P_drop=0.0):
@@ -290,8 +268,7 @@ print(f"{sum(p.value.size for p in model.parameters()):,} parameters")
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 
 # %% [markdown] en="cf211b5b"
-# > **Predict.** Someone who knows nothing gives each of the 13 classes the same probability. Their loss is $\ln 13$. Is the
-# > first loss of our untrained model below it, the same, or above?
+# > **预测：** 什么都不知道的人，给 13 个类别同样的概率，损失是 $\ln 13$。我们的模型未经训练，它的第一个损失比这低、相同，还是更高？
 
 # %%
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
@@ -311,11 +288,9 @@ for step in (1, 10, 20, 30):
     print(f"step {step:2}  loss {losses[step - 1]:.2f}")
 
 # %% [markdown] en="22841fc2"
-# The first loss is above $\ln 13$. An untrained model is not undecided: its logits are random numbers, so it prefers some classes, mostly wrong ones. In the first steps
-# it only learns to prefer none.
+# 第一个损失高于 $\ln 13$。未经训练的模型并不是拿不定主意：它的 logits 是随机数，所以它偏爱某些类别，而且大多是错的。在最初几步，它只是学会不再有所偏爱。
 #
-# The library's `train` is this loop and a little more. It is a *generator*: it takes a step, hands you a record, and waits.
-# Give it the same model and the same batches. Are the losses the same?
+# 本库的 `train` 就是这个循环，再加一点东西。它是一个*生成器*：走一步，交给你一条记录，然后等待。给它同样的模型和同样的批量。损失相同吗？
 
 # %%
 again = new_model()
@@ -324,10 +299,9 @@ print("a record has:", *vars(records[-1]))
 print("the same 30 losses, to the last bit:", losses == [r.loss for r in records])
 
 # %% [markdown] en="6a5cc6d3"
-# ## 10.6 Train it
+# ## 10.6 开始训练
 #
-# Train for 400 steps, and keep every tenth state for later. (By default `train` validates every 25 steps and stops when all
-# is right. Here it shall go on, so it validates only once.)
+# 训练 400 步，每十步保存一次状态，留待后用。（`train` 默认每 25 步验证一次，全部正确就停下。这里要让它一直走下去，所以只验证一次。）
 
 # %%
 model, history, states = new_model(), [], {}
@@ -338,8 +312,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
         states[progress.step] = model.state_dict()
 
 # %% [markdown] en="a5fcb9c0"
-# Two numbers help to read the loss. One is the loss of the best guess that does *not* read the source: it knows which symbols there are, and how
-# long sequences get. The other is $-\ln p_\mathrm{target}$ of the best that smoothing allows.
+# 有两个数可以帮助我们读懂损失。一个是*不*读源序列时最好的猜测的损失：这种猜测知道有哪些符号，也知道序列会有多长。另一个是标签平滑所允许的最好情况下的 $-\ln p_\mathrm{target}$。
 
 # %%
 blind = blind_loss(task)
@@ -349,7 +322,7 @@ print(f"not reading the source: {blind:.2f}, beaten first at step {reads}")
 print(f"smoothing's best: {floor:.3f};  mean of the last 20 steps: {np.mean([r.loss for r in history[-20:]]):.2f}")
 
 # %% [markdown] en="f60dfad2"
-# The picture shows the loss above, with dotted lines at these two numbers, and the share of right tokens below. The dot is the share of whole validation sequences right.
+# 上图是损失，点线是这两个数；下图是正确词元的比例。圆点是整个验证序列全部正确的比例。
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
@@ -358,13 +331,11 @@ for number in (blind, floor):
 fig
 
 # %% [markdown] en="255fd35b"
-# The model needs about the first tenth of the steps to learn which symbols there are. From then on it must be reading the source. At the end the loss stays about where
-# smoothing holds it. In this run there is a burst of mistakes near step 350, long after the model could copy. Such bursts come and go. It is one reason to average the last states (Lesson 10.8).
+# 模型大约用前十分之一的训练步学会有哪些符号。从那以后，它必定在读源序列。最后，损失停在标签平滑所限定的地方附近。在这次训练中，第 350 步附近出现一阵错误，那时模型早就会复制了。这样的错误来了又去。这也是对最后几个状态求平均的一个理由（第 10.8 节）。
 #
-# ## 10.7 Right tokens are not right sequences
+# ## 10.7 词元对了，不等于序列对了
 #
-# These tokens were counted under teacher forcing: whatever the model said before, it reads the true prefix. In use
-# it reads what it wrote itself. Take the model as it was half-way.
+# 上面数词元时用的是强制教学：不管模型之前说了什么，它读到的都是真实的前缀。使用时，它读到的是自己写的东西。取训练到一半时的模型。
 
 # %%
 def at(step):
@@ -386,7 +357,7 @@ length = real.sum(axis=1).mean()
 print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tokens in a sequence")
 
 # %% [markdown] en="258a45e6"
-# > **Predict.** Which share of the sequences is decoded without a mistake: about the same, about half, or almost none?
+# > **预测：** 解码没有错误的序列占多大比例：差不多同样多，大约一半，还是几乎没有？
 
 # %%
 half_way = at(early)
@@ -395,8 +366,7 @@ print(f"decoded exactly: {exact:.2f}")
 print(f"if mistakes were independent: {right[real].mean() ** length:.2f}")
 
 # %% [markdown] en="cf60572c"
-# Far fewer sequences are right than tokens, about half of them in this run: one wrong token spoils a sequence, and each token can be wrong. Does a mistake also cause others?
-# Compare, token by token, what the model says after the true prefix and after its own.
+# 正确序列的比例远低于正确词元的比例，在这次训练中约为一半：错一个词元，整个序列就毁了，而每个词元都可能出错。一个错误还会引起别的错误吗？逐个词元比较：在真实的前缀之后，模型说什么；在它自己的前缀之后，模型又说什么。
 
 # %%
 src, tgt_in, tgt_out = validation
@@ -407,17 +377,13 @@ print(f"tokens right: after the true prefix {right[real].mean():.2f},"
 print(f"sequences right: teacher-forced {right.all(axis=1).mean():.3f}, decoded {exact:.3f}")
 
 # %% [markdown] en="9da00a4d"
-# After its own prefix fewer tokens are right, since a wrong prefix misleads. But the two numbers of the last line are equal, and they must be: as long as
-# everything is right, the model's own prefix *is* the true one. A sequence is decoded exactly if and only if the best token after
-# every true prefix is right. So one parallel pass can count exact sequences without decoding them (Lesson 5.7 shows that
-# the pass and the steps are one function); `train` validates in this way.
+# 在自己的前缀之后，正确的词元较少，因为错误的前缀会误导模型。但最后一行的两个数相等，而且必定相等：只要一切都对，模型自己的前缀*就是*真实的前缀。一个序列完全解码正确，当且仅当在每个真实前缀之后，最好的词元都是对的。所以，不必解码，只用一次并行的前向传播，就能数出完全正确的序列（第 5.7 节说明，这样一次算完和一步一步地算是同一个函数）；`train` 就是这样验证的。
 #
-# ## 10.8 For the keen: the average of the last states
+# ## 10.8 选读：最后几个状态的平均
 #
-# The paper does not use the last checkpoint of its base model but the average of the last five, written ten minutes apart (Section 6.1): the mean of each *parameter*. That looks
-# absurd, since models are not linear. So measure it: every 10 steps, compare the single state and the mean of the last five.
+# 论文的 base 模型用的不是最后一个检查点，而是最后五个的平均，每两个相隔十分钟（论文第 6.1 节）：对每个*参数*求平均。这看上去很荒唐，因为模型不是线性的。那就来测量：每 10 步，比较单个状态与最后五个的平均。
 #
-# > **Predict.** Which is better in the middle of training, the last state or the average? And at the end?
+# > **预测：** 在训练中途，哪个更好，最后的状态还是平均？到训练结束时呢？
 
 # %%
 def exact_share(model):
@@ -446,9 +412,7 @@ for name, curve in (("single ", single), ("average", mean_of_5)):
     print(f"{name}  after step 250: worst {min(shares):.2f}, mean {np.mean(shares):.3f}")
 
 # %% [markdown] en="c2032b4a"
-# In the middle of training the last state is better: the average still contains the model of 40 steps ago, which was worse. At the end of this run the average is
-# better, since it hides one burst. A likely reason: Adam's steps have the size of the rate however small the gradient is, so single states jump about a good
-# place, and now and then out of it. Their mean lies in the middle. One run is no law, and averaging needs states that are near each other.
+# 在训练中途，最后的状态更好：平均中还含有 40 步之前的模型，它较差。在这次训练结束时，平均更好，因为它掩盖了一阵错误。原因可能是：不管梯度多小，Adam 的步子都与学习率一样大，所以单个状态在一个好地方的周围跳来跳去，偶尔还会跳出去。它们的平均位于中间。一次训练不是规律，而且求平均要求各个状态彼此接近。
 
 # %%
 final = averaged(model, recent)
@@ -456,12 +420,11 @@ test = task.test(500)
 print(f"average of the last 5, test sequences exact: {exact_match(final, test, bos=task.bos, eos=task.eos):.2f}")
 
 # %% [markdown] en="44a23544"
-# ## 10.9 Let it write
+# ## 10.9 让它来写
 #
-# Now decode by hand. Encode the source once. Then ask for the next token, append the best one, and ask again. The three
-# most probable tokens are printed at each step.
+# 现在一步一步地解码。先对源序列编码，只需一次。然后问下一个词元是什么，把最好的接上去，再问。每一步都打印概率最大的三个词元。
 #
-# > **Predict.** The trained model is almost always right. How much probability does it give its best token: more than 0.99, or less? (Lesson 10.2.)
+# > **预测：** 训练好的模型几乎总是对的。它给最好的词元多少概率：大于 0.99，还是小于？（第 10.2 节。）
 
 # %%
 src = task.source("3 1 4 1 5")                                         # (1, T_src)
@@ -481,15 +444,13 @@ whole = greedy_decode(model, src, bos=task.bos, eos=task.eos)
 print("greedy_decode:", task.tokens(whole[0]), " the same:", whole[0].tolist() == tgt[1:])
 
 # %% [markdown] en="f7fc3def"
-# The best token gets less than 0.99: about 0.9, as label smoothing asked for. That is not doubt: the rest is spread thinly over all the other classes.
+# 最好的词元得到的概率小于 0.99：大约 0.9，这正是标签平滑要求的。这不是犹豫：余下的概率薄薄地分给了所有其他的类别。
 #
-# To take the best token each time is called **greedy** decoding. The paper keeps the 4 best unfinished sequences (beam search,
-# Section 6.1), which helps where a good start may end badly; a copy has no such choice.
+# 每次都取最好的词元，叫作**贪心**解码。论文保留 4 个最好的未完成序列（束搜索，论文第 6.1 节）。如果好的开头可能导致坏的结尾，这样做就有帮助；复制没有这样的选择。
 #
-# ## 10.10 For the keen: the same run again
+# ## 10.10 选读：让训练重现
 #
-# Randomness is an argument here: batches and dropout masks come from the `rng` that you pass, and dropout happens only if
-# `forward` gets one. So a run can be repeated to the last bit, with dropout too:
+# 在这里，随机性是一个参数：批量和暂退法的掩蔽都来自你传入的 `rng`，而且只有 `forward` 收到它，暂退法才起作用。所以即使用了暂退法，训练也可以一个比特都不差地重现：
 
 # %%
 def few_losses(seed):
@@ -502,7 +463,7 @@ print("same seed, same losses  :", few_losses(0) == few_losses(0))
 print("other seed, same losses :", few_losses(0) == few_losses(1))
 
 # %% [markdown] en="2f5876f9"
-# > **Predict.** You stop after 5 steps, save, load into a new model, and go on to step 10. Is it enough to save the parameters, if the end shall be the same to the last bit as without a stop?
+# > **预测：** 你在 5 步之后停下，保存，载入一个新模型，再走到第 10 步。如果要求结果与不停顿时一个比特都不差，只保存参数够吗？
 
 # %%
 def run_to(step, model, optimizer, rng, recent):
@@ -540,17 +501,17 @@ print("everything saved, bit-equal to the run without a stop:", resumed)
 print("only the parameters saved                            :", resumed_bare)
 
 # %% [markdown] en="db15031a"
-# The parameters are not enough. A run is the parameters, Adam's $m$, $v$ and $t$, the state of the generator, and the last states for the average.
+# 只有参数是不够的。一次训练包括参数、Adam 的 $m$、$v$ 和 $t$、随机数生成器的状态，以及用来求平均的最后几个状态。
 #
-# The paper trained on eight processors at once. Each computes the gradient of its part of the batch, and the gradients are added before the step:
+# 论文同时用八个处理器训练。每个处理器计算它那一部分批量的梯度，在走这一步之前，把这些梯度加起来：
 
 # %%
 two_workers()
 
 # %% [markdown] en="9f29672d"
-# So the result is that of one processor with the whole batch, but for rounding.
+# 所以，除去舍入误差，结果与一个处理器用整个批量得到的结果相同。
 #
-# ## 10.11 Check what this lesson claimed
+# ## 10.11 检验本课的结论
 
 # %%
 assert not common                                                      # splits never overlap
@@ -574,45 +535,37 @@ assert not resumed_bare
 print("all true")
 
 # %% [markdown] en="cce4f369"
-# ## Summary
+# ## 小结
 #
-# - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
-#   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
-# - Adam divides by the size of the gradient, so the rate sets the size of a step, from the first one on. Warm-up makes the first ones small, which allows a higher rate later.
-# - The loop: batch, zero_grad, forward, loss, backward, rate, step. `train` is that, with a record for each step.
-# - Whole sequences are right far more rarely than tokens. Teacher-forced and decoded *exact* shares are equal.
-# - The average of the last states is late at first. At the end it can hide a burst.
-# - A run can be repeated and resumed to the last bit if all of its state is passed and saved.
+# - 标签平滑从想要的概率中拿出一部分，分给所有的类别。梯度是 $p - q$，如果把握超过 $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$，就会受罚。
+# - Adam 会除以梯度的大小，所以从第一步起，步子的大小就由学习率决定。预热使最初的步子很小，从而允许后来有更高的学习率。
+# - 训练循环：批量、梯度清零（zero_grad）、前向传播、损失、反向传播、学习率、走一步。`train` 就是这样，外加每一步一条记录。
+# - 整个序列全对，比单个词元正确少见得多。强制教学下*全对*的比例与解码*全对*的比例相等。
+# - 最后几个状态的平均，起初落后。到最后，它可以掩盖一阵错误。
+# - 只要传入并保存全部状态，训练就可以重现，也可以中断后继续，一个比特都不差。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** You forget `model.zero_grad()`. What does the model train on?
+# **1.** 你忘了 `model.zero_grad()`。模型用什么来训练？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It trains on the sum of all gradients since the start, since backward *adds*. The direction is an average over all models it ever was, most of
-# them outdated. Adam hides the growth, as it divides by the size; so it may even learn for a while, and badly. (Used on purpose it is
-# fine: several backwards before one step are one larger batch.)
+# 它用的是从一开始到现在所有梯度之和，因为反向传播是*累加*的。更新的方向是历来各步梯度的平均，而其中大多数已经过时。Adam 会除以梯度的大小，掩盖了梯度的增长；所以模型甚至可能学一阵子，但学得很差。（如果是有意这样做，就没有问题：几次反向传播之后再走一步，相当于一个更大的批量。）
 #
 # </details>
 #
-# **2.** With $\epsilon_{ls} = 0.1$ the training loss of a perfect copier stays above 0. The record says it is much
-# smaller. Who is right?
+# **2.** 当 $\epsilon_{ls} = 0.1$ 时，完美复制的模型，训练损失仍然高于 0。记录却说它小得多。谁对？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Both are right. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, which is not 0. `Progress.loss` is the
-# cross-entropy *without* smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. It
-# cannot stay at 0 either: for $p = q$ it is $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/V)$.
+# 都对。训练时降低的是平滑的损失，它的最小值是 $q$ 的熵，不是 0。`Progress.loss` 是*没有*平滑的交叉熵 $-\ln p_\mathrm{target}$，这样 `eps_ls` 不同的训练才可以比较。它也不会停在 0：当 $p = q$ 时，它等于 $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/V)$。
 #
 # </details>
 #
-# **3.** Why not train as the model is used, on prefixes that it wrote itself?
+# **3.** 为什么不按模型使用时的方式来训练，也就是用它自己写的前缀？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# With its own prefixes, token $t$ has to be written before token $t + 1$ can be asked for: as many passes as tokens, where teacher forcing trains all
-# positions in one. And early on, when everything it writes is wrong, it would learn what to say after nonsense. The price is that
-# it never sees its own mistakes in training, and does not learn to recover (Lesson 10.7).
+# 用自己的前缀，必须先写出词元 $t$，才能问词元 $t + 1$：有多少个词元，就要做多少次前向传播，而强制教学一次就训练所有的位置。而且在初期，它写的全是错的，学到的就是在胡话之后该说什么。强制教学的代价是，模型在训练中从来看不到自己的错误，也就学不会怎样纠正（第 10.7 节）。
 #
 # </details>

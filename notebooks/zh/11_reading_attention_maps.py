@@ -1,15 +1,15 @@
 # %% [markdown] en="77d67043"
-# # Lesson 11 · Reading attention maps: what they show, and what they do not
+# # 第 11 课 · 读注意力图：它说明什么，不说明什么
 #
 # | | |
 # |---|---|
-# | **You will do** | train three models that copy, reverse and sort; read their maps; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input and see what moves |
-# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect; which experiments can tell the difference |
-# | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
-# | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix; beside it Jain and Wallace (2019), Michel et al. (2019) and Kobayashi et al. (2020) |
-# | **Time** | 50 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **你将做什么** | 训练三个模型，分别做复制、反转和排序；读它们的注意力图；把“这个头看着答案”变成一个带基线的数；把头静音，看什么会坏掉；改动输入，看什么会跟着变 |
+# | **你将学到** | 注意力图的一行代表什么；给头找到一个“职责”有多容易，只要看得够久；为什么权重不等于作用；哪些实验能分辨这两者 |
+# | **需要** | 第 1、5、6 课；模型怎样训练，见第 10 课 |
+# | **论文** | 论文第 3.2.3 节、第 4 节末尾和附录中的图；另参考 Jain 和 Wallace（2019）、Michel 等（2019）、Kobayashi 等（2020） |
+# | **时间** | 50 分钟，不含标有*选读*的部分：那里的单元格要运行，文字可以跳过，后面用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -56,17 +56,15 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown] en="419da6a9"
-# In Figure 1 this lesson looks mostly at the attention of the decoder to the source.
+# 对照图 1，这一课主要看解码器对源序列的注意力。
 
 # %%
 figure_1("cross_attention")
 
 # %% [markdown] en="8fd88926"
-# ## 11.1 Three models
+# ## 11.1 三个模型
 #
-# Section 4 of the paper ends with a hope: attention "could yield more interpretable models", and its appendix shows maps of
-# heads that seem to have learned jobs. On a translation nobody knows what a head *should* look at. On our three tasks we
-# know it. Each model has $N = 2$ layers of $h = 4$ heads, and trains until it gets all of 500 validation sequences right.
+# 论文第 4 节以一个希望结尾：注意力“could yield more interpretable models”（可能得到更可解释的模型）。附录中的图里，一些头似乎学会了各自的职责。在翻译任务上，没有人知道一个头**应该**看哪里。在我们的三个任务上，答案是已知的。每个模型有 $N = 2$ 层，每层 $h = 4$ 个头，一直训练到 500 条验证序列全部正确为止。
 
 # %%
 models, tasks = {}, {}
@@ -79,8 +77,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
           f" test sequences exact {validate(model, task, task.test(300)):.2f}")
 
 # %% [markdown] en="441b82ad"
-# `small_model` builds a small `Transformer`, and `solve` trains it as in Lesson 10 until the validation sequences are right. All three models read the same source below.
-# It has six different symbols, so that each symbol stands in one place only.
+# `small_model` 建立一个小的 `Transformer`；`solve` 按第 10 课的方法训练它，直到验证序列全部正确。三个模型读的是下面同一条源序列。它有六个互不相同的符号，所以每个符号只在一个位置上出现。
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -98,12 +95,11 @@ for name in models:
     print(f"{name:8}", "   ".join(read(name)[1]))
 
 # %% [markdown] en="edd0aac9"
-# ## 11.2 What is a row?
+# ## 11.2 一行代表什么？
 #
-# A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
-# *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0. The query is made from the token that was read.
+# 在编码器-解码器注意力图中，一行对应解码器的一个位置。这个位置已经**读了**一个词元，要**写**下一个（第 5.4 节）。所以它有两个名字，这里的标签把两个都写出来：`4 → 0` 读了 4，写出 0。查询由读到的那个词元算出。
 #
-# > **Predict.** The model copies. In which column do you expect the bright cell of the row `<bos> → 4`? And of the row `4 → 0`, at 4 or at 0?
+# > **预测：** 模型做的是复制。你认为 `<bos> → 4` 这一行的亮格在哪一列？`4 → 0` 这一行呢，在 4 还是在 0？
 
 # %%
 def cross_maps(cache):
@@ -118,19 +114,15 @@ for name, weights in cross_maps(cache).items():
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
 # %% [markdown] en="6aaef1be"
-# Look at the heads of layer 2. Bright is the symbol that is to be *written*: the row `4 → 0` looks at 0. These cells are
-# the diagonal of the picture, $(t, t)$. If you label rows only with the token that was read, as many plots do, the same picture seems to look
-# one place ahead. Before you interpret a diagonal, ask what its rows are.
+# 看第 2 层的头。亮的是要**写**的那个符号：`4 → 0` 这一行看的是 0。这些格子就是图的对角线 $(t, t)$。许多图只用读到的词元标注各行；那样一来，同一张图看上去就像在往前看一位。解释对角线之前，先问清楚它的行是什么。
 #
-# Layer 1 is less clear, and no head is as sharp as one would draw it. So measure.
+# 第 1 层没有这么清楚，也没有一个头像示意图里画的那样分明。所以要测量。
 #
-# ## 11.3 From looking to measuring
+# ## 11.3 从观察到测量
 #
-# A claim about a head is a sentence: "it looks at the answer". Make it a number: the mean weight that the head puts on the
-# source position where the answer stands, over 300 test sequences. A number needs a **baseline**: the same mean, with the places of
-# each source shuffled. A head that knows nothing of places gets that much.
+# 关于一个头的断言是一句话：“它看着答案”。把它变成一个数：在 300 条测试序列上，这个头放在答案所在源位置上的平均权重。一个数需要**基线**：同样的平均值，但把每条源序列中的位置打乱。一个对位置一无所知的头，就能得到这么多。
 #
-# First by hand, for one head and one sequence. When copying, row $t$ writes the symbol at place $t$, so the weights on the answer are the diagonal:
+# 先手工算一个头、一条序列。复制时，第 $t$ 行写的是位置 $t$ 上的符号，所以答案上的权重就是对角线：
 
 # %%
 weights = cross_maps(cache)["decoder.layers.1.cross_attention.attention.weights"][0]   # head 1
@@ -141,9 +133,9 @@ shuffled = [weights[range(6), rng.permutation(7)[:6]].mean() for _ in range(1000
 print("shuffled 1000 times: mean", np.mean(shuffled).round(2))
 
 # %% [markdown] en="f41d9d2a"
-# `job_scores` does this for every head and every sequence: `ANSWER` tells it where the answer stands.
+# `job_scores` 对每个头、每条序列都这样算，`ANSWER` 告诉它答案在哪里。
 #
-# > **Predict.** A source of 6 symbols and `<eos>` has 7 places. What is the baseline, about, for these 7? Most test sequences are a bit shorter: higher or lower for them?
+# > **预测：** 一条源序列有 6 个符号加上 `<eos>`，共 7 个位置。对这 7 个位置，基线大约是多少？多数测试序列要短一些：它们的基线更高还是更低？
 
 # %%
 def answer_scores(name, model):
@@ -159,12 +151,11 @@ for label, values in (("answer", score), ("shuffled", baseline), ("untrained", b
     print(f"{label:12}", " ".join(f"{value:.2f}" for value in values))
 
 # %% [markdown] en="45277a84"
-# The baseline for 7 places is $1/7$, which is 0.14. Shorter sources have fewer places, so the mean is a little higher. The best head of layer 2 is
-# at three times the baseline or more, and the untrained heads are about at the baseline. That is a finding.
+# 7 个位置的基线是 $1/7$，即 0.14。较短的源序列位置更少，所以平均值略高一点。第 2 层最好的头达到基线的三倍或更多，而未训练的头大约就在基线上。这算得上一个发现。
 #
-# Now ask for more jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
+# 现在再问更多的职责：答案的前一位、后一位、第一个符号、最后一个符号、`<eos>`。
 #
-# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take models that were *never trained*. By how much does the best of the 48 exceed its baseline: not at all, by about 0.02, by more?
+# > **预测：** 8 个头乘 6 种职责，有 48 个数。取**从未训练过**的模型。48 个数中最大的那个超出基线多少：完全不超出，约 0.02，还是更多？
 
 # %%
 def margins(name, model, seed=0):
@@ -180,9 +171,7 @@ for seed in range(5):
     print(f"never trained, seed {seed}: head {head + 1} 'looks at' {[*JOBS][job]}: {table.max():+.2f} against shuffled")
 
 # %% [markdown] en="bbfc0061"
-# The best of the 48 exceeds its baseline by 0.03 to 0.21, although nothing has been learned. There are two reasons. A random projection prefers some vectors to others,
-# and `<eos>` is the same vector in each sequence: three of the five found that one. And **with 48 tests, one succeeds by chance.** So we say that a head has a job only if its margin
-# is above the best that untrained models reach:
+# 虽然什么也没有学到，48 个数中最大的却超出基线 0.03 到 0.21。原因有两个。第一，随机投影会偏爱某些向量，而 `<eos>` 在每条序列中都是同一个向量：五个模型中有三个找到的正是它。第二，**做 48 次检验，总有一次碰巧成功**。所以，只有当超出量高于未训练模型能达到的最大值时，我们才说一个头有某种职责：
 
 # %%
 table, bar = margins("copy", models["copy"]), max(chance)
@@ -193,8 +182,7 @@ for i, row in enumerate(table):
     print(f"layer {i // 4 + 1}, head {i % 4 + 1}  ", *marks)
 
 # %% [markdown] en="86730d0b"
-# The stars stand in one column. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). For translators this was found later (Voita et al., 2019), and for BERT
-# (Clark et al., 2019). The experiment `head_jobs` measures it for five models that copy and five that reverse:
+# 星号集中在一列上。论文的说法是，各个头“clearly learn to perform different tasks”（明显学会做不同的事，论文第 4 节）。后来有人在翻译模型上（Voita 等，2019）和 BERT 上（Clark 等，2019）发现了这一点。实验 `head_jobs` 在五个复制模型和五个反转模型上测量它：
 
 # %%
 if Path("../figures/head_jobs.json").exists():                         # what the whole experiment found
@@ -204,7 +192,7 @@ else:                                                                  # a small
 print(jobs.finding)
 
 # %% [markdown] en="6cc2cbfc"
-# In the picture, each point is a head. Its height is the weight on the place that it looks at best. An empty circle has no job that clears the bar.
+# 图中每个点是一个头。点的高度是这个头在它看得最多的那个位置上的权重。空心圆表示没有任何职责超过门槛。
 
 # %%
 fig = new_figure(9, 4)
@@ -214,12 +202,11 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 fig
 
 # %% [markdown] en="5f888237"
-# In every model some heads look at the answer, and most heads that have a job have that *same* job. Other jobs are rare,
-# and not in every model. So the paper's claim does not show in models of this size. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
+# 每个模型都有一些头看着答案，而且有职责的头大多是**同一种**职责。其他职责很少见，也不是每个模型都有。所以在这种规模的模型上，看不到论文所说的现象。也许任务只有一样东西要找，各个头就没有理由分化：第 6.7 节有四样东西要找。
 #
-# ## 11.4 Reverse and sort
+# ## 11.4 反转与排序
 #
-# > **Predict.** Draw the maps on paper: 7 rows, the columns `4 0 2 5 1 3 <eos>`. Where are the bright cells when the model reverses? When it sorts?
+# > **预测：** 在纸上画出注意力图：7 行，各列是 `4 0 2 5 1 3 <eos>`。模型做反转时，亮格在哪里？做排序时呢？
 
 # %%
 def places(name, src, n):
@@ -246,8 +233,7 @@ for name, (scores, shuffled) in aligned.items():
           f" on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
 
 # %% [markdown] en="9d81c7a6"
-# (Here no source has a symbol twice. With one that has, a head may look at either, so the numbers of Lesson 11.3 are lower.)
-# The picture shows that head of each model. White rings are where the answer stands.
+# （这里的源序列都没有重复的符号。有重复时，头看哪一个都可以，所以第 11.3 节的数要低一些。）图中是每个模型的这个头。白圈是答案所在的位置。
 
 # %%
 fig = new_figure(9, 3.2, layout="compressed")
@@ -264,18 +250,15 @@ fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
 
 # %% [markdown] en="36d17009"
-# Copying gives the diagonal, reversing the anti-diagonal. Sorting gives no line: to write 0 the model looks where 0 *is*, and that is
-# another place in each source. A map can follow a rule without showing a line. Mind what the
-# sorting model must do for this: it cannot know *where* to look before it knows *what* comes next.
+# 复制得到对角线，反转得到反对角线。排序没有线：要写 0，模型就看 0 **所在**的地方，而每条源序列中这个地方都不同。注意力图可以遵循一条规则，却不呈现一条线。请想想排序模型为此要做什么：它要先知道下一个是**什么**，才能知道该看**哪里**。
 #
-# In two rows of the sorting model the ring is not on the brightest cell. What the model wrote is right all the same: this is only the best of its eight cross heads.
+# 排序模型有两行，白圈不在最亮的格子上。模型写出的结果仍然正确：这只是它八个交叉注意力头中最好的一个。
 #
-# ## 11.5 For the keen: how sharp? Self-attention, too
+# ## 11.5 选读：有多集中？再看自注意力
 #
-# Sharpness has a measure: the entropy $H = -\sum_j w_j \ln w_j$ of a row. $e^H$ is the number of keys that a row looks at *in
-# effect*: 1 if all weight is on one, 7 if 7 keys share it evenly.
+# 集中程度有一个度量：一行的熵 $H = -\sum_j w_j \ln w_j$。$e^H$ 是这一行**实际上**看了多少个键：全部权重在一个键上时是 1，7 个键平分时是 7。
 #
-# > **Predict.** How many of the 7 keys does a layer-2 head of the copying model look at, in effect: about 1, about 2 or 3, about 6?
+# > **预测：** 复制模型第 2 层的头，实际上看 7 个键中的几个：约 1 个，约 2 到 3 个，还是约 6 个？
 
 # %%
 def effective_keys(weights):
@@ -298,8 +281,7 @@ for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(
     print(f"{name:32} trained {sharp[name][0]}   untrained {sharp[name][1]}")
 
 # %% [markdown] en="fb951d9c"
-# The cross heads of layer 2 look at two or three keys in effect, those of layer 1 at three to five, and those of the encoder at three to six. None looks at one key alone. (A row of decoder self-attention
-# may look at 1 to 7 keys, at 4 on average.) Training has sharpened the cross-attention, most of all in layer 2. Here is the first layer of the decoder's self-attention, with the source as before.
+# 第 2 层的交叉注意力头实际上看两三个键，第 1 层看三到五个，编码器的头看三到六个。没有一个头只看一个键。（解码器自注意力的一行可以看 1 到 7 个键，平均 4 个。）训练使交叉注意力更集中，第 2 层尤其明显。下面是解码器第一层的自注意力，源序列同上。
 
 # %%
 cache_one, rows, _ = read("copy")
@@ -308,16 +290,13 @@ maps, masks = {name: attention_maps(cache_one)[name][0]}, {name: attention_masks
 plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, title="copy: decoder self-attention")
 
 # %% [markdown] en="8a0a16cd"
-# What do you see? Perhaps "this head likes `<bos>`", "that one looks at itself". Could you say beforehand what the map would look like if you were
-# wrong? If not, it is a story. For the cross-attention we knew what to expect; here we do not. The rest of this lesson
-# finds out what matters *without* a story.
+# 你看到什么？也许是“这个头喜欢 `<bos>`”，“那个头看自己”。如果你错了，图会是什么样子？你能事先说出来吗？如果不能，那就只是一个故事。对交叉注意力，我们知道该期待什么；对这里，我们不知道。这一课余下的部分**不靠**故事，而要找出真正重要的东西。
 #
-# ## 11.6 A weight is not an effect
+# ## 11.6 权重不等于作用
 #
-# A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
-# vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O \rVert$. (Kobayashi et al., 2020, measured this in BERT: there the tokens with the largest weights often bring little.)
+# 一个头给输出加上 $\sum_j w_{ij}\, v_j W^O$，用的是它自己的那几行 $W^O$（第 6.3 节）。注意力图只显示 $w_{ij}$。很大的权重乘上很小的向量，什么也带不来。所以要看每个键能带来的向量有多大，即 $\lVert v_j W^O \rVert$。（Kobayashi 等（2020）在 BERT 中测量了它：权重最大的词元，带来的往往很少。）
 #
-# > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then: in none, in a minority, in most?
+# > **预测：** 用这个大小给注意力图的每个格子加权。有多大比例的行会换一个键排在第一：没有，少数，还是多数？
 
 # %%
 other_favourite = []
@@ -331,10 +310,9 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
           f"  another favourite, by head: {other_favourite[-1]}")
 
 # %% [markdown] en="ef689eb4"
-# Another key is on top in one row of ten to one of five. The sizes differ by a factor of three, yet the map would look nearly the same. That holds for this model; check it for yours.
+# 每五到十行中，有一行换了别的键排在第一。大小相差三倍，但注意力图看上去几乎不会变。这只对这个模型成立；你的模型要自己检查。
 #
-# A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
-# position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
+# 注意力图还漏掉了两样东西。一样是**残差**：Add & Norm 把各个头带来的东西加到早已在那里的 $x$ 上。另一样是**键**：位置 $j$ 上的键不是词元 $j$，而是记忆（memory），编码器已经在其中混合了各个词元。
 
 # %%
 for i, layer_cache in enumerate(cache.decoder.layers):
@@ -352,13 +330,11 @@ moved = np.linalg.norm(other - memory, axis=-1).mean(axis=0)           # (T_src,
 print("the memory moves, by position:", moved)
 
 # %% [markdown] en="3b6f184e"
-# What the heads bring is two thirds as large as the $x$ to which it is added in layer 1, and nearly as large in layer 2. A changed token moves its own place of the memory most, and the other places by
-# about a tenth of that: here, "looks at position $j$" is nearly "looks at token $j$". In a deep encoder that need not be so.
+# 头带来的东西要加到 $x$ 上。在第 1 层，两者的大小之比约为三分之二；在第 2 层，两者几乎一样大。改动一个词元时，记忆中它自己的位置变化最大，其他位置的变化约为它的十分之一。所以在这里，“看位置 $j$”几乎就是“看词元 $j$”。在很深的编码器中不一定如此。
 #
-# ## 11.7 Take a head away
+# ## 11.7 去掉一个头
 #
-# What does a head *do*? Remove it and count what breaks, as Michel et al. (2019) did with the heads of a translator and of BERT. There are two ways. **Mute** it: its block of $W^O$ becomes zero, so
-# it brings nothing. Or **blind** it: its block of $W^Q$ becomes zero, so that all its scores are 0 and all its weights are equal. A blind head still adds the mean of its values.
+# 一个头到底**做**什么？去掉它，数一数坏了多少。Michel 等（2019）就是这样测试一个翻译模型和 BERT 的头的。办法有两种。一种是**静音**（mute）：把它在 $W^O$ 中的那一块置零，于是它什么也不带来。另一种是**蒙眼**（blind）：把它在 $W^Q$ 中的那一块置零，于是它的分数全是 0，权重全部相等。蒙眼的头仍然会加上各个值的平均。
 
 # %%
 def without(model, kind, layer, heads, how):
@@ -374,8 +350,7 @@ def without(model, kind, layer, heads, how):
     return model
 
 # %% [markdown] en="d299a730"
-# > **Predict.** One of the 8 cross-attention heads of the copying model is muted, each in its turn. Which share of the test sequences is still copied exactly, on average: nearly
-# > none, most, all? And if all four heads of layer 2 are muted at once?
+# > **预测：** 轮流把复制模型的 8 个交叉注意力头静音，每次一个。平均有多大比例的测试序列仍能完全正确地复制：几乎没有，大多数，还是全部？如果把第 2 层的四个头同时静音呢？
 
 # %%
 def exact_without(name, kind, how):
@@ -404,8 +379,7 @@ one, pair = ([validate(without(models["copy"], "cross_attention", 1, [a, *last],
 print("copy, head 1, 2 or 3 of layer 2 muted:", np.array(one), "  head 4 as well:", np.array(pair))
 
 # %% [markdown] en="b4d5e3c1"
-# Most sequences are still copied right with one muted head, and almost none without the four of layer 2. Muted alone, head 4 of layer 2 costs 8 % of the sequences. Where head 1 is muted already, it costs 30 %.
-# So these two stand in for each other; not every pair does. (Michel et al. found the same: most heads can be removed alone.) Is the best-aligned head missed most? Ask all three models.
+# 静音一个头，多数序列仍然复制得对；第 2 层的四个头都静音，几乎一条也不对。单独静音第 2 层的头 4，损失 8 % 的序列。如果头 1 已经静音，再静音头 4 就损失 30 %。所以这两个头可以互相替补；并不是每一对都如此。（Michel 等的发现也一样：多数头可以单独去掉。）对得最准的头，是不是最缺不得的头？把三个模型都问一遍。
 
 # %%
 muted = {name: exact[name, "cross_attention", "mute"] for name in models}
@@ -420,7 +394,7 @@ for name, shares in muted.items():
           f"  most missed: {called(shares.argmin())}, without it {shares.min():.2f}")
 
 # %% [markdown] en="baf028d9"
-# The picture has a point for each cross head. Heads further to the right are better aligned, heads higher up are missed more. The dotted line is the shuffled baseline.
+# 图中每个点是一个交叉注意力头。越靠右，对得越准；越靠上，越缺不得。虚线是打乱位置得到的基线。
 
 # %%
 fig = new_figure(9, 3)
@@ -442,21 +416,17 @@ for name in models:
           f"   mean of all muted {alone.mean():.2f}, of all blind {blind.mean():.2f}")
 
 # %% [markdown] en="2b941f6e"
-# These numbers say three things:
+# 这些数说明三件事：
 #
-# - In two of these three models the best-aligned head is also the most missed one. In the third it is not: perhaps other heads replace it. Eight points in a panel are too few for a rule:
-#   alignment says what a head looks at, and muting says whether it is needed. One model is one sample, and another seed shifts the roles.
-# - In each model there is a head of *self*-attention without which two thirds of the sequences or more are lost, although we have found no sentence for its map.
-# - Muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
-#   even the plain mean of its values. A muted head may break a model for a reason that has nothing to do with its map.
+# - 这三个模型中有两个，对得最准的头也是最缺不得的头。第三个不是：也许别的头能替代它。每幅图八个点，不足以得出规律：对齐程度说明头看什么，静音说明它是否必需。一个模型只是一个样本，换一个随机种子，角色就会变。
+# - 每个模型都有一个**自注意力**的头，没有它就会损失三分之二以上的序列，尽管我们没能为它的注意力图找到一句话。
+# - 静音的损失比蒙眼大。头带来的东西，有很大一部分与它看哪里无关：上面的层已经学会依赖它，哪怕只是各个值的平均。静音一个头使模型坏掉，原因可能与它的注意力图毫无关系。
 #
-# ## 11.8 Change the input
+# ## 11.8 改动输入
 #
-# The most direct question to a model is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, compared maps with such questions, and found that they often disagree. Serrano and Smith, 2019, agree;
-# Wiegreffe and Pinter, 2019, answer that an explanation need not be the only one.) Replace each source symbol by each
-# of the five others, let the model decode, and count how often each output changes.
+# 对模型最直接的提问是：**假如这个词元换成另一个，你会写出别的东西吗？**（Jain 和 Wallace（2019）把注意力图与这类提问的结果作了比较，发现两者常常不一致。Serrano 和 Smith（2019）的结论相同；Wiegreffe 和 Pinter（2019）则回应说，一种解释不必是唯一的解释。）把源序列的每个符号依次换成另外五个，让模型解码，再数每个输出变了多少次。
 #
-# > **Predict.** One symbol of six is changed. How many of the six outputs change: when copying, when sorting?
+# > **预测：** 六个符号中改动一个。六个输出中有几个会变：复制时几个，排序时几个？
 
 # %%
 def influence(name, text="4 0 2 5 1 3"):
@@ -476,8 +446,7 @@ for name, (share, right) in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}   (right after the change: {right:.2f})")
 
 # %% [markdown] en="fbbb88d1"
-# One output changes when copying or reversing, and two or three when sorting: the new symbol goes to another place, and all symbols between move. Here is what the sorting model looks at, and
-# what its outputs depend on:
+# 复制和反转时，变一个输出；排序时变两三个：新符号去了另一个位置，中间的符号全都移动。下面是排序模型看什么，以及它的输出依赖什么：
 
 # %%
 cache, rows, columns = read("sort")
@@ -493,36 +462,30 @@ fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
 fig
 
 # %% [markdown] en="870254d8"
-# Both pictures are right, and they differ. The map says where the symbol is *fetched*. Whether it is this symbol's turn depends on the others:
-# on how many of them are smaller, wherever they stand. A map shows one step of a computation; influence shows the whole of it.
+# 两张图都对，但它们不同。注意力图说明符号从哪里**取来**。是不是轮到这个符号，则取决于其他符号：有几个比它小，不管它们在哪里。注意力图显示计算中的一步；输入改动的影响显示整个计算。
 
 # %% [markdown] en="b385b2f4"
-# Try both questions by hand, with a model that has learned to reverse. It reads `4 0 2 5 1 3`.
+# 用一个学会了反转的模型，亲手试试这两种提问。它读的是 `4 0 2 5 1 3`。
 #
-# > **Predict.** The source token `5` becomes `7`: how many of the six outputs change? And if instead *one* row of weights is made even, that of `<bos>` in head 1 of layer 2, does the first output change?
+# > **预测：** 源词元 `5` 换成 `7`：六个输出中有几个会变？如果换一种做法，只把**一行**权重变成均匀的，即第 2 层头 1 的 `<bos>` 那一行，第一个输出会变吗？
 #
-# Open [the model with `7` in the place of `5`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7),
-# and then [the model with an even row](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0).
-# Choose the other heads of layer 2 there, and press "Make the chosen row even" for the row `<bos>` of each.
+# 先打开[用 `7` 换掉 `5` 的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7)，再打开[有一行均匀权重的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0)。在那里选第 2 层的其他头，对每个头的 `<bos>` 行按下“Make the chosen row even”（把选中的行变均匀）。
 
 # %% [markdown] en="6075cd87"
-# One output changes with the token, the one that `5` was copied to. With the even row no output changes, although this head had looked at one
-# token with nearly all of its weight: three other heads look there too. Only when the row is even in all four heads is the first output
-# wrong. A weight says where one head looks. It does not say that the model needs this look.
+# 换掉词元，变一个输出，就是 `5` 要复制到的那一个。把一行变均匀，没有输出改变，尽管这个头原先几乎把全部权重放在一个词元上：另外三个头也看着那里。只有四个头的这一行都变均匀，第一个输出才会错。权重说明一个头看哪里。它不说明模型需要这一眼。
 #
-# ## 11.9 Read your own
+# ## 11.9 读你自己的图
 #
-# In a terminal you can train any task at full size and look at each map:
+# 在终端里，你可以用完整的规模训练任何一个任务，并查看每一张注意力图：
 #
 # ```
 # aiayn-np train reverse
 # aiayn-np attend runs/reverse "3 1 4"
 # ```
 #
-# The second command prints where its pictures are. For each claim you make about one, write beside it: the number, the baseline, and the
-# experiment that could have shown you wrong.
+# 第二条命令会打印图片存放的位置。关于一张图，每作一个断言，都在旁边写下三样东西：那个数，它的基线，以及假如你错了就能揭穿你的实验。
 #
-# ## 11.10 Check what this lesson claimed
+# ## 11.10 检验本课的说法
 
 # %%
 assert all(validate(models[name], tasks[name], tasks[name].test(300)) > 0.95 for name in models)
@@ -549,42 +512,37 @@ assert moves["copy"][0].sum() / 6 < 1.2 < 1.5 < moves["sort"][0].sum() / 6
 print("all true")
 
 # %% [markdown] en="83182542"
-# ## Summary
+# ## 小结
 #
-# - A row of a cross-attention map has read one token and writes the next. Label it with both.
-# - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: many heads times many jobs
-#   always give something by chance.
-# - Copy is a diagonal, reverse an anti-diagonal, sort no line at all, and all three are the same job: look at what is to be written.
-# - $e^H$ counts the keys a row looks at in effect.
-# - A map leaves out the size of the values, the residual, and what was mixed into the key. It does not say whether the head is needed.
-# - To know that, intervene: mute it, blind it, change the input. Compare mute with blind before you blame the map. A well-aligned head may be needed, or not.
+# - 交叉注意力图的一行，读了一个词元，写出下一个。标签要把两个都写上。
+# - “这个头看着 X”是 X 上的平均权重，它要与打乱的位置比较，**还要**与未训练的模型比较：许多头乘许多职责，总会碰巧得到点什么。
+# - 复制是对角线，反转是反对角线，排序根本没有线，而三者是同一种职责：看着要写的东西。
+# - $e^H$ 是一行实际上看的键数。
+# - 注意力图漏掉了值的大小、残差，以及键里面混进了什么。它不说明这个头是否必需。
+# - 想知道这一点，就要干预：静音，蒙眼，改动输入。先比较静音和蒙眼，再归因于注意力图。对得准的头可能必需，也可能不必需。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Someone averages the maps of all heads of a layer and reads the average. When does that mislead?
+# **1.** 有人把一层所有头的注意力图平均起来，再去读这个平均。什么时候会误导人？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It misleads when heads do different things. One head that looks 1 before and one that looks 1 after average to a map that seems to look at both, half each,
-# which no head does; and a head that looks everywhere dims the others. It also counts a head that brings little as much as one that
-# brings a lot (Lesson 11.6).
+# 各个头做不同的事情时，就会误导人。一个头看前一位，一个头看后一位，平均起来像是两边各看一半，但没有一个头这样做；一个到处都看的头，还会使其他头显得暗淡。平均还把带来很少的头和带来很多的头同等看待（第 11.6 节）。
 #
 # </details>
 #
-# **2.** A source has the symbol 3 twice, and the model copies. Its map has two bright cells in the row that writes 3. Is it confused?
+# **2.** 一条源序列中符号 3 出现两次，模型做复制。在它的注意力图上，写 3 的那一行有两个亮格。它糊涂了吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It is not confused about this token: both places give the right answer, so nothing in the loss tells them apart. It is why Lesson 11.1 chose six different
-# symbols: with a repeated one, "looks at the answer's symbol" and "looks at the answer's place" cannot be told apart.
+# 对这个词元，它没有糊涂：两个位置都给出正确答案，所以损失无法区分它们。第 11.1 节选六个互不相同的符号，原因就在这里：如果有重复，“看答案那个符号”和“看答案那个位置”就分不开了。
 #
 # </details>
 #
-# **3.** A head is muted and nothing breaks. Is it useless?
+# **3.** 静音一个头，什么也没坏。它没用吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It need not be useless. Another may do the same job, as here: a single head of layer 2 may hardly be missed, and pairs and all four are (Lesson 11.7).
-# It may also serve inputs that are not in your test. What you have shown is that the model does not need it *alone*, on *these* sequences.
+# 不一定没用。另一个头可能做同样的事，这里就是如此：去掉第 2 层的单个头，影响可以很小；成对去掉或四个全去掉就不行了（第 11.7 节）。它也可能服务于你的测试里没有的输入。你证明的只是：在**这些**序列上，**单独**缺少它，模型也能应付。
 #
 # </details>

@@ -1,15 +1,15 @@
 # %% [markdown] en="347dcace"
-# # Lesson 12 · Other scores, and one of your own
+# # 第 12 课 · 其他打分函数，以及你自己的一种
 #
 # | | |
 # |---|---|
-# | **You will do** | score one query and one key by hand; find out how many of four scores are really different; measure what each costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
-# | **You will learn** | what "dot", "general", "concat" and "additive" are; which of them are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
-# | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
-# | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
-# | **Time** | 45 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **你将做什么** | 手工给一个查询和一个键打分；弄清四种打分函数中有几种真正不同；测量每一种的代价；在同一个 Transformer 里把它们都训练一遍；然后发明一种打分函数，推导它的反向传播，证明它正确，再装进模型 |
+# | **你将学到** | “dot”“general”“concat”“additive”各是什么；其中哪些真正不同；为什么加性注意力不需要缩放，而论文仍然选了点积 |
+# | **需要** | 第 1、2、3、6 课；自己写打分函数还需要第 4 课 |
+# | **论文** | 论文第 3.2.1 节（这些打分函数来自 Bahdanau 等和 Luong 等，都是 2015 年） |
+# | **时间** | 45 分钟，不含标有*选读*的部分：那里的单元格要运行，文字可以跳过，后面用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -63,28 +63,26 @@ from aiayn_np.variants.scoring import (
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="c587b339"
-# In Figure 1 this lesson changes one line inside each attention: how a query and a key are compared.
+# 对照图 1，这一课只改每个注意力里的一行：查询和键怎样比较。
 
 # %%
 figure_1("attention")
 
 # %% [markdown] en="51dadf94"
-# ## 12.1 Four scores, three by hand
+# ## 12.1 四种打分函数，三种手工算
 #
-# Attention needs one number for each pair of a query and a key, the **score**: how well does this key answer? Everything after that,
-# the mask, the softmax, the mean of the values, works with any score. Four scores are common:
+# 对每一对查询和键，注意力需要一个数，即**分数**：这个键回答得有多好？此后的一切，即掩蔽、softmax、值的平均，用什么分数都行。常见的打分函数有四种：
 #
-# | name | score$(q, k)$ | learned |
+# | 名称 | score$(q, k)$ | 学习的参数 |
 # |---|---|---|
-# | dot | $q \cdot k$ | nothing |
+# | dot（点积） | $q \cdot k$ | 无 |
 # | general | $q^\top W k$ | $W$ |
-# | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
-# | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
+# | additive（加性） | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
+# | concat（拼接） | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
 #
-# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (In this table $v$ is a vector of the score, as in the sources; it is not a value.) Take
-# $q = (1, 2)$ and $k = (3, 1)$. For "general" let $W$ exchange the two entries, and for "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
+# 前两种把 $q$ 和 $k$ **相乘**。后两种是小网络，把从两者得到的东西**相加**。（表中的 $v$ 是打分函数的一个向量，这是原文献的写法；它不是值。）取 $q = (1, 2)$，$k = (3, 1)$。对 general，让 $W$ 交换两个分量；对 additive，取 $W = I$，$U = -I$，$v = (1, 1)$。
 #
-# > **Predict.** What are the first two scores? And is the additive one above or below zero?
+# > **预测：** 前两个分数是多少？additive 的分数大于零还是小于零？
 
 # %%
 q, k = np.array([1.0, 2.0]), np.array([3.0, 1.0])                      # (d_k,) each
@@ -97,18 +95,15 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown] en="3527c87b"
-# The dot product is 5, as $1 \cdot 3 + 2 \cdot 1$. "General" is 7, as $1 \cdot 1 + 2 \cdot 3$: the first entry of the query meets the second of the key. The
-# additive score is $\tanh(-2) + \tanh(1)$, just below zero. With $U = -I$ each hidden unit *compares* an entry of $q$ with that
-# of $k$, and $v$ adds up the results.
+# 点积是 5，即 $1 \cdot 3 + 2 \cdot 1$。general 是 7，即 $1 \cdot 1 + 2 \cdot 3$：查询的第一个分量遇到键的第二个分量。additive 的分数是 $\tanh(-2) + \tanh(1)$，比零略小。因为 $U = -I$，每个隐藏单元都在**比较** $q$ 和 $k$ 的一个分量，再由 $v$ 把结果加起来。
 #
-# The library has a class for each score. Their parameters have an axis for the heads; here we have $h = 1$ head, one query, one key.
-# This is the forward of the additive one:
+# 本库为每种打分函数准备了一个类。它们的参数有一个轴留给头；这里只有 $h = 1$ 个头、一个查询、一个键。下面是 additive 的前向传播：
 
 # %%
 print(inspect.getsource(AdditiveScore.forward))
 
 # %% [markdown] en="6f980cf0"
-# Queries and keys are projected once for each token. `pair_tanh` adds them for every pair and takes the tanh: an array with an axis for queries, one for keys and one for the $d_a$ hidden units. The last product, with $v$, leaves one number for each pair.
+# 查询和键按词元投影，每个词元只投影一次。`pair_tanh` 对每一对把它们相加，再取 tanh。得到的数组有一个查询轴、一个键轴，还有一个轴对应 $d_a$ 个隐藏单元。最后与 $v$ 相乘，每一对只剩一个数。
 
 # %%
 rng = np.random.default_rng(0)
@@ -121,14 +116,13 @@ for name, scores in from_class.items():
     print(f"{name:9} {scores.shape}  same to 1e-12: {abs(scores.item() - by_hand[name]) < 1e-12}")
 
 # %% [markdown] en="89a9e2c6"
-# ## 12.2 Does general do more than dot?
+# ## 12.2 general 比 dot 做得更多吗？
 #
-# With $W = I$ "general" is the dot product. Can another $W$ do more? In the library tokens are rows, so write the score of two tokens $x$ and $y$ with rows: $x W y^\top$. Now let $W = W_1 W_2^\top$:
+# 当 $W = I$ 时，general 就是点积。换一个 $W$，能做得更多吗？在本库中词元是行，所以用行向量来写两个词元 $x$ 和 $y$ 的分数：$x W y^\top$。现在令 $W = W_1 W_2^\top$：
 #
 # $$x\, W\, y^\top = x\, W_1 W_2^\top y^\top = (x W_1) \cdot (y W_2)$$
 #
-# This is a dot product again, of two projections. Multi-head attention does just that: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$. To see it, give a
-# `GeneralScore` the *raw* tokens and $W_i = W_i^Q (W_i^K)^\top$:
+# 这又是点积，是两个投影的点积。多头注意力做的正是这件事：头 $i$ 的查询是 $x W_i^Q$，键是 $y W_i^K$。为了看清这一点，把**原始**词元和 $W_i = W_i^Q (W_i^K)^\top$ 交给一个 `GeneralScore`：
 
 # %%
 layer = MultiHeadAttention(16, 4, rng=rng)                             # d_model, h; so d_k = 4
@@ -146,7 +140,7 @@ by_general = general(raw, raw)                                         # (B, h, 
 print("scores", by_general.shape, " same to 1e-12:", np.abs(by_general - by_heads).max() < 1e-12)
 
 # %% [markdown] en="23431a8d"
-# > **Predict.** Each $W_i$ is a matrix of 16 by 16. What is its rank? And in the base model ($d_{model} = 512$, $d_k = 64$): how many numbers would a free $W$ have, how many have the two blocks?
+# > **预测：** 每个 $W_i$ 是 16 乘 16 的矩阵。它的秩是多少？在 base 模型中（$d_{model} = 512$，$d_k = 64$）：一个自由的 $W$ 有多少个数，两块投影矩阵又有多少个？
 
 # %%
 print("rank of each W_i  ", np.linalg.matrix_rank(general.W.value))
@@ -154,20 +148,18 @@ print(f"a free W           {512 * 512:,}")
 print(f"the two blocks     {2 * 512 * 64:,}")
 
 # %% [markdown] en="a4b857dd"
-# The rank is $d_k = 4$, and two blocks have a quarter of the numbers. So a head *is* a general score, of low rank. A further $W$ *inside* a head, between its queries and its keys, adds nothing: since $(x W_i^Q)\, W = x\, (W_i^Q W)$, it can be put into $W_i^Q$ (Lesson 12.8 checks it).
+# 秩是 $d_k = 4$；两块投影矩阵的数只有四分之一。所以一个头**就是**一个低秩的 general 打分函数。在头的**内部**，在查询和键之间再放一个 $W$，什么也不增加：因为 $(x W_i^Q)\, W = x\, (W_i^Q W)$，它可以并入 $W_i^Q$（第 12.8 节检验这一点）。
 #
-# So under multi-head attention "general" has more parameters, and no function more. Luong et al. needed it because their
-# queries and keys were the states of two networks, without projections. Three scores are left.
+# 所以在多头注意力之下，general 参数更多，能表示的函数却没有变多。Luong 等需要它，是因为他们的查询和键是两个网络的状态，没有经过投影。现在剩下三种。
 
 # %% [markdown] en="5f1c0f2b"
-# ## 12.3 Is concat another score?
+# ## 12.3 concat 是另一种打分函数吗？
 #
-# "Concat" sets $q$ and $k$ one above the other and multiplies with a $W$ of $2 d_k$ rows. The upper rows meet only $q$, the
-# lower ones only $k$:
+# concat 把 $q$ 和 $k$ 上下叠放，再乘一个有 $2 d_k$ 行的 $W$。上面的行只遇到 $q$，下面的行只遇到 $k$：
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat":
+# 那么，把 additive 的 $W$ 和 $U$ 上下叠放，交给 concat：
 
 # %%
 additive, concat = AdditiveScore(2, 8, rng=rng), ConcatScore(2, 8, rng=rng)
@@ -178,13 +170,11 @@ print("W of concat", concat.W.value.shape, " W and U of additive", additive.W.va
 print("largest difference:", np.abs(concat(Q, K) - additive(Q, K)).max())
 
 # %% [markdown] en="10c6cdad"
-# The scores are equal. Concat is additive under another name, and two scores are left of four: **dot** and **additive**, the two that Section 3.2.1
-# speaks of.
+# 分数相等。concat 是换了名字的 additive。四种里剩下两种：**点积**和**加性**，正是论文第 3.2.1 节谈到的两种。
 #
-# What is the tanh for? Leave it out, and the score is $v^\top W^\top [q; k] = a \cdot q + b \cdot k$ with two fixed
-# vectors $a = W_q v$ and $b = W_k v$.
+# tanh 有什么用？去掉它，分数就是 $v^\top W^\top [q; k] = a \cdot q + b \cdot k$，其中 $a = W_q v$ 和 $b = W_k v$ 是两个固定的向量。
 #
-# > **Predict.** Two queries, the same keys, no tanh. Do the two look at different keys?
+# > **预测：** 两个查询，同样的键，没有 tanh。这两个查询看的键会不同吗？
 
 # %%
 class NoTanh(Module):
@@ -204,30 +194,25 @@ for name, weights in maps.items():
     print(f"{name:10} largest difference between two rows: {np.ptp(weights, axis=0).max():.4f}")
 
 # %% [markdown] en="6a8154a8"
-# Two queries cannot look at different keys. The part $a \cdot q$ is the same for every key, and the softmax over the keys does not see it (Lesson 2).
-# The other part, $b \cdot k$, does not contain the query. The picture shows both maps: without tanh all rows are equal. Every token
-# looks at the same keys, whatever it asks. (For clearer maps $q$, $k$ and $v$ are longer than usual. They are random numbers, not words.)
+# 两个查询不可能看不同的键。$a \cdot q$ 这一部分对每个键都一样，在各个键上取的 softmax 看不见它（第 2 课）。另一部分 $b \cdot k$ 不含查询。图中是两张注意力图：没有 tanh 时，所有的行都相等。每个词元看的键都一样，不管它查询什么。（为了让图更清楚，这里的 $q$、$k$ 和 $v$ 比通常长。它们是随机数，不是单词。）
 
 # %%
 queries, keys = ([f"{kind} {i}" for i in range(1, 5)] for kind in ("query", "key"))
 plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 
 # %% [markdown] en="401ed4ed"
-# In a sum, $q$ and $k$ interact only through the nonlinearity. The dot product needs no tanh, because in a product
-# every entry of $q$ scales an entry of $k$.
+# 在和式里，$q$ 和 $k$ 只能通过非线性发生作用。点积不需要 tanh，因为在乘积里，$q$ 的每个分量都在放大或缩小 $k$ 的一个分量。
 
 # %% [markdown] en="d5391d23"
-# ## 12.4 Why does additive attention need no scale?
+# ## 12.4 加性注意力为什么不需要缩放？
 #
-# Lesson 3.8 has the argument: tanh is bounded, and $v$ starts small enough. Here is the derivation. For $q$ and $k$ with entries of
-# variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
-# $1/d_a$ (here $d_a = d_k$) and mean 0, so
+# 第 3.8 节给出了理由：tanh 有界，而 $v$ 开始时足够小。现在来推导。设 $q$ 和 $k$ 的分量方差为 1，矩阵的抽取方式使 tanh 里面的和也有方差 1。$v$ 有 $d_a$ 个分量，方差为 $1/d_a$（这里 $d_a = d_k$），均值为 0，所以
 #
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$
 #
-# The width cancels. The function `start_variances` of the experiment `additive` measures it.
+# 宽度约掉了。实验 `additive` 的函数 `start_variances` 测量这个方差。
 #
-# > **Predict.** Is this variance above or below 1? And what is the variance of $q \cdot k$ for $d_k = 256$?
+# > **预测：** 这个方差大于 1 还是小于 1？$d_k = 256$ 时，$q \cdot k$ 的方差又是多少？
 
 # %%
 print(f"E[tanh² z] = {(np.tanh(rng.standard_normal(1_000_000)) ** 2).mean():.2f}")
@@ -238,14 +223,12 @@ for name, values in variance.items():
     print(f"{name:16}", *(f"{value:8.2f}" for value in values))
 
 # %% [markdown] en="b23d2859"
-# The variance is about 0.4 at every width, and $d_k$ for the dot product. So much for the start. Whatever training does to $W$ and $U$
-# later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. (Lesson 12.8 shows that it has a price.)
-#
+# 不论宽度是多少，加性分数的方差都约为 0.4，而点积的方差是 $d_k$。这是开始时的情况。以后不管训练怎样改变 $W$ 和 $U$，界 $|\mathrm{score}| \le \sum_a |v_a|$ 始终成立。（第 12.8 节会说明，这是有代价的。）
+
 # %% [markdown] en="80f44189"
-# ## 12.5 What it costs
+# ## 12.5 它的代价
 #
-# Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
-# is a matrix product. Take 64 tokens of width 64, and look for the largest array that is kept.
+# 论文第 3.2.1 节说，两者在理论上复杂度相近，但点积快得多，也更省空间，因为它是矩阵乘法。取 64 个宽度为 64 的词元，找出缓存中最大的数组。
 
 # %%
 Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
@@ -254,7 +237,7 @@ _, additive_cache = additive_attention(1, 64, 64, rng).forward(Q, K, V)
 print(additive_cache)
 
 # %% [markdown] en="ba65fbde"
-# > **Predict.** How many numbers does `score.pair_tanh.hidden` hold for each number of the map `weights`? And what does the dot product keep for a pair?
+# > **预测：** 对注意力图 `weights` 中的每个数，`score.pair_tanh.hidden` 里有几个数？点积为每一对保留什么？
 
 # %%
 hidden, weights = additive_cache.score.pair_tanh.hidden, additive_cache.weights
@@ -262,28 +245,23 @@ print("numbers for each pair:", hidden.size // weights.size)
 print(dot_cache)
 
 # %% [markdown] en="43d65e86"
-# `hidden` holds 64 numbers for each pair, that is $d_a$. The dot product keeps one, the weight. Its products $q_a k_a$ are summed up inside the matrix
-# product and never stored. An additive score must keep the hidden layer of every pair, because the backward of tanh asks for
-# it. (The products $W^\top q$ and $U^\top k$ are cheap: once for each token, not for each pair.)
+# `hidden` 为每一对保存 64 个数，也就是 $d_a$ 个。点积只保存一个，即权重。它的各个乘积 $q_a k_a$ 在矩阵乘法内部就加好了，从不存下来。加性打分函数必须为每一对保存隐藏层，因为 tanh 的反向传播要用到它。（$W^\top q$ 和 $U^\top k$ 这两个乘积很便宜：每个词元算一次，而不是每一对算一次。）
 #
-# In time the counts are alike: $T^2 d_k$ multiply-adds there, $T^2 d_a$ sums, tanhs and multiply-adds here. But a matrix
-# product is what processors do best. The experiment `additive_cost` measures forward and backward, additive over dot:
+# 在时间上，计数相近：点积是 $T^2 d_k$ 次乘加，加性是 $T^2 d_a$ 次加法、tanh 和乘加。但矩阵乘法是处理器最擅长的。实验 `additive_cost` 测量前向传播加反向传播，取加性与点积之比：
 
 # %%
 cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown] en="1e36e65f"
-# On the dotted line both would cost the same. The left panel has the length on its axis, the right one the width; each point is a measurement of its own. Time depends on the machine. The bytes hardly do:
-# at 64 tokens of width 256 additive attention takes more than 50 times as many, since it keeps $d_a$ numbers for each pair.
+# 在虚线上，两者代价相同。左图的横轴是长度，右图的横轴是宽度；每个点都是单独的一次测量。时间取决于机器，字节数几乎不取决于机器：64 个宽度为 256 的词元，加性注意力占用的字节是点积的 50 倍以上，因为它为每一对保存 $d_a$ 个数。
 
 # %% [markdown] en="4dc9bfb6"
-# ## 12.6 All of them in the same Transformer
+# ## 12.6 在同一个 Transformer 里比较它们
 #
-# `Transformer(attention=...)` takes a factory and calls it for every attention of the model, three in a model of one layer. So
-# everything but the score stays equal: task, sizes, learning rate, seed of the data. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
+# `Transformer(attention=...)` 接受一个工厂函数，为模型的每个注意力调用一次；一层的模型有三个注意力。所以除了打分函数，其余都相同：任务、规模、学习率、数据的随机种子。任务是复制最多 5 个符号，用 2 个头，$d_k = 64$。
 #
-# > **Predict.** Five scores, 200 steps. Which one is behind the others?
+# > **预测：** 五种打分函数，200 步。哪一种落在后面？
 
 # %%
 task = CopyTask(symbols=6, max_length=5)
@@ -301,7 +279,7 @@ last = {name: curve[-25:].mean() for name, curve in curves.items()}
 print("loss at the end:", "   ".join(f"{name} {loss:.2f}" for name, loss in last.items()))
 
 # %% [markdown] en="974647e5"
-# The dot product without its scale is behind. The picture shows the five losses; each point is the mean of ten steps.
+# 没有缩放的点积落在后面。图中是五条损失曲线；每个点是十步的平均。
 
 # %%
 fig = new_figure(7, 4)
@@ -316,10 +294,7 @@ ax.legend()
 fig
 
 # %% [markdown] en="17da1327"
-# This is one seed. Do not read an order of the other four from it; try `train_with(factory, seed=1)` and 2, and see what
-# stays. Is it the width that hurts the unscaled one, as the paper suspects? The experiment `additive` trains three scores
-# with five seeds at each width. It takes minutes, so the next cell reads its numbers from a file; `aiayn-np figures additive` makes them again. The left panel shows the variance of the scores: full symbols for numbers drawn
-# as in Lesson 12.4, open ones for $q \cdot k$ in the models, before and after training. The right panel shows the loss.
+# 这只是一个随机种子。不要从中读出另外四种的次序；试试 `train_with(factory, seed=1)` 和 2，看看什么保持不变。使无缩放的点积变差的，是不是论文猜测的宽度？实验 `additive` 在每个宽度上，用五个随机种子训练三种打分函数。这要几分钟，所以下一个单元格从文件读取它的数；`aiayn-np figures additive` 可以重新算出来。左图是分数的方差：实心符号对应按第 12.4 节抽取的数，空心符号对应模型中的 $q \cdot k$，训练前和训练后都有。右图是损失。
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
@@ -329,27 +304,22 @@ else:                                                                  # a small
 result.figure()
 
 # %% [markdown] en="8dffa91c"
-# For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind.
-# Additive attention does not fall behind. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices
-# are drawn with smaller entries. Training makes them so large (Lesson 3.7). With the scale the dot product keeps up. So on this small task the paper's choice is as good as
-# additive attention, and it costs one matrix product and one division.
+# $d_k = 4$ 时，三者的范围互相重叠；头越宽，没有缩放的点积落后得越多。加性注意力没有落后。请注意空心方块：在模型里，头更宽时，分数**开始**时并没有更大，因为更宽的矩阵是用更小的数初始化的。是训练使分数变得这么大（第 3.7 节）。有了缩放，点积就跟得上。所以在这个小任务上，论文的选择和加性注意力一样好，而它只花一次矩阵乘法和一次除法。
 
 # %% [markdown] en="c57360f8"
-# ## 12.7 A score of your own
+# ## 12.7 你自己的打分函数
 #
-# Let closeness count: the nearer a key lies to the query, the better it answers.
+# 让远近起作用：键离查询越近，回答得越好。
 #
 # $$\mathrm{score}(q, k) = -\frac{\lVert q - k \rVert^2}{2 \sqrt{d_k}}$$
 #
-# **Step 1, think.** Multiply out: $-\lVert q - k \rVert^2 = 2\, q \cdot k - \lVert q \rVert^2 - \lVert k \rVert^2$. So
+# **第 1 步，思考**。展开：$-\lVert q - k \rVert^2 = 2\, q \cdot k - \lVert q \rVert^2 - \lVert k \rVert^2$。所以
 #
 # $$\mathrm{score}(q, k) = \frac{q \cdot k}{\sqrt{d_k}} - \frac{\lVert k \rVert^2}{2 \sqrt{d_k}} - \frac{\lVert q \rVert^2}{2 \sqrt{d_k}}$$
 #
-# The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is
-# the middle one: a long key pays for its length.
+# 最后一项对所有的键都相同，softmax 看不见它。与论文的分数相比，新东西是中间那一项：长的键要为它的长度付出代价。
 #
-# **Step 2, forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
-# gradient check sends complex numbers through the forward (Lesson 2.7), and $|z|^2$ has no complex derivative, while $z \cdot z$ has one.
+# **第 2 步，前向传播**。一个层接受 `Q` 和 `K`，返回分数和缓存。平方要写成 `Q * Q`，不要用 `abs`：梯度检验会让复数通过前向传播（第 2.7 节），而 $|z|^2$ 没有复导数，$z \cdot z$ 有。
 
 # %%
 class DistanceForward(Module):
@@ -368,15 +338,15 @@ one = -((Q[0, 1] - K[0, 3]) ** 2).sum() / (2 * math.sqrt(6))           # query 1
 print(f"{scores[0, 1, 3]:.6f}  {one:.6f}  same to 1e-12: {abs(scores[0, 1, 3] - one) < 1e-12}")
 
 # %% [markdown] en="8b382609"
-# **Step 3, derive.** Write $s_{ij}$ for the score of query $i$ and key $j$. One pair first:
+# **第 3 步，推导**。把查询 $i$ 和键 $j$ 的分数记作 $s_{ij}$。先看一对：
 #
 # $$\frac{\partial s_{ij}}{\partial q_i} = \frac{k_j - q_i}{\sqrt{d_k}}, \qquad \frac{\partial s_{ij}}{\partial k_j} = \frac{q_i - k_j}{\sqrt{d_k}}$$
 #
-# Query $i$ is in the scores of all keys $j$, and key $j$ in those of all queries $i$, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
+# 查询 $i$ 出现在它与所有键 $j$ 的分数里，键 $j$ 出现在它与所有查询 $i$ 的分数里，所以要求和。记 $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$，则
 #
 # $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
 #
-# **Step 4, backward.** Somebody else was in a hurry, and forgot the second term of `grad_Q`:
+# **第 4 步，反向传播**。有个人写得太急，漏掉了 `grad_Q` 的第二项：
 
 # %%
 class DistanceScore(DistanceForward):
@@ -392,14 +362,14 @@ class Hurried(DistanceScore):
         return grad_scores @ cache.K / math.sqrt(cache.Q.shape[-1]), grad_K
 
 # %% [markdown] en="3d289919"
-# **Step 5, prove.** First the score alone.
+# **第 5 步，证明**。先单独检验打分函数。
 
 # %%
 for score in (Hurried(), DistanceScore()):
     print(check_gradients(score, Q, K), end="\n\n")
 
 # %% [markdown] en="969bc134"
-# > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. Does the check find the mistake?
+# > **预测：** 现在用写得太急的那个打分函数，检验整个注意力 `ScoredAttention(Hurried())`。检验能发现错误吗？
 
 # %%
 V = rng.standard_normal((1, 4, 3))                                     # (h, T_k, d_v)
@@ -407,12 +377,9 @@ hidden_mistake = check_gradients(ScoredAttention(Hurried()), Q, K, V)
 print(hidden_mistake)
 
 # %% [markdown] en="f7cb1d5b"
-# The check finds nothing, and it is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
-# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. It is the backward side of "the softmax does not see $\lVert q \rVert^2$". Still, prove a layer
-# by itself: in another place, without a softmax above, the hurried one is wrong.
+# 检验什么也没有发现，而且它是对的：在注意力里，**确实**没有错误。softmax 梯度的每一行和为零（第 4.4 节），所以 $\sum_j g_{ij} = 0$，漏掉的那一项消失了。这是“softmax 看不见 $\lVert q \rVert^2$”在反向传播中的一面。但层还是要单独证明：换一个地方，上面没有 softmax，写得太急的那个就错了。
 #
-# **Step 6, compare.** Take the dot product and subtract what a long key pays: it must be the same map. And if all keys have
-# one length, it is the paper's attention.
+# **第 6 步，比较**。取点积，减去长的键付出的代价：得到的应该是同一张注意力图。如果所有的键长度相同，它就是论文的注意力。
 
 # %%
 _, cache = ScoredAttention(DistanceScore()).forward(Q, K, V)
@@ -424,9 +391,9 @@ equal = ScoredAttention(DistanceScore())(Q, K_1, V) - ScaledDotProductAttention(
 print("keys of one length, the paper's:   ", np.abs(equal).max() < 1e-12)
 
 # %% [markdown] en="ec00a376"
-# What does the difference do? Make one key three times as long as it was.
+# 这个差别有什么影响？把一个键变成原来的三倍长。
 #
-# > **Predict.** Which score gives the long key more weight, over all queries?
+# > **预测：** 把所有查询合在一起看，哪一种打分函数给这个长键的权重更大？
 
 # %%
 loud = K.copy()
@@ -437,14 +404,13 @@ for name, weights in maps.items():
     print(f"{name:11} weights of key 2 {weights[:, 1]}   mean {weights[:, 1].mean():.2f}")
 
 # %% [markdown] en="73e7057e"
-# The picture shows both maps; look at the column of key 2. With the dot product its mean weight is no more than an equal share, but query 3, which points in its direction, gives it nearly all. With the
-# distance no query gives it anything: it is far from all of them. (A score by distance was studied by Kim et al., 2021.)
+# 图中是两张注意力图；请看键 2 那一列。用点积时，它的平均权重不超过平均分配的一份，但查询 3 与它方向一致，几乎把全部权重给了它。用距离时，没有一个查询给它权重：它离所有的查询都很远。（基于距离的分数由 Kim 等（2021）研究过。）
 
 # %%
 plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 
 # %% [markdown] en="a77d16da"
-# **Step 7, plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`; a score without parameters needs none of them.
+# **第 7 步，装进模型**。工厂函数接受 `h`、`d_k`、`d_v` 和 `rng`；没有参数的打分函数一个也用不上。
 
 # %%
 def distance_attention(h, d_k, d_v, rng):
@@ -454,12 +420,12 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['scaled dot']:.1f}")
 
 # %% [markdown] en="414e028c"
-# The model with the new score learns to copy. You have seen the whole way: an idea, twenty lines of code, a proof and a comparison.
+# 用新打分函数的模型学会了复制。你已经走完了全程：一个想法，二十行代码，一次证明，一次比较。
 
 # %% [markdown] en="a9fc9938"
-# ## 12.8 For the keen: a W inside a head, and the price of a bound
+# ## 12.8 选读：头里面的 W，以及有界的代价
 #
-# Two claims of this lesson are still unchecked. The first: a $W$ *inside* each head can be put into $W_i^Q$ (Lesson 12.2).
+# 这一课还有两个说法没有检验。第一个：每个头**里面**的 $W$ 可以并入 $W_i^Q$（第 12.2 节）。
 
 # %%
 inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head
@@ -472,7 +438,7 @@ absorbed = np.abs(plain(x, x, x) - inside(x, x, x)).max()
 print("dot with another W^Q is general, to 1e-12:", absorbed < 1e-12)
 
 # %% [markdown] en="c75a36d2"
-# The second: the additive score is bounded. Does the bound have a price? Make $q$ and $k$ longer, and look at the hidden units, and at the gradient that comes through to $q$:
+# 第二个：加性分数有界。这个界有代价吗？把 $q$ 和 $k$ 变长，看隐藏单元，再看传回到 $q$ 的梯度：
 
 # %%
 score = AdditiveScore(1, 64, rng=rng)
@@ -487,13 +453,10 @@ for factor in (1, 10, 100):
           f"   units beyond 0.99: {flat[factor]:4.0%}   length of grad_Q {reach[factor]:5.2f}")
 
 # %% [markdown] en="a4e16c7c"
-# The bound has a price. The scores stay small, but with vectors 100 times as long nearly all units are saturated: there the derivative
-# $1 - \tanh^2$ is close to 0, and the gradient falls to about a tenth. The trouble with large sums is not gone: it has
-# moved from the softmax into the tanh. And the sum inside would grow with $d_k$ too, if $W$ and $U$ were not drawn with
-# variance $1/(2 d_k)$. That is a scale as well; it only stands in another place.
+# 这个界有代价。分数一直很小，但向量长到 100 倍时，几乎所有的隐藏单元都饱和了：在那里导数 $1 - \tanh^2$ 接近 0，梯度降到约十分之一。和数太大带来的麻烦没有消失：它从 softmax 搬进了 tanh。而且，如果 $W$ 和 $U$ 不是按方差 $1/(2 d_k)$ 抽取的，tanh 里面的和也会随 $d_k$ 增大。这也是一种缩放，只是放在另一个地方。
 
 # %% [markdown] en="821f6619"
-# ## 12.9 Check what this lesson claimed
+# ## 12.9 检验本课的说法
 
 # %%
 assert by_hand["dot"] == 5
@@ -516,44 +479,36 @@ assert maps["distance"][:, 1].mean() < maps["scaled dot"][:, 1].mean()
 print("all true")
 
 # %% [markdown] en="939c723d"
-# ## Summary
+# ## 小结
 #
-# - Four scores, two ideas: a product of $q$ and $k$, or a small network that adds them. "General" is what the projections
-#   of multi-head attention do already; "concat" is "additive".
-# - Additive needs tanh, else it cannot depend on the query. It needs no scale, as tanh is bounded and $v$ starts small; its
-#   variance is about 0.4 at every width.
-# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
-# - Without its scale the dot product falls behind as $d_k$ grows; with it, it is as good as additive, and a matrix product.
-# - A score is a layer (Q, K) → scores. Derive, prove it by itself, put it into `ScoredAttention`.
+# - 四种打分函数，两个想法：$q$ 和 $k$ 的乘积，或者把它们相加的小网络。general 做的事，多头注意力的投影已经做了；concat 就是 additive。
+# - 加性需要 tanh，否则它不能依赖查询。它不需要缩放，因为 tanh 有界，而且 $v$ 开始时很小；不论宽度是多少，它的方差都约为 0.4。
+# - 它的代价是：点积为每一对保存一个数，它要保存 $d_a$ 个；此外还有时间。
+# - 没有缩放，点积随 $d_k$ 增大而落后；有了缩放，它和加性一样好，而且是矩阵乘法。
+# - 打分函数是一个层：(Q, K) → 分数。先推导，再单独证明，然后放进 `ScoredAttention`。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Give the additive score two biases: $v^\top \tanh(W^\top q + U^\top k + b) + c$. Which of them can change the weights?
+# **1.** 给加性打分函数加两个偏置：$v^\top \tanh(W^\top q + U^\top k + b) + c$。其中哪一个能改变权重？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# $b$ can: it moves every pair along the tanh, and since the tanh bends, not all scores change alike. $c$ is added to all scores of a query alike,
-# so the softmax does not see it; its gradient is always zero, like that of the key bias in Lesson 6.5.
+# $b$ 能：它让每一对都沿着 tanh 移动，而 tanh 是弯的，所以各个分数的变化不全一样。$c$ 给一个查询的所有分数加上同样的数，softmax 看不见它；它的梯度总是零，和第 6.5 节中键的偏置一样。
 #
 # </details>
 #
-# **2.** A batch of 8 sequences of 1024 tokens, 8 heads, $d_a = 64$, float32 (4 bytes). How much memory do the maps of one
-# attention need, and how much `hidden`?
+# **2.** 一个批量有 8 条序列，每条 1024 个词元，8 个头，$d_a = 64$，float32（4 字节）。一个注意力的注意力图需要多少内存？`hidden` 需要多少？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# There are $8 \cdot 8 \cdot 1024^2$, about 67 million pairs. The maps are 4 bytes for each: 268 MB. `hidden` is 64 times as
-# large: about 17 GB, for one attention of one layer. This is what "more space-efficient" means.
+# 一共有 $8 \cdot 8 \cdot 1024^2$ 对，约 6700 万对。注意力图每一对 4 字节：268 MB。`hidden` 是它的 64 倍：约 17 GB，而这只是一层中的一个注意力。论文说点积“more space-efficient”（更省空间），就是这个意思。
 #
 # </details>
 #
-# **3.** Make "general" antisymmetric, $W^\top = -W$, and let $q = k = x$. What score does each token give to itself? And if $i$
-# likes $j$, what does $j$ think of $i$?
+# **3.** 让 general 反对称，即 $W^\top = -W$，并令 $q = k = x$。每个词元给自己打多少分？如果 $i$ 喜欢 $j$，$j$ 怎样看 $i$？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Each token gives itself the score 0: $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$. And $s_{ji} = -s_{ij}$: what one likes
-# is disliked back. The dot product with $q = k = x$ is the opposite, $s_{ij} = s_{ji}$, with every token liking itself. With $W^Q \ne W^K$
-# attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.5).
+# 每个词元给自己打 0 分：$x^\top W x$ 是一个数，所以等于它的转置 $x^\top W^\top x = -x^\top W x$。而且 $s_{ji} = -s_{ij}$：你喜欢谁，谁就讨厌你。令 $q = k = x$ 的点积正好相反，$s_{ij} = s_{ji}$，而且每个词元都喜欢自己。当 $W^Q \ne W^K$ 时，注意力不受这两种限制。为什么要有两个矩阵，这是又一种解释（第 1.5 节）。
 #
 # </details>

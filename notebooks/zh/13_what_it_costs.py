@@ -1,15 +1,15 @@
 # %% [markdown] en="71051b81"
-# # Lesson 13 · What it costs: self-attention, recurrence, convolution
+# # 第 13 课 · 代价是多少：自注意力、循环、卷积
 #
 # | | |
 # |---|---|
-# | **You will do** | count every multiplication of four kinds of layer, time them, weigh them; cut them in half for two workers; find out by exact zeros how many layers a message needs; and print Table 1 of the paper with your own measurements in it |
-# | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs and how to do without; how CNN, RNN and self-attention differ in parallelism and path length; what that means for long sequences and for decoding |
-# | **You need** | Lessons 1 and 5, the backward pass (Lesson 4) as something that exists |
-# | **Paper** | Section 4, Table 1 |
-# | **Time** | 50 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **你将做什么** | 数清四种层的每一次乘法，给它们计时，测量它们的内存；把它们切成两半，分给两个工人；用精确的零找出一条消息要经过几层；最后打印论文的表 1，把你自己的测量放进去 |
+# | **你将学到** | 自注意力什么时候比循环便宜；$(n, n)$ 的注意力图代价多大，怎样可以不要它；CNN、RNN 和自注意力在并行性和路径长度上有何不同；这对长序列和解码意味着什么 |
+# | **需要** | 第 1 课和第 5 课；反向传播（第 4 课）只需知道有这回事 |
+# | **论文** | 论文第 4 节，表 1 |
+# | **时间** | 50 分钟，不含标有*选读*的部分：那里的单元格要运行，文字可以跳过，后面用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -45,22 +45,20 @@ from aiayn_np.variants.recurrent import GRU, RNN
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] en="32e5038e"
-# In Figure 1 this lesson asks what the attentions cost, and what else could stand in their place.
+# 对照图 1，这一课要问的是：各个注意力的代价是多少，还有什么可以代替它们？
 
 # %%
 figure_1("self_attention")
 
 # %% [markdown] en="f8f5907d"
-# ## 13.1 Four layers that do the same job
+# ## 13.1 做同一件事的四种层
 #
-# A layer of an encoder turns $n$ vectors of width $d$ into $n$ vectors of width $d$, each of which may know something of the
-# others. Section 4 compares four kinds: self-attention (all look at all), restricted self-attention (each looks at
-# $r$ neighbours), a recurrent layer, and a convolution.
+# 编码器的一层，把 $n$ 个宽度为 $d$ 的向量变成 $n$ 个宽度为 $d$ 的向量，其中每个都可以知道一些别的向量的情况。论文第 4 节比较四种层：自注意力（所有位置看所有位置）、受限自注意力（每个位置看 $r$ 个邻居）、循环层、卷积。
 #
-# - A **recurrent** layer (RNN) passes a state on, from each token to the next: $h_t = \tanh(x_t W + h_{t-1} U + b)$. The state $h_t$ is its output.
-# - A **convolution** adds up a window of $k$ tokens, each times a matrix of its own: $y_t = \sum_j x_{t+j} W_j + b$.
+# - **循环层**（RNN）从一个词元到下一个词元传递一个状态：$h_t = \tanh(x_t W + h_{t-1} U + b)$。状态 $h_t$ 就是它的输出。
+# - **卷积**把一个窗口内的 $k$ 个词元加起来，每个先乘自己的矩阵：$y_t = \sum_j x_{t+j} W_j + b$。
 #
-# This lesson has the letters of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, $k$ is the width of a window and no key, $r$ is a number of neighbours, and $h_t$ is a state.
+# 这一课采用表 1 的字母：$n$ 是词元数（别处写作 $T$），$d$ 是 $d_\text{model}$，$k$ 是窗口的宽度而不是键，$r$ 是邻居数，$h_t$ 是状态。
 
 # %%
 rng = np.random.default_rng(0)
@@ -81,32 +79,31 @@ print("states of the RNN     ", caches["recurrent"].y.shape, "  (n, d), and U", 
 print("W of the convolution  ", layers["convolution"].W.value.shape, "(k, d, d)")
 
 # %% [markdown] en="f1ab102d"
-# You know self-attention. Here are the forwards of the RNN and of the convolution:
+# 自注意力你已经认识。下面是 RNN 和卷积的前向传播：
 
 # %%
 print(inspect.getsource(RNN.forward))
 print(inspect.getsource(Convolution1D.forward))
 
 # %% [markdown] en="96a1c62b"
-# The RNN first computes $xW + b$ for all tokens (`linear_x`). Then a loop passes the state $h$ on, from each token to the next. The convolution has a loop over the $k$ places of its window, and no loop over the tokens.
+# RNN 先对所有词元计算 $xW + b$（`linear_x`），然后用一个循环语句把状态 $h$ 从一个词元传给下一个。卷积的循环语句遍历窗口的 $k$ 个位置，不遍历词元。
 
 # %% [markdown] en="f89ac609"
-# **Count on paper.** A product of $(a, b)$ and $(b, c)$ takes $a\,b\,c$ multiply-adds.
+# **在纸上数**。$(a, b)$ 与 $(b, c)$ 的矩阵相乘，要 $a\,b\,c$ 次乘加。
 #
-# - self-attention: $QK^\top$ is $(n, d)(d, n)$, and weights times $V$ is $(n, n)(n, d)$: together $2 n^2 d$
-# - restricted: the same for $r$ keys instead of $n$: $2 r n d$
-# - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$
-# - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
+# - 自注意力：$QK^\top$ 是 $(n, d)(d, n)$，权重乘 $V$ 是 $(n, n)(n, d)$：一共 $2 n^2 d$
+# - 受限自注意力：同上，但键不是 $n$ 个而是 $r$ 个：$2 r n d$
+# - 循环层：$x W$ 是 $(n, d)(d, d)$，$h\,U$ 是 $(1, d)(d, d)$，做 $n$ 次：$2 n d^2$
+# - 卷积：$k$ 个 $(n, d)(d, d)$ 的乘积：$k n d^2$
 #
-# **Count for real.** `count` sends an array through a layer that counts: NumPy tells it of every operation, and for every product of matrices it adds up the multiply-adds.
-# It also tells how many products in a row had to wait for one another, the *chain*; Lesson 13.4 needs that. A first try, with one product of (2, 3) and (3, 4), and with two in a row:
+# **实际地数**。`count` 把一个会计数的数组送进一层：NumPy 会把每一次运算告诉这个数组；遇到矩阵乘法，它就把乘加次数累加起来。它还会说出有多少次乘法必须一个等一个，即**链**的长度；第 13.4 节要用到。先试一下：一次 (2, 3) 乘 (3, 4)，再试接连两次：
 
 # %%
 A, B, C = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 4))
 print("chain and multiply-adds:", count(lambda A: A @ B, A), count(lambda A: A @ B @ C, A))
 
 # %% [markdown] en="b24c78c5"
-# > **Predict.** $n = 24$, $d = 8$, $r = 5$, $k = 3$. Which of the four needs the most multiply-adds?
+# > **预测：** $n = 24$，$d = 8$，$r = 5$，$k = 3$。四种层中哪一种需要的乘加最多？
 
 # %%
 formula = {"self-attention": lambda n, d: 2 * n**2 * d, "restricted": lambda n, d: 2 * r * n * d,
@@ -116,10 +113,9 @@ for name in layers:
     print(f"{name:15} by formula {formula[name](n, d):6,}   counted {counted[name]:6,}")
 
 # %% [markdown] en="307fff43"
-# Self-attention needs the most, and the formulas are exact. Table 1 drops the factors 2 and keeps $n^2 d$, $r n d$, $n d^2$, $k n d^2$. So
-# self-attention against recurrence is $n^2 d$ against $n d^2$, that is, $n$ against $d$.
+# 自注意力需要的最多，而且公式是精确的。表 1 略去因子 2，只留下 $n^2 d$、$r n d$、$n d^2$、$k n d^2$。所以自注意力与循环之比是 $n^2 d$ 比 $n d^2$，也就是 $n$ 比 $d$。
 #
-# > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
+# > **预测：** $d = 512$，和 base 模型一样。长度是多少时，自注意力比循环便宜？
 
 # %%
 print("multiply-adds in millions, d = 512, r = 5, k = 3")
@@ -128,10 +124,9 @@ for length in (32, 128, 512, 2048, 8192):
     print(f"{length:<5}", *(f"{f(length, 512) / 1e6:15,.0f}" for f in formula.values()))
 
 # %% [markdown] en="2d89badc"
-# Self-attention is cheaper for $n < d$: below 512 tokens, that is for nearly every sentence, as Section 4 says. At $n = d$ the two are equal, and at
-# $n = 8192$ self-attention takes 16 times as many.
+# 当 $n < d$ 时，自注意力更便宜：即少于 512 个词元时，几乎所有句子都是这样，论文第 4 节也这么说。$n = d$ 时两者相等；$n = 8192$ 时，自注意力的次数是循环的 16 倍。
 #
-# Table 1 leaves out the projections of attention. Multi-head attention has four, $4 n d^2$ multiply-adds, and that is twice the whole RNN:
+# 表 1 没有算注意力的投影。多头注意力有四个投影，共 $4 n d^2$ 次乘加，是整个 RNN 的两倍：
 
 # %%
 whole = MultiHeadAttention(d, 2, rng=rng)
@@ -140,13 +135,12 @@ print(f"multi-head attention {total:,} = 4nd² + 2n²d = {4 * n * d**2 + 2 * n**
 print(f"RNN                  {counted['recurrent']:,} = 2nd²")
 
 # %% [markdown] en="31580fba"
-# So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
+# 所以，选择注意力并不是因为乘加更少。第 13.4 节说明真正的理由。
 
 # %% [markdown] en="81717d58"
-# ## 13.2 Does the clock agree?
+# ## 13.2 计时的结果也如此吗？
 #
-# The experiment `complexity` times forward passes at several lengths and widths, a hundred times each. That takes minutes, so the next cell reads its numbers from a file; `aiayn-np figures complexity` makes them again. On logarithmic axes a power is a straight line,
-# and its exponent is the slope. Each layer has sizes of its own, so the picture shows multiples: how many times as long does it take if the length, or the width, is so many times as large? The dashed lines are the powers of Table 1.
+# 实验 `complexity` 在几种长度和宽度下给前向传播计时，每种一百次。这要几分钟，所以下一个单元格从文件读取它的数；`aiayn-np figures complexity` 可以重新算出来。在对数坐标轴上，幂函数是直线，指数就是斜率。每种层的规模各不相同，所以图中画的是倍数：长度或宽度变成这么多倍时，时间变成多少倍？虚线是表 1 的幂。
 
 # %%
 if Path("../figures/complexity.json").exists():                        # what the whole experiment found
@@ -157,7 +151,7 @@ print(complexity.finding)
 complexity.figure()
 
 # %% [markdown] en="658dbdc1"
-# The powers are right. But powers say nothing about *where* the costs of two layers are equal. By the count, self-attention and the RNN are equal at $n = d$. Does the clock agree? Take $d = 128$ and time both, here and now.
+# 幂是对的。但幂没有说明，两种层的代价在**哪里**相等。按计数，自注意力和 RNN 在 $n = d$ 时相等。计时的结果也如此吗？取 $d = 128$，现在就给两者计时。
 
 # %%
 d_time, lengths = 128, np.array([16, 32, 64, 128, 256, 512, 1024])
@@ -174,7 +168,7 @@ for length, a, b in zip(lengths, by_count, by_clock):
     print(f"n = {length:4}   self-attention / RNN   by count {a:5.2f}   by clock {b:5.2f}")
 
 # %% [markdown] en="d2ef3dd0"
-# At $n = 128$ self-attention is clearly faster. The picture shows both ratios; below the dotted line self-attention is cheaper.
+# 在 $n = 128$ 处，自注意力明显更快。图中是这两个比值；在虚线以下，自注意力更便宜。
 
 # %%
 fig = new_figure(7, 4)
@@ -190,25 +184,23 @@ ax.legend()
 fig
 
 # %% [markdown] en="975906d7"
-# On the left nearly all time is the overhead of a call. Where the clock's line crosses the dotted one depends on the machine. Here
-# it is well beyond $n = d$: equal multiply-adds are not equal time. Part of the reason is the Python loop of this RNN. Lesson 13.4 shows the other part.
+# 在左边，几乎全部时间都是函数调用的开销。计时的曲线在哪里穿过虚线，取决于机器。在这里，它远在 $n = d$ 之后：乘加次数相等，不等于时间相等。部分原因是这个 RNN 用了 Python 的循环语句。另一部分原因见第 13.4 节。
 
 # %% [markdown] en="93016c90"
-# ## 13.3 Memory: the map
+# ## 13.3 内存：注意力图
 #
-# Self-attention has another square: the map, $(n, n)$ for every head, kept for the backward pass.
+# 自注意力还有一个平方：注意力图。每个头一张，形状是 $(n, n)$，要为反向传播保留。
 #
-# > **Predict.** How large are the maps of one layer, for 8192 tokens, 8 heads and float32 (4 bytes)?
+# > **预测：** 8192 个词元、8 个头、float32（4 字节），一层的注意力图有多大？
 
 # %%
 print(f"{8 * 8192**2 * 4 / 1e9:.1f} GB")
 
 # %% [markdown] en="38f0a0fd"
-# These maps alone take 2.1 GB, and a model has many layers. There are two ways out, both in `aiayn_np.variants`.
+# 光是这些注意力图就要 2.1 GB，而一个模型有许多层。出路有两条，都在 `aiayn_np.variants` 里。
 #
-# - `LocalAttention(radius)` is the paper's restricted self-attention. It computes nothing outside a band. That is another function.
-# - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass. The map is never in memory as a whole, and the function is the same
-#   (Rabe and Staats, 2021). FlashAttention (Dao et al., 2022) does this on graphics processors.
+# - `LocalAttention(radius)` 是论文的受限自注意力。它不计算一条带以外的任何东西。这是另一个函数。
+# - `MemoryEfficientAttention(block)` 计算**全部**，但每次只算 `block` 个键，在反向传播中再算一遍。内存中从来没有整张注意力图，而函数是同一个（Rabe 和 Staats，2021）。FlashAttention（Dao 等，2022）在图形处理器上做这件事。
 
 # %%
 Q, K, V, grad = rng.standard_normal((4, 200, 16))                      # (n, d_k) each
@@ -230,7 +222,7 @@ print("local = plain with a mask of a band", difference(local, banded) < 1e-12)
 print("local = plain                      ", difference(local, plain) < 1e-12)
 
 # %% [markdown] en="d491383a"
-# > **Predict.** The sequence gets twice as long. By which factor does the memory of each grow?
+# > **预测：** 序列长度变成两倍。三种注意力的内存各变成几倍？
 
 # %%
 def peak(layer, n):
@@ -244,15 +236,14 @@ for name, sizes in bytes_of.items():
     print(f"{name:17}", *(f"{size / 1e6:6.1f} MB" for size in sizes), f"  × {sizes[-1] / sizes[-2]:.1f}")
 
 # %% [markdown] en="4478f6d0"
-# The memory grows by 4 with the map, and by 2 without it. Memory-efficient attention still does all $n^2 d$ multiply-adds, and some twice: it saves
-# memory, not work. Local attention saves both, and cannot look far; Lesson 13.5 shows what that costs.
+# 有注意力图，内存变成 4 倍；没有，变成 2 倍。省内存的注意力仍然要做全部 $n^2 d$ 次乘加，有一些还要做两遍：它节省的是内存，不是计算量。局部注意力两样都省，却看不远；它为此付出什么，见第 13.5 节。
 
 # %% [markdown] en="550bba24"
-# ## 13.4 Parallelism: who has to wait?
+# ## 13.4 并行性：谁必须等？
 #
-# You have two workers. One shall compute the first half of the output, the other the second half, at the same time, and neither shall do the other's work again.
+# 你有两个工人。一个计算输出的前一半，另一个同时计算后一半，谁也不重复对方的工作。
 #
-# > **Predict.** With which of these does it work: self-attention, a convolution, an RNN?
+# > **预测：** 自注意力、卷积、RNN，哪些可以这样做？
 
 # %%
 half = n // 2
@@ -267,14 +258,11 @@ two = np.concatenate([f(x[:half]), f(x[half:])])
 print("recurrent     ", np.abs(two - f(x)).max() < 1e-12)
 
 # %% [markdown] en="e10ecb8c"
-# It works with self-attention and with the convolution, but not with the RNN: the second worker lacks the last state of the first one. State $h_t$ needs $h_{t-1}$,
-# which needs $h_{t-2}$, and so on. With a worker for each output, self-attention and convolution compute all outputs at once. With the RNN
-# all workers but one have to wait.
+# 自注意力和卷积可以，RNN 不行：第二个工人缺少第一个工人的最后一个状态。状态 $h_t$ 需要 $h_{t-1}$，后者又需要 $h_{t-2}$，依此类推。如果每个输出都有一个工人，自注意力和卷积可以同时算出全部输出。而在 RNN 中，除一个工人以外，其他人都得等着。
 #
-# Table 1 calls it *sequential operations*. Our `count` knows: it tells the longest chain of matrix products in which
-# each needs the result of the one before.
+# 表 1 把它叫作“sequential operations”（顺序操作）。`count` 知道它是多少：它给出最长的一条矩阵乘法的链，链中每一次乘法都需要前一次的结果。
 #
-# > **Predict.** How long is the longest chain for each of the four with $n = 24$? And with $n = 48$?
+# > **预测：** $n = 24$ 时，四种层的最长链各有多长？$n = 48$ 时呢？
 
 # %%
 longer = rng.standard_normal((48, d))                                  # (n, d)
@@ -284,11 +272,9 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown] en="b15310a0"
-# Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one (its $k$ products do not wait
-# for each other). The RNN has $n + 1$: the product $xW$, and then one product with $U$ for each step.
+# 自注意力的链长是 2，先是分数，再是输出，与序列多长无关。卷积的链长是 1（它的 $k$ 次乘法互不等待）。RNN 的链长是 $n + 1$：先是 $xW$，然后每一步与 $U$ 相乘一次。
 #
-# An RNN must multiply its rows one after the other. What does it cost that they are not one product? Multiply 1024 rows by the same matrix, once in a single product, and once row after row.
-# The number of multiply-adds is the same.
+# RNN 必须一行接一行地做乘法。不能合成一次乘法，代价是多少？用 1024 行乘同一个矩阵，一种做法是一次乘完，另一种做法是逐行相乘。乘加次数相同。
 
 # %%
 X = rng.standard_normal((1024, 128), dtype=np.float32)                 # (n, d)
@@ -297,16 +283,12 @@ at_once, row_by_row = seconds([lambda: X @ U, lambda: [row @ U for row in X]], 9
 print(f"row by row takes {row_by_row / at_once:.0f} times as long")
 
 # %% [markdown] en="e6fc7a56"
-# That was *one* processor core, and no row had to wait for another. Row by row, the core reads $U$ again for each row, and Python makes a call for each row: this is the other reason why self-attention was
-# faster in Lesson 13.2 than the count says. Waiting itself does not show on one core. It shows on hardware with thousands of cores, which could give each row a core if the rows did not have to wait.
-# That is the paper's first reason to do without recurrence (Section 1).
+# 这只用了**一个**处理器核，也没有哪一行要等另一行。逐行相乘时，处理器核为每一行重新读一遍 $U$，Python 也为每一行做一次调用：在第 13.2 节中，自注意力比计数所说的更快，另一个原因就在这里。等待本身在一个核上看不出来。在有几千个核的硬件上才看得出来：如果各行不必等待，它可以给每一行一个核。这是论文不用循环的第一个理由（论文第 1 节）。
 
 # %% [markdown] en="40fdff5d"
-# ## 13.5 Path length: through how many layers does a message go?
+# ## 13.5 路径长度：一条消息要经过几层？
 #
-# What the last token needs may stand at the very beginning. Through how many layers must it go? Backward gives
-# $\partial y_t / \partial x_s$. If output $t$ does not depend on input $s$ (we say: it does not *hear* it), this derivative is exactly zero. To ask for all $t$ at
-# once, take $n$ copies of the sequence, and in copy $t$ send a gradient into output $t$ only.
+# 最后一个词元需要的东西，可能在最开头。它要经过几层？反向传播给出 $\partial y_t / \partial x_s$。如果输出 $t$ 不依赖输入 $s$（这时就说输出**听不见**输入），这个导数精确地等于零。要一次问遍所有的 $t$，就取序列的 $n$ 份副本，在第 $t$ 份中只向输出 $t$ 送入梯度。
 
 # %%
 def hears(stack, n=27, d=8):
@@ -336,7 +318,7 @@ for name, heard in maps.items():
     print(f"{name:29} the last output hears {heard[-1].sum():2} of 27 inputs")
 
 # %% [markdown] en="b6c0ca93"
-# > **Predict.** 27 tokens. How many layers until the last output hears the first input: with the convolution ($k = 3$), with the restricted attention ($r = 9$, that is 4 on each side), with self-attention?
+# > **预测：** 27 个词元。要几层，最后一个输出才能听见第一个输入：用卷积（$k = 3$），用受限注意力（$r = 9$，即每边 4 个），用自注意力？
 
 # %%
 def layers_needed(new_layer, distance):
@@ -350,12 +332,11 @@ for name, path in paths.items():
     print(f"{name:19} distance 1: {path[0]}   4: {path[1]}   13: {path[2]:2}   26: {path[3]:2}")
 
 # %% [markdown] en="f602cafa"
-# The convolution needs 26 layers, the restricted attention 7, self-attention 1. Per layer a convolution carries a message $(k - 1)/2$ places far, restricted attention $(r - 1)/2$. So from end to end they need
-# about $2n / (k - 1)$ and $2n / (r - 1)$ layers; Table 1 drops the constants and keeps $n / r$. Self-attention needs one, whatever the distance.
+# 卷积需要 26 层，受限注意力需要 7 层，自注意力需要 1 层。每一层，卷积把消息送出 $(k - 1)/2$ 个位置，受限注意力送出 $(r - 1)/2$ 个。所以从一端到另一端，它们需要约 $2n / (k - 1)$ 层和 $2n / (r - 1)$ 层；表 1 略去常数，只留下 $n / r$。自注意力只需要一层，不论距离多远。
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand apart (Lesson 13.6 builds one).
+# 对卷积，表 1 写的是 $\log_k n$，不是 $n / k$。那指的是**空洞**卷积，它的卷积核各点彼此隔开（第 13.6 节会做一个）。
 #
-# The picture shows who hears whom: dark cells are exact zeros. Each row is an output.
+# 下图显示谁能听见谁：深色格子是精确的零。每一行是一个输出。
 
 # %%
 fig = new_figure(9, 6.4)
@@ -371,15 +352,12 @@ fig.supylabel("output position", fontsize="medium")
 fig
 
 # %% [markdown] en="fdc7fce8"
-# The RNN hears everything before it, in one layer. So is its path as short as that of self-attention? No: inside
-# the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1.
+# RNN 只用一层就能听见前面的一切。那么它的路径和自注意力一样短吗？不是：在这一层里面，消息从一个状态走到下一个状态，要与 $U$ 相乘 $n - 1$ 次。这就是表 1 中的 $n$。
 
 # %% [markdown] en="cb1329a9"
-# ## 13.6 For the keen: dilated convolutions, and what is left of the message
+# ## 13.6 选读：空洞卷积，以及消息还剩下多少
 #
-# A *dilated* convolution has taps that stand 1, then $k$, then $k^2$ places
-# apart. You can build one from `Convolution1D`: lay the sequence out in `gap` rows, so that neighbours in a row stand
-# `gap` places apart.
+# **空洞**卷积的卷积核各点，彼此先隔 1 个位置，再隔 $k$ 个，再隔 $k^2$ 个。可以用 `Convolution1D` 做一个：把序列排成 `gap` 行，使一行中相邻的两个在原序列中相隔 `gap` 个位置。
 
 # %%
 class Dilated(Module):
@@ -401,7 +379,7 @@ class Dilated(Module):
         return self.together(self.convolution.backward(self.apart(grad_y), cache))
 
 # %% [markdown] en="b90c655b"
-# > **Predict.** Three layers of $k = 3$ with gaps 1, 3 and 9. How many of the 27 inputs does the output in the middle hear?
+# > **预测：** 三层 $k = 3$ 的卷积，间隔是 1、3、9。正中间的输出能听见 27 个输入中的几个？
 
 # %%
 dilated = hears([Dilated(make["convolution, k = 3"](), gap) for gap in (1, 3, 9)])    # (n, n)
@@ -409,11 +387,9 @@ dilated = hears([Dilated(make["convolution, k = 3"](), gap) for gap in (1, 3, 9)
 print("inputs heard by output 13:", dilated[13].sum())
 
 # %% [markdown] en="e528ed4b"
-# The output in the middle hears all 27: every layer multiplies by 3, and $\log_3 27 = 3$. (An output at the edge hears fewer, since a message whose way leads over a place outside of the sequence is lost.)
+# 正中间的输出 27 个全都听得见：每一层乘 3，而 $\log_3 27 = 3$。（靠边的输出听见的要少一些：如果消息要路过序列以外的位置，它就丢了。）
 #
-# A long path matters if the message becomes weaker on the way. Measure the length of the Jacobian $\partial y_n / \partial x_s$ of the *last* output
-# against the distance $n - s$: for an RNN, for a GRU, and for self-attention. A GRU (Cho et al., 2014) is a recurrent layer with gates. A gate $z$ between 0 and 1 says how much of the old state is kept:
-# $h_t = z\, h_{t-1} + (1 - z)\, \tilde h_t$. Nothing is trained. Each curve is the median of ten draws of the layer and of the sequence.
+# 如果消息在路上变弱，路径长就有影响。测量**最后一个**输出的雅可比矩阵 $\partial y_n / \partial x_s$ 的长度，看它怎样随距离 $n - s$ 变化：对 RNN、GRU 和自注意力各测一次。GRU（Cho 等，2014）是带门的循环层。门 $z$ 在 0 和 1 之间，表示旧状态保留多少：$h_t = z\, h_{t-1} + (1 - z)\, \tilde h_t$。这里什么也没有训练。每条曲线是十次抽取的中位数，每次重新抽取层和序列。
 
 # %%
 T, d = 100, 32
@@ -443,7 +419,7 @@ messages = {"RNN": lengths_of_jacobian(lambda rng: RNN(d, d, rng=rng)),
             "self-attention": lengths_of_jacobian(lambda rng: MultiHeadAttention(d, 4, rng=rng))}
 
 # %% [markdown] en="9f7f06db"
-# > **Predict.** From one step to the next this RNN keeps about four tenths. What is left after 50 steps: $10^{-2}$, $10^{-6}$ or less than $10^{-12}$?
+# > **预测：** 每走一步，这个 RNN 大约保留十分之四。50 步之后还剩多少：$10^{-2}$，$10^{-6}$，还是不到 $10^{-12}$？
 
 # %%
 for name, length in messages.items():
@@ -452,9 +428,7 @@ kept_by_rnn = (messages["RNN"][51] / messages["RNN"][1]) ** (1 / 50)
 print(f"the RNN keeps {kept_by_rnn:.2f} per step")
 
 # %% [markdown] en="22e9aa05"
-# Less than $10^{-12}$ is left, by far. Each step multiplies the Jacobian by $U^\top$ and by $1 - h_t^2 < 1$, and here a product of such factors decays
-# exponentially (with a larger $U$ it can explode instead). In the picture, straight lines on a logarithmic axis are exponentials. In self-attention the token 99 places back
-# counts as much as one 2 places back: the formula does not contain the distance.
+# 剩下的远远不到 $10^{-12}$。每一步都把雅可比矩阵乘上 $U^\top$ 和 $1 - h_t^2 < 1$，而在这里，这些因子的乘积按指数衰减（如果 $U$ 更大，它反而可能爆炸）。在图中的对数坐标轴上，直线就是指数函数。在自注意力中，往前 99 个位置的词元与往前 2 个位置的词元一样重要：公式中没有距离。
 
 # %%
 fig = new_figure(7, 4.2)
@@ -467,15 +441,12 @@ ax.legend()
 fig
 
 # %% [markdown] en="f8ef1ee3"
-# Two remarks. A recurrent layer can *learn* to remember: with the update gate held near 1 the GRU loses only a
-# little per step. Gates are made for that. It still takes $n$ steps. And the attention of the plot
-# is not trained: it looks at all 100 tokens about equally, so each gets about a hundredth. Training can sharpen that, at any distance.
+# 两点说明。循环层可以**学会**记忆：更新门保持在 1 附近时，GRU 每一步只丢失一点点。门就是为此而设的。但它仍然要走 $n$ 步。另外，图中的注意力没有训练过：它对全部 100 个词元看得差不多同样多，所以每个词元约得百分之一。训练可以让它集中，不论距离多远。
 
 # %% [markdown] en="3fba1d92"
-# ## 13.7 Table 1, measured
+# ## 13.7 亲手测量的表 1
 #
-# Here is everything together. Each layer has two lines: what the paper says, and what we measured. The table of the paper gives
-# orders of growth: our chain of 2 is its 1, our 25 its $n$.
+# 现在把一切放在一起。每种层有两行：论文的说法，和这里的测量。论文的表给的是增长的阶：这里的链长 2 就是表中的 1，这里的 25 就是表中的 $n$。
 
 # %%
 paper = {"self-attention": ("n² d", "1", "1"), "restricted": ("r n d", "1", "n / r"),
@@ -490,18 +461,14 @@ for name, (operations, waits, path) in paper.items():
     print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<11} {found[name]}")
 
 # %% [markdown] en="3000a4b7"
-# Read the table by columns. **Operations:** self-attention is square in the length, recurrence and convolution in the width,
-# restricted attention in neither. **Sequential:** only the RNN has to wait. **Path:** only self-attention without restriction has a path of one. CNNs are parallel like attention, and
-# their path is long like that of an RNN; dilation makes it a logarithm.
+# 按列来读这张表。**运算次数**：自注意力是长度的平方，循环和卷积是宽度的平方，受限注意力两者都不是。**顺序操作**：只有 RNN 必须等。**路径**：只有不受限的自注意力路径是 1。CNN 像注意力一样可以并行，路径却像 RNN 一样长；空洞卷积使它变成对数。
 
 # %% [markdown] en="6256c8e7"
-# ## 13.8 What that means for decoding
+# ## 13.8 这对解码意味着什么
 #
-# The RNN has one advantage that Table 1 does not show. In training a decoder knows the whole target, so all positions are computed at once
-# (Lesson 5). In *use* it writes one token at a time, and each token is made from the one before: that takes $n$ steps in
-# a row, whatever the layer is. What does one step cost?
+# RNN 有一个优点，表 1 没有显示。训练时，解码器知道整条目标序列，所以所有位置一次算出（第 5 课）。**使用**时，它一次写一个词元，每个词元都由前一个得到：这要一个接一个地走 $n$ 步，不管用的是什么层。那么，一步的代价是多少？
 #
-# A causal layer need not compute everything again for each token. Keys and values of old tokens do not change, so keep them. This is the KV cache of Lesson 5.7:
+# 因果的层不必为每个词元把一切重新算一遍。旧词元的键和值不变，所以可以保留。这就是第 5.7 节的键值缓存（KV cache）：
 
 # %%
 n, d = 64, 32
@@ -522,7 +489,7 @@ at_once = layer(x, x, x, allowed=causal(n))                            # (n, d) 
 print("one at a time = all at once:", np.abs(decode_with_kept_keys(x) - at_once).max() < 1e-12)
 
 # %% [markdown] en="0de324b5"
-# > **Predict.** Without keeping them, step $t$ runs the layer over all $t$ tokens. For 64 tokens: how many times as many multiply-adds is that: about 2, about 8, or more than 30?
+# > **预测：** 如果不保留，第 $t$ 步要让这一层处理全部 $t$ 个词元。对 64 个词元，乘加次数是保留时的多少倍：约 2 倍，约 8 倍，还是超过 30 倍？
 
 # %%
 def decode_again_and_again(x):
@@ -534,21 +501,18 @@ print(f"keys and values kept {kept:10,}\nagain and again      {again:10,}   × {
 print(f"RNN                  {by_rnn:10,}")
 
 # %% [markdown] en="92530ca2"
-# Without keeping them it takes 36 times as many, a little more than half of the length. (`greedy_decode` of this library has a KV cache, too, and so has every program that serves GPT.) With keys and values kept, step $t$ costs $4 d^2 + 2 t d$ and needs $2 t d$ numbers of memory for each layer, more with
-# each token. A step of the RNN costs $2 d^2$ and needs its $d$ numbers of state, at the first token as at the millionth.
+# 不保留时，次数是 36 倍，比长度的一半略多。（本库的 `greedy_decode` 也有键值缓存，每一个提供 GPT 服务的程序也都有。）保留键和值时，第 $t$ 步的代价是 $4 d^2 + 2 t d$；每一层要用 $2 t d$ 个数的内存，每来一个词元就多一些。RNN 的一步代价是 $2 d^2$，需要 $d$ 个数的状态，第一个词元如此，第一百万个也如此。
 #
-# | | training, long sequences | decoding, one token at a time |
+# | | 训练，长序列 | 解码，一次一个词元 |
 # |---|---|---|
-# | RNN | $n$ steps in a row, path $n$ | constant time and memory per token |
-# | convolution | parallel, path $n / k$ or $\log_k n$ | constant per token (a window) |
-# | self-attention | parallel, path 1, but $n^2$ | $t\,d$ at token $t$, and all keys and values to keep |
+# | RNN | 接连 $n$ 步，路径 $n$ | 每个词元的时间和内存固定 |
+# | 卷积 | 并行，路径 $n / k$ 或 $\log_k n$ | 每个词元固定（一个窗口） |
+# | 自注意力 | 并行，路径 1，但有 $n^2$ | 第 $t$ 个词元 $t\,d$，还要保留所有的键和值 |
 #
-# The paper wanted to train faster, and for that the exchange is good: pay with $n^2$, get parallelism and short paths. For
-# very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and new kinds of recurrence (Mamba: Gu and Dao, 2023) are attempts to
-# pay less.
+# 论文想要训练得更快。就此而言，这笔交易很划算：付出 $n^2$，得到并行和短路径。序列很长时，$n^2$ 就太大了。局部注意力（Longformer：Beltagy 等，2020）和新型的循环（Mamba：Gu 和 Dao，2023）都是少付一些的尝试。
 
 # %% [markdown] en="d88f703d"
-# ## 13.9 Check what this lesson claimed
+# ## 13.9 检验本课的说法
 
 # %%
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
@@ -573,44 +537,36 @@ assert round(again / kept) == 36
 print("all true")
 
 # %% [markdown] en="6fc216d1"
-# ## Summary
+# ## 小结
 #
-# - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. Self-attention is
-#   cheaper than recurrence for $n < d$ (projections not counted).
-# - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
-#   attention is another one.
-# - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.
-# - **Path:** 1 for self-attention; $n$ steps in an RNN, each of which makes the gradient smaller; of the order of $n/k$ layers of convolutions,
-#   $\log_k n$ of dilated ones.
-# - In decoding every model writes one token at a time, and there the RNN's small state is cheaper than keys and values of all tokens.
+# - 乘加次数：自注意力 $2 n^2 d$，受限自注意力 $2 r n d$，循环层 $2 n d^2$，卷积 $k n d^2$。当 $n < d$ 时，自注意力比循环便宜（不算投影）。
+# - 注意力图为每个头占用 $n^2$ 个数。省内存的注意力不需要它，而且是同一个函数；局部注意力则是另一个函数。
+# - **并行性**：自注意力和卷积同时算出所有位置，RNN 要等 $n$ 次。
+# - **路径**：自注意力是 1；RNN 要走 $n$ 步，每一步都使梯度变小；卷积要 $n/k$ 量级的层数，空洞卷积要 $\log_k n$ 层。
+# - 解码时，每种模型都是一次写一个词元；这时，RNN 的小状态比所有词元的键和值便宜。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** A colleague says: "Bidirectional RNN, two workers: one reads forwards, one backwards. So it is parallel." What is the longest chain?
+# **1.** 一位同事说：“用双向 RNN，两个工人：一个从前往后读，一个从后往前读。这样就并行了。”最长的链有多长？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The longest chain is still about $n$: each worker walks through the whole sequence, step by step. Two workers, or as many as there are layers, are
-# busy; a hundred would not help. In self-attention $n$ workers are.
+# 最长的链仍然约为 $n$：每个工人都要一步一步走完整条序列。有事可做的工人是两个，或者有几层就有几个；一百个也没有用。在自注意力中，有 $n$ 个工人可以工作。
 #
 # </details>
 #
-# **2.** Character-level text: $n = 10\,000$, $d = 512$. By the count, how many times as expensive is self-attention as recurrence?
-# What would $r$ have to be for restricted attention to be cheaper than recurrence?
+# **2.** 字符级的文本：$n = 10\,000$，$d = 512$。按计数，自注意力的代价是循环的多少倍？$r$ 要是多少，受限注意力才比循环便宜？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Self-attention is $n / d$, about 20 times as expensive. Restricted attention is cheaper than recurrence if $2 r n d < 2 n d^2$, that is $r < d = 512$. With $r = 511$ the path is then
-# $n$ over 255 places per layer, about 40 layers from end to end: it pays with the path.
+# 自注意力的代价是 $n / d$ 倍，约 20 倍。当 $2 r n d < 2 n d^2$，即 $r < d = 512$ 时，受限注意力比循环便宜。取 $r = 511$，每层走 255 个位置，总共要走 $n$ 个，从一端到另一端约 40 层：它用路径来付账。
 #
 # </details>
 #
-# **3.** In Lesson 13.5 six layers of restricted attention ($r = 9$) do not connect the ends of 27 tokens. What if *one* of the six were
-# replaced by full self-attention?
+# **3.** 在第 13.5 节，六层受限注意力（$r = 9$）连不起 27 个词元的两端。如果把六层中的**一层**换成完整的自注意力呢？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Then everything hears everything: that one layer alone has path 1, and the others do not take it away (their bands contain
-# each token itself). Many models for long sequences mix many cheap local layers with a few global ones. Try it with `hears`.
+# 那么所有位置都能听见所有位置：单是这一层的路径就是 1，而其他层不会把它夺走（它们的带包含词元自己）。许多处理长序列的模型，把许多便宜的局部层和少数几个全局层混合使用。用 `hears` 试一试。
 #
 # </details>

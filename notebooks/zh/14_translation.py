@@ -1,15 +1,15 @@
 # %% [markdown] en="c6af0d40"
-# # Lesson 14 · Translation: from raw text to a map of it
+# # 第 14 课 · 翻译：从原始文本到它的注意力图
 #
 # | | |
 # |---|---|
-# | **You will do** | turn lines of text into pairs, learn a byte-pair vocabulary and do its first step by hand, make batches by length, train a translator in seconds, test it on numbers that it has never seen, and measure where it looks when two languages put their words in a different order |
-# | **You will learn** | what a "word piece" is and who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
-# | **You need** | Lessons 10 and 11; Lesson 5 for padding |
-# | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
-# | **Time** | 40 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **你将做什么** | 把一行行文本变成句对；学出字节对编码的词表，第一步手工做；按长度组成批量；用几秒钟训练一个翻译模型；用它从未见过的数来测试；两种语言的词序不同时，测量它看哪里 |
+# | **你将学到** | 什么是“词片”，由谁决定在哪里切开单词；填充的代价；怎样区分正确的翻译和相似的翻译；怎样用对照来检验“它对齐了单词” |
+# | **需要** | 第 10 课和第 11 课；填充见第 5 课 |
+# | **论文** | 论文第 5.1 节、第 6.1 节和第 3.2.3 节 |
+# | **时间** | 40 分钟，不含标有*选读*的部分：那里的单元格要运行，文字可以跳过，后面用不到 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -26,7 +26,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %% [markdown] en="a6993db9"
-# This lesson needs two packages more than the others: SentencePiece, which learns vocabularies, and sacreBLEU, which scores translations.
+# 这一课比其他课多用两个包：SentencePiece 学习词表，sacreBLEU 给翻译评分。
 
 # %%
 for package in ("sentencepiece", "sacrebleu"):
@@ -54,16 +54,15 @@ from aiayn_np.text.vocabulary import PAD, Vocabulary
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown] en="3ea7e1f6"
-# This lesson trains all of Figure 1, on text.
+# 这一课在文本上训练整个图 1。
 
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
 
 # %% [markdown] en="855bcf0e"
-# ## 14.1 Pairs of lines
+# ## 14.1 成对的行
 #
-# A translator learns from a file of lines; each line has the same sentence in both languages. The corpus of this lesson comes with the
-# library, and is tiny: numbers below a million, in German and in English words.
+# 翻译模型从一个文件学习，文件的每一行是同一个句子的两种语言。这一课的语料库随本库附带，而且很小：一百万以下的数，用德语和英语的单词写出。
 
 # %%
 numbers = number_words()
@@ -72,13 +71,11 @@ for german, english in numbers.test[:5]:
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
 # %% [markdown] en="a35d0fe9"
-# One thing makes this translation hard. German says the unit first: *drei und fünfzig* is "three and fifty". English says
-# fifty-three. A model cannot go through the source from left to right: it has to **cross over**.
+# 这里的翻译难在一点。德语先说个位：*drei und fünfzig* 是“三和五十”。英语说 fifty-three。模型不能从左到右走完源序列：它必须**交叉**。
 #
-# > **Predict.** For *sieben hundert acht und vierzig*: while the model writes "forty", which word should it look at? And while it writes "eight"?
+# > **预测：** 对 *sieben hundert acht und vierzig*：模型写“forty”时应该看哪个词？写“eight”时呢？
 #
-# There are three lists for a reason. We train on the first, we choose on the second, and the third says how good the choice is.
-# No number of the third may be in the first, or we would test memory:
+# 数据分成三份是有理由的。在第一份上训练，在第二份上选择，第三份说明选得有多好。第三份的数都不能出现在第一份里，否则测试的就是记忆：
 
 # %%
 lists = [{german for german, _ in pairs} for pairs in numbers]
@@ -88,15 +85,13 @@ new = {word for german, english in numbers.test for word in (german + " " + engl
 print("words of the test that training has not:", len(new))
 
 # %% [markdown] en="d886b101"
-# Training has every *word* of the test, but no *number* of it. A model that translates these has learned how numbers are made.
+# 测试中的每个**单词**都在训练中出现过，但没有一个**数**出现过。能翻译这些数的模型，已经学会了数是怎样构成的。
 #
-# ## 14.2 A vocabulary that nobody wrote
+# ## 14.2 没有人写过的词表
 #
-# A model reads ids. With an id for each word, new words would have none, and real text has new words every day. With an id for each letter, sequences would be long, and
-# attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most
-# frequent, join them to a new piece, and repeat. Frequent words end up whole, rare ones in parts, and no word is unknown as long as its letters are known.
+# 模型读的是编号。如果给每个单词一个编号，新词就没有编号，而真实的文本每天都有新词。如果给每个字母一个编号，序列就会很长，而注意力的代价是长度的平方。论文第 5.1 节走中间道路：**字节对编码**（Sennrich 等，2016）。从字母开始。数一数哪两个相邻的单位最常见，把它们合成一个新的词片，然后重复。常见的单词最后成为整体，少见的单词分成几片；只要字母认识，就没有不认识的单词。
 #
-# > **Predict.** Think of all the lines above, in both languages. Which two letters stand side by side most often?
+# > **预测：** 想一想上面所有的行，包括两种语言。哪两个字母最常相邻？
 
 # %%
 lines = [line for pair in numbers.training for line in pair]
@@ -108,8 +103,7 @@ for word, count in words.items():
 print(neighbours.most_common(5))
 
 # %% [markdown] en="b9ea3bf6"
-# `nd` is in *und* and *and*, in *hundert* and *hundred*: one vocabulary for both languages shares what they share. SentencePiece goes on from there. In its pieces `_` is the beginning of a word,
-# and `</s>` is the end of a line, which the other lessons call `<eos>`. Its first pieces, in the order in which it joined them:
+# `nd` 出现在 *und* 和 *and* 里，也出现在 *hundert* 和 *hundred* 里：两种语言共用一个词表，就能共享它们共有的东西。SentencePiece 从这里接着做。在它的词片中，`_` 表示单词的开头，`</s>` 表示一行的结尾，其他课把后者叫作 `<eos>`。下面是它最先得到的词片，按合并的先后排列：
 
 # %%
 vocabulary = Vocabulary.train(lines, 200)
@@ -118,7 +112,7 @@ print(vocabulary.pieces(vocabulary.encode(["zwei und zwanzig"])[0]))
 print(vocabulary.pieces(vocabulary.encode(["twenty-two"])[0]))
 
 # %% [markdown] en="a565f81f"
-# The first piece is the same as by hand. How many pieces should one make? The size of the vocabulary decides what a token is:
+# 第一个词片与手工得到的相同。应该做出多少个词片？词表的大小决定了什么是词元：
 
 # %%
 def pieces_of(size, pairs, test):
@@ -138,9 +132,9 @@ for size in (60, 100, 140, 200, 400):
     print(f"{size:4} {length:7.1f} {whole:9.2f}    {example}")
 
 # %% [markdown] en="bade3301"
-# From 200 pieces on each German word is a token. That is what we want here: a map whose rows and columns are words can be read.
+# 从 200 个词片起，每个德语单词都是一个词元。这正是这里想要的：行和列都是单词，注意力图才读得懂。
 #
-# The corpus helps here, and you should know it. German writes *dreiundfünfzig* as **one** word. Our corpus writes its parts apart. What if it did not?
+# 语料库在这里帮了忙，你应该知道这一点。德语把 *dreiundfünfzig* 写成**一个**单词，这个语料库却把它的各部分分开写。如果不分开呢？
 
 # %%
 def as_one_word(pairs):
@@ -152,15 +146,13 @@ for size in (100, 140, 200, 400):
     print(f"{size:4} {length:7.1f}     {example}")
 
 # %% [markdown] en="d2b11e10"
-# The most frequent neighbours are joined, whatever they mean. A piece like *undfünfzig* is a good code but no
-# word: byte-pair encoding does not know grammar. Real text gives both kinds of pieces. (Question 1 comes back to that.)
+# 最常见的相邻单位会合并，不管它们是什么意思。像 *undfünfzig* 这样的词片是很好的编码，却不是单词：字节对编码不懂语法。在真实的文本里，两种词片都有。（问题 1 会回到这里。）
 #
-# ## 14.3 Batches of similar length
+# ## 14.3 长度相近的批量
 #
-# Lines of a batch are padded to the longest of them (Lesson 5). Section 5.1 says: "sentence pairs were batched together by approximate
-# sequence length". Here is why.
+# 一个批量中的各行，要填充到其中最长一行的长度（第 5 课）。论文第 5.1 节说：“sentence pairs were batched together by approximate sequence length”（按大致的序列长度把句对组成批量）。下面说明为什么。
 #
-# > **Predict.** Lines have up to a dozen words. In batches in random order, what share of all positions is padding? And in batches of similar length?
+# > **预测：** 一行最多有十来个单词。按随机顺序组成批量，填充占全部位置的多大比例？按相近的长度组成批量呢？
 
 # %%
 ids = list(zip(*(vocabulary.encode(side) for side in zip(*numbers.training))))
@@ -176,8 +168,7 @@ print(f"padding, any order       {1 - real / positions:.1%}")
 print(f"padding, similar length  {1 - real / padded:.1%}")
 
 # %% [markdown] en="8c89cad9"
-# Padding is computed like everything else, and thrown away. Also, a batch here has a fixed number of *tokens*, not of lines. So short lines come in
-# large batches, and each step is about as much work as the next.
+# 填充和别的一样要计算，然后扔掉。另外，这里的一个批量有固定数目的**词元**，而不是固定的行数。所以短的行组成的批量行数多，每一步的计算量也就相差不大。
 
 # %%
 for step in (1, 2, 3):
@@ -186,17 +177,16 @@ for step in (1, 2, 3):
 print(vocabulary.pieces(tgt_in[0]), "is given, to be written is", vocabulary.pieces(tgt_out[0]), sep="\n")
 
 # %% [markdown] en="19d8aaa1"
-# ## 14.4 Training
+# ## 14.4 训练
 #
-# The model is small: $N = 1$ layer on each side, $d_{model} = 64$, $h = 4$ heads. The loop is that of Lesson 10, its end as in Section 6.1: the
-# last states are averaged. In a terminal the same is
+# 模型很小：两边各 $N = 1$ 层，$d_{model} = 64$，$h = 4$ 个头。训练循环就是第 10 课的，结尾按论文第 6.1 节的做法：把最后几个状态平均。在终端里，同样的事情是
 #
 # ```bash
 # python -m aiayn_np.text.number_words numbers
 # aiayn-np train text --pairs numbers/training.tsv --validation-pairs numbers/validation.tsv --preset numbers
 # ```
 #
-# How often must the model see all 7149 pairs until it translates nearly all the others? Watch the column `exact`, for 200 numbers of the test.
+# 模型要把全部 7149 对看几遍，才能把其他的数几乎都翻译对？请看 `exact` 这一列，它是在 200 个测试数上算的。
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -228,20 +218,15 @@ folder.cleanup()
 plot_text_training(run.history, title="Numbers, German to English")
 
 # %% [markdown] en="06633a8d"
-# After three epochs the model has three quarters of the numbers right, after six nearly all. The validation curves end
-# end below the training curve, probably since dropout is on in training only. In the last epochs the share goes down a little: single states jump (Lesson 10.8). The average of the last states,
-# which is what we use from here on, has nearly all of them right.
+# 三个迭代周期之后，模型翻译对了四分之三的数；六个迭代周期之后，几乎全对。验证曲线最后低于训练曲线，大概是因为暂退法（dropout）只在训练时起作用。在最后几个迭代周期中，比例略有下降：单个状态会跳动（第 10.8 节）。从这里起用的是最后几个状态的平均，它几乎全对。
 #
-# We looked at the test after each epoch to *watch*, not to choose: the number of epochs was fixed before this run. If you stop where the
-# test looks best, you have used the test for training.
+# 每个迭代周期之后都看一次测试，是为了**观察**，不是为了选择：迭代周期的数目在运行之前就定好了。如果在测试结果看上去最好的地方停下来，就等于用测试来训练。
 #
-# ## 14.5 Exact, or alike?
+# ## 14.5 完全相同，还是相似？
 #
-# The paper measures BLEU (Papineni et al., 2002). It counts which share of a translation's runs of one, two, three and four words stand in the reference, too, takes the geometric mean of the four, and
-# lowers it if the translations are too short. For sentences, with their many good translations, that is
-# fair. For numbers it is too generous. Take the model as it was after three epochs, and at the end:
+# 论文测量的是 BLEU（Papineni 等，2002）。它数译文中连续一个、两个、三个、四个单词的片段，有多大比例也出现在参考译文中，取这四个比例的几何平均；如果译文太短，还要降低。一个句子有许多好的译法，对句子来说，这很公平。对数来说，它太宽松。取三个迭代周期之后的模型，再取最后的模型：
 #
-# > **Predict.** The early model has three quarters of the numbers exactly right. What is its BLEU, about: 60, 75, 90?
+# > **预测：** 早期的模型有四分之三的数完全正确。它的 BLEU 大约是多少：60，75，90？
 
 # %%
 trained = run.trained()                                                # the last states, averaged
@@ -256,7 +241,7 @@ for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at t
     print(f"{name:15} {share:6.1%} {scores[name][1]:7.1f}")
 
 # %% [markdown] en="89b87f9b"
-# BLEU is about 90, although a quarter of the numbers is wrong. One wrong digit in *five hundred and eight thousand and fifty-eight* leaves most runs of words right, and the number wrong. Look at some:
+# BLEU 约为 90，尽管有四分之一的数是错的。在 *five hundred and eight thousand and fifty-eight* 中错一个数字，大多数连续的单词仍然是对的，而这个数是错的。看几个例子：
 
 # %%
 _, out = exact(young)
@@ -265,21 +250,19 @@ for source, got, reference in wrong[:4]:
     print(f"source     {source}\nmodel      {got}\nreference  {reference}\n")
 
 # %% [markdown] en="c5386415"
-# Does a beam search mend that? It keeps the 4 most probable beginnings, and of the finished lines it takes the one with the best log-probability. Longer lines have lower ones, so this number is divided by a power of
-# the length, $\alpha = 0.6$ (Section 6.1).
+# 束搜索能补救吗？它保留 4 个概率最大的开头，再从写完的行中取对数概率最好的一行。行越长，对数概率越低，所以要把它除以长度的一个幂，$\alpha = 0.6$（论文第 6.1 节）。
 
 # %%
 beam = exact(young, beam=4, alpha=0.6)[0]
 print(f"after 3 epochs: greedy {scores['after 3 epochs'][0]:.1%}, beam 4 {beam:.1%}")
 
 # %% [markdown] en="bf6331ec"
-# The beam mends hardly anything. It finds lines that the model thinks more *likely*. Where the model is wrong about what is likely, a better search does not make it
-# right.
+# 束搜索几乎没有补救什么。它找到的是模型认为更**可能**的行。如果模型对“什么更可能”判断错了，搜索再好也不会使它变对。
 
 # %% [markdown] en="75d9abdc"
-# ## 14.6 A map of a translation
+# ## 14.6 一次翻译的注意力图
 #
-# Now look. A row has read one word and writes the next (Lesson 11.2), and is labelled with both; columns are the words of the source. The picture shows head 1, and the mean of the four heads.
+# 现在来看图。每一行读了一个单词，写出下一个（第 11.2 节），标签把两个都写上；列是源序列的单词。图中是头 1，以及四个头的平均。
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
@@ -289,35 +272,29 @@ plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
                allowed=allowed[:1], titles=["head 1", "mean of the heads"], title=text)
 
 # %% [markdown] en="f9f2e2f9"
-# Go down the rows of head 1. For "ninety", the hyphen and "six" it looks at *neunzig*, *und*, *sechs*: backwards. Then it goes on to *tausend*, and soon
-# turns back once more. Other heads do parts of this, and the mean blurs them. Is that so for all numbers, and would it convince someone who does not expect it?
+# 沿着头 1 的各行往下看。写“ninety”、连字符和“six”时，它看的是 *neunzig*、*und*、*sechs*：倒着走。然后它往前走到 *tausend*，不久又一次倒转。其他的头做其中一部分，平均使它们变得模糊。所有的数都是这样吗？一个本来不期待这种现象的人，会被说服吗？
 
 # %% [markdown] en="36a6a24b"
-# The next page runs such a model in your browser, and you can ask it your own numbers. Its rows are labelled with the token that
-# was read: the row `_and` writes `_twenty`, and the row `-` writes `seven`.
+# 下面的页面在你的浏览器里运行这样一个模型，你可以用自己的数来问它。它的各行只用读到的词元作标签：`_and` 这一行写 `_twenty`，`-` 这一行写 `seven`。
 #
-# > **Predict.** The model translates `vier hundert sieben und zwanzig`. At which German word does the row `_and` look, and at which the row `-`? And if this head is muted, is the translation still right?
+# > **预测：** 模型翻译 `vier hundert sieben und zwanzig`。`_and` 这一行看哪个德语单词，`-` 这一行又看哪个？如果这个头静音，翻译还对吗？
 #
-# Open [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4),
-# then press "mute" below head 1. Last, take the change back and replace the source token `_sieben` by `_drei`.
+# 打开[数词翻译模型，显示头 1](../../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4)，再按下头 1 下面的“mute”。最后取消这个改动，把源词元 `_sieben` 换成 `_drei`。
 
 # %% [markdown] en="fc7453ce"
-# In our model the row `_and` looks at `_zwanzig` and the row `-` at `_sieben`, so the two cross. Without this head the
-# translation stays *four hundred and twenty-seven*: other heads know it, too. With `_drei` only the last word
-# changes, to *three*.
+# 在我们的模型中，`_and` 这一行看 `_zwanzig`，`-` 这一行看 `_sieben`，所以两者交叉。没有这个头，译文仍然是 *four hundred and twenty-seven*：其他的头也知道。换成 `_drei`，只有最后一个单词变成 *three*。
 #
-# ## 14.7 Crossing, measured
+# ## 14.7 测量交叉
 #
-# Make claims that can be wrong. Where German has `unit und tens` and English `tens - unit`:
+# 要提出可能出错的断言。如果德语是 `unit und tens`（个位 und 十位），英语是 `tens - unit`（十位 - 个位）：
 #
-# - the row of the tens word peaks on the German tens, which stands **behind** *und*;
-# - the row of the unit peaks on the German unit, **before** it;
-# - so the two **cross**: the row that is written first looks further on in the source, at a later word.
+# - 写十位的那一行，峰值在德语的十位上，它在 *und* **之后**；
+# - 写个位的那一行，峰值在德语的个位上，它在 *und* **之前**；
+# - 所以两者**交叉**：先写的那一行，在源序列中看得更靠后。
 #
-# As a control, take two words that do *not* change their order: `digit hundert` and `digit hundred`. A head that crosses there too does not
-# follow words.
+# 作为对照，取两个**不**改变次序的单词：`digit hundert` 和 `digit hundred`（数字加“百”）。如果一个头在那里也交叉，它就不是在跟着单词走。
 #
-# For example *acht und vierzig* has the places 0, 1 and 2, and English has `forty`, `-`, `eight`. If the row of `forty` peaks at 2 and the row of `eight` at 0, both are right, and they cross, as 2 > 0.
+# 例如，*acht und vierzig* 的位置是 0、1、2，英语是 `forty`、`-`、`eight`。如果 `forty` 这一行的峰值在 2，`eight` 这一行的峰值在 0，那么两个都对，而且它们交叉，因为 2 > 0。
 
 # %%
 def places(pieces, mark):
@@ -354,11 +331,9 @@ for label, row in zip(labels, on_validation["inverted"]):
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
 # %% [markdown] en="28d9f7a5"
-# Five candidates. Choosing the best of them and reporting its score on the same numbers would be the mistake of Lesson 11.3. So choose
-# on validation: the one whose worse share, of tens and of units, is best. Then report on the test, once. The control says what is chance:
-# words in order, and a model that was never trained.
+# 候选有五个。选出最好的一个，再报告它在同样这些数上的成绩，就会犯第 11.3 节的错误。所以在验证集上选：看十位和个位中较差的那个比例，选这个比例最好的候选。然后在测试集上报告，只报告一次。对照说明碰巧能得到多少：次序不变的单词，以及从未训练过的模型。
 #
-# > **Predict.** For the chosen one: how often do inverted words cross, and words in order? And in the untrained model?
+# > **预测：** 对选出的这一个：次序颠倒的单词有多少交叉，次序不变的单词有多少？在未训练的模型中呢？
 
 # %%
 best = on_validation["inverted"][:, :2].min(axis=1).argmax()
@@ -370,20 +345,16 @@ for name, shares in (("trained", after), ("untrained", before)):
         print(f"{name:10} {kind:10}  ", *(f"{share:10.2f}" for share in shares[kind][best]))
 
 # %% [markdown] en="57cc5e59"
-# Inverted words cross, words in order do not, and the untrained model makes no difference between them. Yet nobody told the model which word belongs to which: there was no alignment in the data, only
-# pairs of lines. That is the finding of Bahdanau et al. (2015), whose attention the paper took up, in a small world where the right answer is known.
+# 次序颠倒的单词交叉，次序不变的不交叉，而未训练的模型对两者不加区分。可是，没有人告诉过模型哪个单词对应哪个：数据中没有对齐，只有成对的行。这正是 Bahdanau 等（2015）的发现，论文采用了他们的注意力；这里是一个小世界，正确答案是已知的。
 #
-# In words that keep their order, the second word is seldom found at all, so "not crossed" may there also mean "not looked at". The measurement does *not* say that it is always this head (with other seeds another one is chosen), that each head does this (the table of five says no), or that it holds for each word. For "hundred" the chosen head seldom looks at
-# *hundert*: the decoder may know without looking that a "hundred" must follow, or from another head. And a head that looks at the right word is not always
-# the one that the model needs (Lesson 11.7). A map asks a good question; it does not answer it.
+# 在次序不变的单词中，第二个单词很少被找到，所以那里的“不交叉”也可能是“没有看”。这次测量**没有**说总是这个头（换别的随机种子，会选出另一个），没有说每个头都这样（五个候选的表说明不是），也没有说它对每个单词都成立。写“hundred”时，选出的这个头很少看 *hundert*：解码器也许不看就知道后面必定是“hundred”，也许从另一个头得知。而且，看对了单词的头，不一定是模型需要的头（第 11.7 节）。注意力图提出一个好问题；它不回答这个问题。
 
 # %% [markdown] en="cfe7b0d6"
-# ## 14.8 For the keen: does it matter where it looks?
+# ## 14.8 选读：它看哪里，有影响吗？
 #
-# An experiment on the map itself. Hide one source word from the encoder-decoder attention, and only there: the encoder still reads it. Then see which
-# word the model would write, given the right words before.
+# 在注意力图本身上做一次实验。对编码器-解码器注意力隐藏一个源单词，而且只在那里隐藏：编码器仍然读到它。然后给出前面正确的单词，看模型会写哪个单词。
 #
-# > **Predict.** Hide the German tens. Does the model still know the English tens, since the encoder has mixed the words? Does the unit suffer too?
+# > **预测：** 隐藏德语的十位。编码器已经混合了各个单词，所以模型仍然知道英语的十位吗？个位也会受影响吗？
 
 # %%
 one_und = [pair for pair in numbers.test if pair[0].split().count("und") == 1]
@@ -410,11 +381,9 @@ for name, shares in by_hiding.items():
     print(f"{name:10}", *(f"{share:10.2f}" for share in shares))
 
 # %% [markdown] en="599c723b"
-# Each word is lost together with its source word, and its neighbour is hardly affected. (Guessing would get one in eight tens right, and one in nine units.) The
-# encoder has read all words together, and could have put the tens into any of its places; it has left them where they were. So here the weight is also an
-# effect: if the place is hidden, the model does not know the word. With more layers this need not be so.
+# 每个单词都随着它的源单词一起失去，旁边的单词几乎不受影响。（靠猜测，十位能猜对八分之一，个位能猜对九分之一。）编码器把所有单词一起读了，本可以把十位放进它的任何一个位置；它却把十位留在了原处。所以在这里，权重也是作用：隐藏这个位置，模型就不知道这个单词。层数更多时，不一定如此。
 #
-# ## 14.9 Check what this lesson claimed
+# ## 14.9 检验本课的说法
 
 # %%
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
@@ -431,49 +400,38 @@ assert by_hiding["the unit"][1] < 0.5 < by_hiding["the unit"][0]
 print("all true")
 
 # %% [markdown] en="7456291c"
-# ## Summary
+# ## 小结
 #
-# - From text to training: pairs of lines, one byte-pair vocabulary for both languages, batches of similar length with about as many tokens each.
-# - Byte-pair encoding joins what is frequent. That is often a word, and knows no grammar.
-# - Three lists: train on one, choose on another, report on the third. Numbers of the test were in none of the others.
-# - BLEU rewards what is similar; only exact comparison tells whether a number is right.
-# - Nobody gave the model an alignment. Where the languages exchange two words, its attention crosses; where they do not, it does not. Claim that only with a
-#   control, and with the head chosen on other data.
+# - 从文本到训练：成对的行，两种语言共用一个字节对编码词表，长度相近、词元数大致相同的批量。
+# - 字节对编码合并常见的东西。那往往是单词，但它不懂语法。
+# - 三份数据：在一份上训练，在另一份上选择，在第三份上报告。测试中的数，不在另外两份里。
+# - BLEU 奖励相似；只有逐一比较是否完全相同，才能说明一个数是否正确。
+# - 没有人给过模型对齐。两种语言交换两个单词的地方，它的注意力交叉；不交换的地方，就不交叉。下这样的断言，要有对照，还要在别的数据上选头。
 #
-# With real sentences it goes the same way, and takes half an hour instead of seconds:
-# [how to train on a corpus from the network](../aiayn_np/text/README.md).
+# 换成真实的句子，做法相同，只是用半小时而不是几秒钟：[怎样在网上的语料库上训练](../../aiayn_np/text/README.md)。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** With German in one word and 200 pieces, *dreiundfünfzig* may be `drei` + `undfünfzig`. Can the map still show the crossing? And with 400 pieces, where
-# *dreiundfünfzig* can be a single piece?
+# **1.** 德语写成一个单词、词片有 200 个时，*dreiundfünfzig* 可能是 `drei` + `undfünfzig`。注意力图还能显示交叉吗？如果有 400 个词片，*dreiundfünfzig* 可以是一个词片呢？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# In the first case the map can show it: tens and unit are still two columns. In the second it cannot: one column stands for both, so the rows of "fifty" and of "three" both look there.
-# The translation may be as good as before, but what the model does with the order is then hidden in the embedding of one piece. A map shows what happens
-# *between* tokens only, so it depends on a vocabulary that was chosen for another purpose.
+# 第一种情况下能显示：十位和个位仍然是两列。第二种情况下不能：一列同时代表两者，所以写“fifty”的行和写“three”的行都看那里。翻译可能和以前一样好，但模型怎样处理次序，就藏在一个词片的嵌入里了。注意力图只显示词元**之间**发生的事，所以它取决于词表，而词表是为另一个目的选定的。
 #
 # </details>
 #
-# **2.** Take all numbers like 200 428 out of the training list: six digits, two zeros behind the first. 745 of 7149 pairs are gone, and each *word* is still there.
-# Of the numbers like this, how many will the model have right? And of the others?
+# **2.** 从训练数据中去掉所有像 200 428 这样的数：六位数，第一位后面是两个零。7149 对中少了 745 对，但每个**单词**都还在。这样的数，模型能翻译对几个？其他的呢？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# The model has none of the 852 right that the three lists have, and 449 of the 450 other test numbers (tried once, with seed 0; this lesson does not run it). *zwei hundert tausend fünf hundert eins* becomes "two hundred and five thousand, five hundred and one". In all that the
-# model has seen, something stood between *hundert* and *tausend*, so it borrows something from further on. It has learned the patterns of its training, and puts
-# them together in new ways; it has not learned what a number is. That is why the corpus is drawn so that each pattern of zeros is frequent: drawn
-# evenly, one number of six digits in a hundred would be like these.
+# 三份数据中这样的数共有 852 个，模型一个也没有翻译对；其他测试数有 450 个，它对了 449 个（用随机种子 0 试过一次；这一课不运行它）。*zwei hundert tausend fünf hundert eins* 变成“two hundred and five thousand, five hundred and one”。在模型见过的所有数里，*hundert* 和 *tausend* 之间总有东西，所以它从后面借了一个来。它学会了训练数据的模式，并以新的方式组合它们；它没有学会数是什么。因此，抽取语料库时，让零的每种模式都经常出现：如果均匀抽取，一百个六位数中只有一个是这样的。
 #
 # </details>
 #
-# **3.** A colleague takes the best of 24 heads by its crossing on the test, and reports that. You have 500 test numbers. Is that worse than choosing among our
-# five?
+# **3.** 一位同事按测试集上的交叉比例，从 24 个头中取最好的一个，并报告这个结果。测试数有 500 个。这比在我们的五个候选中选更糟吗？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# It is worse: the more candidates there are, the better the best of them looks by luck, and the test can no longer tell. With shares near 1 and 500 numbers the
-# luck is small; with shares in the middle and few numbers it is not (Lesson 11.3). Choosing on validation costs nothing, and removes the doubt.
+# 更糟：候选越多，其中最好的那个靠运气就显得越好，而测试已经无法分辨。比例接近 1 而且有 500 个数时，运气的成分很小；比例居中而且数很少时，就不小了（第 11.3 节）。在验证集上选，不花任何代价，还能消除疑问。
 #
 # </details>

@@ -1,15 +1,15 @@
 # %% [markdown] en="6ac19b37"
-# # Lesson 15 · From here to the real models
+# # 第 15 课 · 从这里到真实的模型
 #
 # | | |
 # |---|---|
-# | **You will do** | write the translator of Lesson 14 as a folder of Hugging Face and open it again, turn the paper's layers into those of GPT-2 and BERT one small difference at a time, generate with kept keys and values, and find out on which words a translation depends |
-# | **You will learn** | what GPT-2, BERT and OPUS-MT changed, and what they did not; what the files of a downloaded model hold; what a gradient by the input tells, and what it does not |
-# | **You need** | Lessons 9 and 14; Lesson 7 for the norms |
-# | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 35 minutes |
+# | **你将做什么** | 把第 14 课的翻译模型写成 Hugging Face 的文件夹，再打开它；一次改一个小差别，把论文的层变成 GPT-2 和 BERT 的层；用保留的键和值来生成；找出一句译文依赖哪些单词 |
+# | **你将学到** | GPT-2、BERT 和 OPUS-MT 改了什么，没改什么；下载的模型里，各个文件装着什么；对输入的梯度说明什么，不说明什么 |
+# | **需要** | 第 9 课和第 14 课；规范化见第 7 课 |
+# | **论文** | 论文第 3 节（全部），以及后来的发展 |
+# | **时间** | 35 分钟 |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
 # %%
 import importlib.util
@@ -26,7 +26,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %% [markdown] en="d9365042"
-# This lesson needs three packages more: SentencePiece, which cuts text into pieces, safetensors, which reads weights, and sacreBLEU, which scores translations.
+# 这一课多用三个包：SentencePiece 把文本切成词片，safetensors 读取权重，sacreBLEU 给翻译评分。
 
 # %%
 for package in ("sentencepiece", "safetensors", "sacrebleu"):
@@ -70,18 +70,15 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown] en="b83de52e"
-# In Figure 1 this lesson asks what later models kept of the two halves. GPT-2 (Radford et al., 2019) kept the right half. BERT (Devlin et al., 2018) kept the left half.
-# OPUS-MT (Tiedemann and Thottingal, 2020) kept both: it is a collection of a thousand translators.
+# 对照图 1，这一课要问：两个半边，后来的模型保留了什么？GPT-2（Radford 等，2019）保留右半边。BERT（Devlin 等，2018）保留左半边。OPUS-MT（Tiedemann 和 Thottingal，2020）两边都保留：它是一千个翻译模型的集合。
 
 # %%
 figure_1("encoder", "decoder")
 
 # %% [markdown] en="f231e9c3"
-# ## 15.1 A model as others keep it
+# ## 15.1 别人怎样保存模型
 #
-# Many trained models are kept on one site, Hugging Face, in folders of one form. The translators of OPUS-MT are there, too. They were trained by a program called
-# Marian, so their form has the name *marian*. Lesson 14 trained a translator of number words. We train it again, for six epochs, and write it in this form. In a
-# terminal this is `aiayn-np export runs/text numbers-de-en --to marian`.
+# 许多训练好的模型存放在同一个网站 Hugging Face 上，文件夹的格式是统一的。OPUS-MT 的翻译模型也在那里。它们是用一个叫 Marian 的程序训练的，所以这种格式的名字是 *marian*。第 14 课训练过一个数词翻译模型。这里重新训练它六个迭代周期，再用这种格式写出来。在终端里，命令是 `aiayn-np export runs/text numbers-de-en --to marian`。
 
 # %%
 work = tempfile.TemporaryDirectory()
@@ -97,9 +94,7 @@ for path in sorted(folder.iterdir()):
     print(f"{path.stat().st_size:9,}  {path.name}")
 
 # %% [markdown] en="d3a1b429"
-# The first lines say what changes on the way out: the layer norms of Marian have $\epsilon = 10^{-5}$, and that hardly changes a logit. Then come three kinds of files.
-# `model.safetensors` holds the numbers; safetensors is a plain format for arrays. `config.json` says how large the model is and which of a few options it
-# has. The rest turns text into ids. **No file holds a program**: what the numbers mean is written in a library, such as the one that you have read.
+# 前几行说明写出时改变了什么：Marian 的层规范化用 $\epsilon = 10^{-5}$，这几乎不改变任何 logit。然后是三类文件。`model.safetensors` 装着数，safetensors 是一种简单的数组格式。`config.json` 说明模型有多大，以及它在少数几个选项中选了哪些。其余的文件把文本变成编号。**没有一个文件里有程序**：这些数是什么意思，写在程序库里，例如你读过的本库。
 
 # %%
 config = json.loads((folder / "config.json").read_text())
@@ -108,9 +103,9 @@ for name in ("d_model", "encoder_layers", "encoder_attention_heads", "activation
     print(f"{name:24} {config[name]}")
 
 # %% [markdown] en="82a0dd47"
-# ## 15.2 Open it
+# ## 15.2 打开它
 #
-# > **Predict.** How many arrays does the file hold for one layer on each side? (Each attention has four matrices, and each of them has a bias. Each norm has two arrays.)
+# > **预测：** 两边各一层，文件里有多少个数组？（每个注意力有四个矩阵，每个矩阵都有一个偏置。每个规范化有两个数组。）
 
 # %%
 loaded = load_marian(folder)
@@ -126,34 +121,30 @@ after = translate(loaded.decoding_model(), loaded.vocabulary, sources)
 print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translations are the same")
 
 # %% [markdown] en="5b3e7b23"
-# The file has 44 arrays: 16 of the encoder layer (8 of its attention, 4 of its network, 4 of its norms), 26 of the decoder layer, $E$, and the bias of the logits.
-# The class behind `loaded.model` is the `Transformer` of Lesson 9. Six small things differ from the paper:
+# 文件里有 44 个数组：编码器层 16 个（注意力 8 个，前馈网络 4 个，规范化 4 个），解码器层 26 个，还有 $E$ 和 logits 的偏置。`loaded.model` 背后的类就是第 9 课的 `Transformer`。它与论文有六个小差别：
 #
-# | what | the paper | an OPUS-MT model |
+# | 什么 | 论文 | OPUS-MT 模型 |
 # |---|---|---|
-# | attention's projections | without biases | with biases (ours were written as zeros) |
-# | activation | ReLU | mostly SiLU (ours has ReLU) |
-# | sinusoids | sine and cosine in turn | all sines, then all cosines |
-# | $\epsilon$ of the layer norms | not said | $10^{-5}$ |
+# | 注意力的投影 | 没有偏置 | 有偏置（我们的写成了零） |
+# | 激活函数 | ReLU | 大多是 SiLU（我们的是 ReLU） |
+# | 正弦曲线 | 正弦和余弦交替 | 先是全部正弦，再是全部余弦 |
+# | 层规范化的 $\epsilon$ | 没有说 | $10^{-5}$ |
 # | logits | $x E^T$ | $x E^T + b$ |
-# | first token of a target | a start token | the token of padding |
+# | 目标序列的第一个词元 | 开始词元 | 填充词元 |
 #
-# The order of the sinusoids makes no difference. If the channels of *every* matrix change places together, no logit changes. The function that wrote the file has
-# changed them so, and the last cell shows that the translations stayed the same.
+# 正弦曲线的次序没有影响。如果**每个**矩阵的通道都一起换位置，没有一个 logit 会改变。写文件的函数就是这样调换的；上一个单元格表明，译文没有变。
 #
-# The first token is a trap. Our mask hides padding. Then the first token would be hidden, and the first row would have nothing to look at. So our model has one
-# more row in $E$, a start token with the same numbers as padding:
+# 第一个词元是个陷阱。我们的掩蔽会隐藏填充。那样的话，第一个词元就被隐藏了，第一行就没有东西可看。所以我们的模型在 $E$ 中多了一行，即一个开始词元，它的数与填充的相同：
 
 # %%
 print("rows of E:", len(loaded.model.src_embedding.E.value), "  pieces:", loaded.V, "  the start is id", loaded.bos)
 
 # %% [markdown] en="2ed1423c"
-# ## 15.3 Other activations
+# ## 15.3 其他激活函数
 #
-# The feed-forward network of the paper has ReLU. OPUS-MT models mostly have SiLU, which is $x\,\sigma(x)$ with $\sigma(x) = 1 / (1 + e^{-x})$. GPT-2 and BERT have GELU
-# (Hendrycks and Gimpel, 2016), which is $x\,\Phi(x)$: $\Phi(x)$ is the share of a standard normal distribution that lies below $x$. Both multiply $x$ by a factor between 0 and 1.
+# 论文的前馈网络用 ReLU。OPUS-MT 的模型大多用 SiLU，即 $x\,\sigma(x)$，其中 $\sigma(x) = 1 / (1 + e^{-x})$。GPT-2 和 BERT 用 GELU（Hendrycks 和 Gimpel，2016），即 $x\,\Phi(x)$：$\Phi(x)$ 是标准正态分布在 $x$ 以下的比例。两者都给 $x$ 乘一个 0 和 1 之间的因子。
 #
-# > **Predict.** At $x = -1$ ReLU is 0. Are the other two above or below 0 there?
+# > **预测：** 在 $x = -1$ 处，ReLU 是 0。另外两个在那里大于 0 还是小于 0？
 
 # %%
 x = np.linspace(-4, 3, 300)
@@ -171,8 +162,7 @@ print(" ".join(f"{type(a).__name__} {a(at)[0]:.3f}" for a in (ReLU(), GELU(), Si
 fig
 
 # %% [markdown] en="5e3a9086"
-# Both are below 0 there, and their derivative is not zero: a unit that is "off" still learns. By the product rule the derivative of GELU is $\Phi(x) + x\,\varphi(x)$, where $\varphi = \Phi'$ is
-# the density of the normal distribution. GPT-2 has an approximation of it by a tanh, `TanhGELU`. All three backward passes are checked by the complex step:
+# 在那里两者都小于 0，而且导数不是零：“关着”的单元仍然在学习。根据乘积法则，GELU 的导数是 $\Phi(x) + x\,\varphi(x)$，其中 $\varphi = \Phi'$ 是正态分布的密度。GPT-2 用的是它的一种 tanh 近似，即 `TanhGELU`。三者的反向传播都用复数步长检验：
 
 # %%
 rng = np.random.default_rng(0)
@@ -181,22 +171,22 @@ proven = {cls.__name__: bool(check_gradients(cls(), points)) for cls in (GELU, T
 print(proven)
 
 # %% [markdown] en="7f2f0413"
-# ## 15.4 Half a Transformer: GPT-2 and BERT
+# ## 15.4 半个 Transformer：GPT-2 和 BERT
 #
-# GPT-2 is the decoder without the attention over a source, since there is none. BERT is the encoder alone. What else they changed:
+# GPT-2 是解码器，去掉了对源序列的注意力，因为没有源序列。BERT 只有编码器。它们还改了这些：
 #
-# | | the paper | GPT-2 | BERT |
+# | | 论文 | GPT-2 | BERT |
 # |---|---|---|---|
-# | half | both | decoder | encoder |
-# | mask | causal in the decoder | causal | none but padding |
-# | norm | after each Add | before each sub-layer, and one at the end | after each Add |
-# | activation | ReLU | GELU, by tanh | GELU |
-# | biases in attention | no | yes | yes |
-# | positions | sinusoids | learned | learned |
-# | embedding | $E$ times $\sqrt{d_\text{model}}$ | $E$ | $E$, plus a vector for the first or second sentence, then a norm |
-# | trained to guess | the next token of the target | the next token | tokens that were hidden |
+# | 哪一半 | 两半都有 | 解码器 | 编码器 |
+# | 掩蔽 | 解码器中用因果掩蔽 | 因果掩蔽 | 除了填充，没有掩蔽 |
+# | 规范化 | 每个 Add 之后 | 每个子层之前，最后还有一个 | 每个 Add 之后 |
+# | 激活函数 | ReLU | GELU，用 tanh 近似 | GELU |
+# | 注意力中的偏置 | 没有 | 有 | 有 |
+# | 位置 | 正弦曲线 | 学习得到 | 学习得到 |
+# | 嵌入 | $E$ 乘 $\sqrt{d_\text{model}}$ | $E$ | $E$，加上表示第一句或第二句的向量，再规范化 |
+# | 训练时要猜 | 目标序列的下一个词元 | 下一个词元 | 隐藏起来的词元 |
 #
-# Small models with these choices, with random numbers:
+# 下面是按这些选择建立的小模型，参数是随机数：
 
 # %%
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64)
@@ -213,12 +203,11 @@ for name, model in (("GPT-2", gpt2), ("BERT", bert)):
     print(f"{name:6}", np.where(moved > 0, "moved", "-"))
 
 # %% [markdown] en="cc5f84f0"
-# Position 5 was changed. In GPT-2 only the positions from there on change: that is the causal mask. In BERT all positions change, since each one reads left and right.
-# So BERT cannot be trained to guess the next token, which it sees. It is trained to guess tokens that were hidden from it.
+# 改动的是位置 5。在 GPT-2 中，只有从那里开始的位置改变：这就是因果掩蔽。在 BERT 中，所有位置都改变，因为每个位置左右都读。所以 BERT 不能用猜下一个词元来训练，因为它看得见下一个词元。它的训练是去猜对它隐藏的词元。
 #
-# GPT-2 writes one token after another. With a causal mask earlier positions never change (Lesson 5.7), so their keys and values can be kept.
+# GPT-2 一个接一个地写词元。有了因果掩蔽，前面的位置永不改变（第 5.7 节），所以它们的键和值可以保留。
 #
-# > **Predict.** A text of 60 tokens is written. How many positions are computed in all, if the whole prefix is computed for each token? And with kept keys and values?
+# > **预测：** 写一段 60 个词元的文本。如果为每个词元重新计算整个前缀，一共要计算多少个位置？保留键和值时呢？
 
 # %%
 whole, growing, steps = WholeText(gpt2), GrowingText(gpt2), 60
@@ -232,23 +221,22 @@ print(f"positions: {computed[0]} and {computed[1]}, largest difference of a logi
 print(list(generate(gpt2, [7, 8, 9], steps=8, temperature=0)))
 
 # %% [markdown] en="155a722a"
-# All prefixes together have 1 + 2 + … + 60 = 1830 positions. With kept keys and values 60 are computed. The logits are the same.
+# 所有前缀加起来有 1 + 2 + … + 60 = 1830 个位置。保留键和值时，只计算 60 个。logits 相同。
 #
-# The models after GPT-2 changed a few more parts. These are the most frequent changes, with the papers that brought them:
+# GPT-2 之后的模型又改了几个部分。下面是最常见的改动，以及提出它们的论文：
 #
-# | instead of | many models of today have | what it does |
+# | 原来的 | 今天的许多模型 | 它做什么 |
 # |---|---|---|
-# | layer norm | RMSNorm (Zhang and Sennrich, 2019) | divides by the root of the mean square, and subtracts no mean |
-# | ReLU or GELU | SwiGLU (Shazeer, 2020) | multiplies SiLU of one linear map by another linear map |
-# | positions that are added | rotary positions (Su et al., 2021) | turn queries and keys by an angle that grows with the position (Lesson 8.4) |
-# | keys and values for each head | grouped queries (Ainslie et al., 2023) | several heads share keys and values, so less must be kept |
+# | 层规范化 | RMSNorm（Zhang 和 Sennrich，2019） | 除以均方根，不减均值 |
+# | ReLU 或 GELU | SwiGLU（Shazeer，2020） | 一个线性映射经过 SiLU，再乘另一个线性映射 |
+# | 加上去的位置 | 旋转位置（Su 等，2021） | 把查询和键旋转一个角度，角度随位置增大（第 8.4 节） |
+# | 每个头各有键和值 | 分组查询（Ainslie 等，2023） | 几个头共用键和值，所以要保留的更少 |
 #
-# RMSNorm is in `aiayn_np/variants`. The others are good exercises: each is a change to one class that you know.
+# RMSNorm 在 `aiayn_np/variants` 里。其余的是很好的练习：每一个都只改动一个你认识的类。
 #
-# ## 15.5 Its maps
+# ## 15.5 它的注意力图
 #
-# The maps of an opened model are in its cache, as they always were. Below is the number model. **With a downloaded folder** (`OPUS_MT=path` in the environment)
-# the same cell draws a real translator. Nothing else changes.
+# 打开的模型，注意力图在它的缓存里，和以往一样。下面是数词模型。如果给它一个**下载的文件夹**（环境变量 `OPUS_MT=path`），同一个单元格画的就是真实的翻译模型。其他什么也不用改。
 
 # %%
 opened = open_run(os.environ.get("OPUS_MT", folder))
@@ -261,19 +249,18 @@ print(opened.task.text(opened.decode(src)[0]))
 plot_attention(looked, rows, source, title="mean of the heads")
 
 # %% [markdown] en="9321d29a"
-# A row has read one token and writes the next (Lesson 11.2). Columns are the words of the source. English says the tens before the units, German says them after: the map crosses over.
+# 每一行读了一个词元，写出下一个（第 11.2 节）。列是源序列的单词。英语先说十位，后说个位；德语先说个位，后说十位：所以注意力图交叉。
 #
-# ## 15.6 On which words does a token depend?
+# ## 15.6 一个词元依赖哪些单词？
 #
-# A map says where a layer looked. It does not say what the token depends on (Lesson 11.7). Two other measurements ask the model itself:
+# 注意力图说明一层看了哪里。它不说明词元依赖什么（第 11.7 节）。另外两种测量直接问模型本身：
 #
-# - **The gradient.** How much would the log-probability of the written token change, if the vector of a source word moved a little? We go back to these vectors with the
-#   model's own backward, and take the length of each gradient. Such pictures are called saliency maps (Simonyan et al., 2013).
-# - **Hiding.** How much of its log-probability does the token lose, if a source word is hidden from the decoder, as in Lesson 14.8?
+# - **梯度**。如果一个源单词的向量稍微移动，写出的词元的对数概率会改变多少？用模型自己的反向传播一直传回到这些向量，再取每个梯度的长度。这样的图叫作显著图（saliency map，Simonyan 等，2013）。
+# - **隐藏**。像第 14.8 节那样，对解码器隐藏一个源单词，词元会失去多少对数概率？
 #
-# The gradient of $\log p$ by the logits is $\mathbb{1}[\text{token}] - p$ (Lesson 2.6). We do not take a logit alone: a constant added to all logits changes no probability.
+# $\log p$ 对 logits 的梯度是 $\mathbb{1}[\text{token}] - p$（第 2.6 节）。这里不单独取一个 logit：给所有 logits 加同一个常数，不改变任何概率。
 #
-# > **Predict.** The model writes *twenty* in "five hundred and twenty-three". Which source word has the longest gradient? Which one is missed most when it is hidden?
+# > **预测：** 模型在“five hundred and twenty-three”中写 *twenty*。哪个源单词的梯度最长？隐藏哪个单词，损失最大？
 
 # %%
 model, softmax = opened.trained(), Softmax()
@@ -315,14 +302,11 @@ for t, word in enumerate(written):
     print(f"{word:10}" + "".join(f"{source[int(x[t].argmax())]:12}" for x in (looked, *shares)))
 
 # %% [markdown] en="4ecf53ad"
-# The word *zwanzig* is missed most for *twenty*, and *drei* for *three*. For five of seven tokens all three columns name the same word. The gradients of *hundred* and *and* are
-# longest at other words, and they are spread over many. Hiding gives one word for each token. The two ask different questions: a gradient asks about a very small
-# change of a vector, and hiding takes a whole word away. (A word whose hiding makes the token *more* likely counts as 0 here.)
+# 对 *twenty*，隐藏 *zwanzig* 损失最大；对 *three*，隐藏 *drei* 损失最大。七个词元中有五个，三列给出的是同一个单词。*hundred* 和 *and* 的梯度在别的单词上最长，而且分散在许多单词上。隐藏则为每个词元给出一个单词。两者问的是不同的问题：梯度问的是向量的极小变化，隐藏则拿走整个单词。（如果隐藏一个单词使词元**更**可能，这里把它算作 0。）
 #
-# So a map, a gradient and a missing word are three measurements, and each needs its own sentence. What a map shows and what a model needs has been argued about at length: Jain and
-# Wallace (2019), Wiegreffe and Pinter (2019). This is one sentence and one model.
+# 所以，注意力图、梯度和隐藏是三种测量，每一种都需要自己的一句话来解释。注意力图显示的东西与模型需要的东西是什么关系，已有长久的争论：Jain 和 Wallace（2019），Wiegreffe 和 Pinter（2019）。这里只是一个句子、一个模型。
 #
-# A small model with biases, SiLU and the sinusoids of OPUS-MT is checked in whole by the complex step:
+# 一个带偏置、SiLU 和 OPUS-MT 正弦曲线的小模型，用复数步长整体检验：
 
 # %%
 from aiayn_np import DecoderLayer, Transformer
@@ -336,7 +320,7 @@ report = check_gradients(small, rng.integers(1, 11, (2, 4)), rng.integers(1, 11,
 print("proven" if report else "wrong")
 
 # %% [markdown] en="b2bea9d6"
-# ## 15.7 Check what this lesson claimed
+# ## 15.7 检验本课的说法
 
 # %%
 assert before == after                                                 # out and in: the same translations
@@ -352,37 +336,36 @@ work.cleanup()
 print("all true")
 
 # %% [markdown] en="71605a8c"
-# ## Summary
+# ## 小结
 #
-# - A downloaded model is numbers, sizes and a vocabulary. The program is the one that you know.
-# - OPUS-MT is the paper's Figure 1 with biases, mostly another activation, and a bias on the logits.
-# - GPT-2 is its right half without a source; BERT is its left half with a head that guesses words.
-# - Kept keys and values change what is computed, and no logit.
-# - A map says where a layer looked, a gradient says what a very small change would do, and hiding says what is missed. They need not agree.
+# - 下载的模型是数、规模和词表。程序就是你认识的那一个。
+# - OPUS-MT 是论文的图 1，加上偏置，大多换了激活函数，logits 也有一个偏置。
+# - GPT-2 是它的右半边，没有源序列；BERT 是它的左半边，加上一个猜单词的输出层。
+# - 保留键和值，改变的是计算什么，没有一个 logit 改变。
+# - 注意力图说明一层看了哪里，梯度说明极小的变化会带来什么，隐藏说明缺了什么会有损失。它们不必一致。
 #
-# ## Questions
+# ## 问题
 #
-# **1.** Why may all channels of a model change places, and why must the positions change with them?
+# **1.** 为什么模型的所有通道可以换位置，为什么位置编码必须跟着一起换？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# Every matrix that writes channels is followed by matrices, norms and sums that read them. If all of them use the new order, each sum has the same terms. The table of positions is
-# added to the channels, so it must come in the same order. This is the difference between sinusoids in turn and in halves.
-#
-# </details>
-#
-# **2.** BERT's layers have no causal mask. What would go wrong if it was trained to guess the *next* token?
-#
-# <details><summary>Answer</summary>
-#
-# The next token is part of its input, and every position may look at it. The loss would go to zero, and nothing would have been learned (Lesson 5.6). So the tokens to be guessed are hidden from the input.
+# 每个写通道的矩阵，后面都有读通道的矩阵、规范化和求和。如果它们都采用新的次序，每个和的各项就都相同。位置编码的表要加到通道上，所以必须采用同样的次序。正弦曲线交替排列与分成两半排列，差别就在这里。
 #
 # </details>
 #
-# **3.** A folder's `config.json` names an option that this library does not have. Should it be left out?
+# **2.** BERT 的层没有因果掩蔽。如果训练它猜**下一个**词元，会出什么问题？
 #
-# <details><summary>Answer</summary>
+# <details><summary>答案</summary>
 #
-# No. The model would run, and compute something else than its authors measured. The loaders refuse such a folder and name the option.
+# 下一个词元是输入的一部分，每个位置都可以看它。损失会降到零，却什么也没有学到（第 5.6 节）。所以要猜的词元对输入隐藏。
+#
+# </details>
+#
+# **3.** 一个文件夹的 `config.json` 写了一个选项，而本库没有这个选项。应该忽略它吗？
+#
+# <details><summary>答案</summary>
+#
+# 不应该。模型会运行，但计算的东西与作者测量的不同。加载函数拒绝这样的文件夹，并指出是哪个选项。
 #
 # </details>
