@@ -100,17 +100,19 @@ def extras():
     """Slides and live pages as they are, where they were made."""
     (OUT / "extra").mkdir(parents=True, exist_ok=True)
     for folder in ("slides", "live"):
-        for path in DOCS.glob(f"{folder}/*.html"):
+        for path in DOCS.glob(f"{folder}/**/*.html"):
             text = path.read_text(encoding="utf-8")
-            write(f"extra/{folder}/{path.name}", FONT.sub(shared_font, text))
+            back = "../" * (path.parent.name == "zh")
+            text = FONT.sub(functools.partial(shared_font, back=back), text)
+            write(f"extra/{path.relative_to(DOCS).as_posix()}", text)
 
 
-def shared_font(match):
-    """A font that all slides hold, as one file for all."""
+def shared_font(match, back):
+    """A font that all slides hold, as one file for all; `back` leads to its folder."""
     data = b64decode(match[1])
     name = f"{sha256(data).hexdigest()[:12]}.woff"
     write(f"extra/slides/{name}", data)
-    return f"url({name})"
+    return f"url({back}{name})"
 
 
 # ---- lessons and exercises -------------------------------------------------------------------

@@ -84,8 +84,8 @@ print("value  ", matches @ V)
 # 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
 #
 # Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through all
-# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Its one number contains a
-# $\sqrt5$, so that the division leaves a simple score.
+# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Only one of its
+# numbers is not zero. It contains a $\sqrt5$, so that the division leaves a simple score.
 
 # %%
 tokens = list(SENTENCE)
@@ -213,7 +213,7 @@ plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
 # ## 1.5 Where do queries, keys and values come from?
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 9). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
+# (Lesson 8.5). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
 # it answers to, and $v = xW^V$ is what it tells. There are three matrices because a token has three jobs: to ask, to be
 # found, and to tell. The next cells show what happens without them.
 

@@ -47,7 +47,7 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# This lesson goes backwards through one lit box of Figure 1.
+# This lesson goes backwards through one of the lit boxes of Figure 1.
 
 # %%
 figure_1("attention")
@@ -106,7 +106,7 @@ print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
 #
-# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$: three different sizes, so that a wrong
+# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
 # shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.) The numbers are random, because simple fractions
 # would hide mistakes.
 

@@ -115,7 +115,7 @@ masked, cache = encoder.forward(x, allowed=allowed)
 print("largest difference:", np.abs(masked[1, :2] - alone[0]).max())
 
 # %% [markdown]
-# Now the neighbour does not matter. (On your machine, rounding may be left.) The mask has the axes of the scores,
+# Now the neighbour does not matter. (What is left is rounding.) The mask has the axes of the scores,
 # (B, h, T_q, T_k). The two axes in the middle have the size 1, so NumPy repeats the mask for every head and every query: a
 # key that is padding is hidden from every query.
 #
@@ -384,7 +384,7 @@ for name, out in written.items():
 
 # %% [markdown]
 # The dashed curve was the leaking model. It has learned to copy its input one place to the left, and not to reverse. When
-# nothing stands to its right, it has nothing to copy. The picture shows the two heads that do it. From here on, a row of
+# nothing stands to its right, it has nothing to copy. The picture shows the two heads that do it most clearly. From here on, a row of
 # a decoder is named "read → written": the token that the decoder reads at that place, the query, and the one that it has
 # to write after it. Find the written token of a row among the columns: there the row looks. The cell counts, in each
 # head, the queries with their largest weight one place to the right of the diagonal, on the key that holds the answer.
@@ -406,7 +406,7 @@ plot_attention(weights[clearest], [f"{r} → {w}" for r, w in zip(read, written_
 # "But my model learns the copy task" is therefore no evidence. There is a test that exposes a leak by training: train on
 # something that *nobody* can predict. Here the target is dice with six faces, thrown anew for every example.
 #
-# > **Predict.** Which share of the throws can an honest model predict? Which share can the leaking model predict?
+# > **Predict.** Which share of the throws can an honest model get right? Which share can the leaking model get right?
 
 # %%
 class Dice(Task):

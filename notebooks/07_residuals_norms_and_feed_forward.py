@@ -418,7 +418,7 @@ print(cache)
 # %% [markdown]
 # Read it from the top. First come the inputs of the three projections, then queries, keys and values, and the attention map
 # (one array under three names, because dropout is off). Then come the heads side by side before $W^O$, the first norm,
-# the ReLU with its input, and the second norm. Now do the four steps with the layer's own parts:
+# the input of the network and the output of its ReLU, and the second norm. Now do the four steps with the layer's own parts:
 
 # %%
 attended = layer.self_attention(x, x, x)                               # (B, T, d_model)

@@ -184,7 +184,7 @@ for pos in (0, 10, 500):
 
 # %% [markdown]
 # With the integer, the two words are almost equal at position 500. With sinusoids they also share something, the code of their position,
-# but at 500 hardly more than at 0.
+# but at 500 no more than at 0.
 #
 # ## 8.3 Sinusoids by hand
 #

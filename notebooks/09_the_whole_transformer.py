@@ -379,7 +379,7 @@ print(str(wrong).splitlines()[-1])
 # ## 9.9 How many parameters?
 #
 # Count the boxes. An attention has four matrices of $d_\mathrm{model}^2$, a feed-forward network $2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, a norm
-# $2\, d_\mathrm{model}$, an encoder layer one attention and two norms, a decoder layer two and three. And $E$, once:
+# $2\, d_\mathrm{model}$, an encoder layer one attention, one network and two norms, a decoder layer two attentions, one network and three norms. And $E$, once:
 #
 # $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big], \qquad F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$$
 

@@ -203,7 +203,7 @@ for t, grad in enumerate(gradients, start=1):
     print(f"t={t}  m {m:.3f}  v {v:.4f}  m_hat {m_hat:.3f}  v_hat {v_hat:.3f}  step {step:+.4f}  value {value:.4f}")
 
 # %% [markdown]
-# The first step is exactly the rate, and it would be with any gradient but 0: $\hat m = g$ and $\hat v = g^2$, so
+# The first step is the rate (but for `eps`), and it would be with any gradient but 0: $\hat m = g$ and $\hat v = g^2$, so
 # $\hat m / \sqrt{\hat v} = \pm 1$. When gradients disagree, as in the third step, steps get shorter. This is the step of the class:
 
 # %%
@@ -271,7 +271,7 @@ committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
 # %% [markdown]
 # Blue and orange are models as in the paper, with the norm after each Add (post-norm). The left panel shows them after 120 steps. At the lowest rate warm-up makes no difference. At the rate 0.01 the model does not learn to read
-# the source without warm-up, and it learns it with warm-up; the right panel shows these two runs. At the highest rate both fail. The best loss of each line is the same. So here warm-up buys a higher rate, not a better end.
+# the source without warm-up, and it learns it with warm-up; the right panel shows these two runs. At the highest rate both fail. The best loss of blue and the best loss of orange are the same. So here warm-up buys a higher rate, not a better end.
 # Deep models are another matter: for them warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020). Green and pink are models with the norm before each sub-layer (Lesson 7.7). They learn at every rate.
 #
 # ## 10.5 The loop, in ten lines
@@ -542,7 +542,7 @@ print("only the parameters saved                            :", resumed_bare)
 # %% [markdown]
 # The parameters are not enough. A run is the parameters, Adam's $m$, $v$ and $t$, the state of the generator, and the last states for the average.
 #
-# The paper trained on eight processors at once. Each computes the gradient of its part of the batch, and the gradients are added before the step:
+# The paper trained on eight processors at once. Each computes the gradient of its part of the batch, and the gradients are added before the step. The drawing shows it with two:
 
 # %%
 two_workers()
@@ -590,7 +590,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It trains on the sum of all gradients since the start, since backward *adds*. The direction is an average over all models it ever was, most of
+# It trains on the sum of all gradients since the start, since backward *adds*. The direction is an average of the gradients of all earlier steps, most of
 # them outdated. Adam hides the growth, as it divides by the size; so it may even learn for a while, and badly. (Used on purpose it is
 # fine: several backwards before one step are one larger batch.)
 #

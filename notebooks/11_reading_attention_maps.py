@@ -215,7 +215,7 @@ fig
 
 # %% [markdown]
 # In every model some heads look at the answer, and most heads that have a job have that *same* job. Other jobs are rare,
-# and not in every model. So the paper's claim does not show in models of this size. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
+# and not in every model. So in models of this size, different jobs are the exception, and not what the paper's claim says of heads in general. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
 #
 # ## 11.4 Reverse and sort
 #
@@ -331,7 +331,7 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
           f"  another favourite, by head: {other_favourite[-1]}")
 
 # %% [markdown]
-# Another key is on top in one row of ten to one of five. The sizes differ by a factor of three, yet the map would look nearly the same. That holds for this model; check it for yours.
+# Another key is on top in one row of ten to one of five. Nine tenths of the sizes lie within a factor of about three, yet the map would look nearly the same. That holds for this model; check it for yours.
 #
 # A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
 # position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
@@ -447,7 +447,7 @@ for name in models:
 # - In two of these three models the best-aligned head is also the most missed one. In the third it is not: perhaps other heads replace it. Eight points in a panel are too few for a rule:
 #   alignment says what a head looks at, and muting says whether it is needed. One model is one sample, and another seed shifts the roles.
 # - In each model there is a head of *self*-attention without which two thirds of the sequences or more are lost, although we have found no sentence for its map.
-# - Muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
+# - On average, muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
 #   even the plain mean of its values. A muted head may break a model for a reason that has nothing to do with its map.
 #
 # ## 11.8 Change the input

@@ -98,7 +98,7 @@ print(inspect.getsource(Convolution1D.forward))
 # - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
 #
-# **Count for real.** `count` sends an array through a layer that counts: NumPy tells it of every operation, and for every product of matrices it adds up the multiply-adds.
+# **Count for real.** `count` sends an array that counts through a layer: NumPy tells the array of every operation, and for every product of matrices it adds up the multiply-adds.
 # It also tells how many products in a row had to wait for one another, the *chain*; Lesson 13.4 needs that. A first try, with one product of (2, 3) and (3, 4), and with two in a row:
 
 # %%
@@ -411,7 +411,7 @@ print("inputs heard by output 13:", dilated[13].sum())
 # %% [markdown]
 # The output in the middle hears all 27: every layer multiplies by 3, and $\log_3 27 = 3$. (An output at the edge hears fewer, since a message whose way leads over a place outside of the sequence is lost.)
 #
-# A long path matters if the message becomes weaker on the way. Measure the length of the Jacobian $\partial y_n / \partial x_s$ of the *last* output
+# A long path matters if the message becomes weaker on the way. Measure the length (the norm) of the Jacobian $\partial y_n / \partial x_s$ of the *last* output
 # against the distance $n - s$: for an RNN, for a GRU, and for self-attention. A GRU (Cho et al., 2014) is a recurrent layer with gates. A gate $z$ between 0 and 1 says how much of the old state is kept:
 # $h_t = z\, h_{t-1} + (1 - z)\, \tilde h_t$. Nothing is trained. Each curve is the median of ten draws of the layer and of the sequence.
 

@@ -176,7 +176,7 @@ print(f"padding, any order       {1 - real / positions:.1%}")
 print(f"padding, similar length  {1 - real / padded:.1%}")
 
 # %% [markdown]
-# Padding is computed like everything else, and thrown away. Also, a batch here has a fixed number of *tokens*, not of lines. So short lines come in
+# Padding is computed like everything else, and thrown away. Also, a batch here holds at most a fixed number of *tokens* with their padding, not a fixed number of lines. So short lines come in
 # large batches, and each step is about as much work as the next.
 
 # %%
@@ -229,7 +229,7 @@ plot_text_training(run.history, title="Numbers, German to English")
 
 # %% [markdown]
 # After three epochs the model has three quarters of the numbers right, after six nearly all. The validation curves end
-# end below the training curve, probably since dropout is on in training only. In the last epochs the share goes down a little: single states jump (Lesson 10.8). The average of the last states,
+# below the training curve, probably since dropout is on in training only. In the last epoch the share goes down a little: single states jump (Lesson 10.8). The average of the last states,
 # which is what we use from here on, has nearly all of them right.
 #
 # We looked at the test after each epoch to *watch*, not to choose: the number of epochs was fixed before this run. If you stop where the

@@ -127,7 +127,7 @@ print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translati
 
 # %% [markdown]
 # The file has 44 arrays: 16 of the encoder layer (8 of its attention, 4 of its network, 4 of its norms), 26 of the decoder layer, $E$, and the bias of the logits.
-# The class behind `loaded.model` is the `Transformer` of Lesson 9. Six small things differ from the paper:
+# The class behind `loaded.model` is the `Transformer` of Lesson 9. Five small things differ from the paper, and one the paper does not say:
 #
 # | what | the paper | an OPUS-MT model |
 # |---|---|---|

@@ -129,5 +129,5 @@ if __name__ == "__main__":
     parser.add_argument("--new", action="store_true", help="with --zh: begin sources there are not")
     arguments = parser.parse_args()
     if arguments.zh:
-        sys.exit(main_chinese(arguments.number, arguments.new))
+        sys.exit(main_chinese(arguments.number, arguments.new) or 0)
     sys.exit(main(arguments.number, arguments.text))

@@ -3,6 +3,7 @@
     pip install -e '.[slides]'
     python notebooks/slides.py DIR              DIR/01_….html, all lessons
     python notebooks/slides.py DIR 08 --pdf     one lesson, and a handout beside it
+    python notebooks/slides.py DIR --zh         the Chinese lessons, in DIR/zh
 
 A deck has a title, one or two slides for each section that is not optional, the summary and the
 questions. A section shows its first formula, its first prediction and its first picture. The
@@ -26,14 +27,37 @@ from needs import needed
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
+CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS = FOLDER / "slides.css"
 LINES, COLUMNS = 12, 100  # of an answer that is shown on a slide
 WIDE = 95  # signs of a formula that fit into a line
-OPTIONAL = "For the keen"
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a lesson names its parts, and a deck its slides."""
+
+    predict: str
+    optional: str
+    check: str
+    do: str
+    learn: str
+    paper: str
+    summary: str
+    questions: str
+    in_the_paper: str
+    what_we_do: str
+    stop: str
+
+
+ENGLISH = Words("> **Predict.**", "For the keen", "Check what this lesson", "You will do",
+                "You will learn", "Paper", "Summary", "Questions", "In the paper:", "What we do", "")
+IN_CHINESE = Words("> **预测：**", "选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题",
+                   "论文：", "要做的事", "：")
 
 
 @dataclass
@@ -48,8 +72,14 @@ class Slide:
     late: bool = False  # the picture answers the prediction
 
 
+def words_of(notebook):
+    """The words of the notebook's language."""
+    return ENGLISH if notebook.cells[0].source.startswith("# Lesson") else IN_CHINESE
+
+
 def slides_of(notebook):
     """The slides of the sections that are not optional, in order."""
+    words = words_of(notebook)
     found, waiting = [], False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -59,23 +89,23 @@ def slides_of(notebook):
                     found.append(Slide(heading[1] if heading else ""))
                     waiting = False
                 if found:
-                    waiting = read_paragraph(found[-1], paragraph) or waiting
+                    waiting = read_paragraph(found[-1], paragraph, words) or waiting
         elif found and cell.outputs:
             waiting = not read_outputs(found[-1], cell.outputs, waiting) and waiting
-    return [slide for slide in found if is_shown(slide)]
+    return [slide for slide in found if is_shown(slide, words)]
 
 
-def is_shown(slide):
-    left_out = OPTIONAL in slide.title or "Check what this lesson" in slide.title
+def is_shown(slide, words):
+    left_out = words.optional in slide.title or words.check in slide.title
     return slide.title and not left_out and bool(slide.formula or slide.prediction or slide.picture)
 
 
-def read_paragraph(slide, text):
+def read_paragraph(slide, text, words):
     """Take the first formula and the first prediction; whether the text is that prediction."""
     formula = re.search(r"\$\$.+?\$\$", text, re.DOTALL)
     if formula and not slide.formula:
         slide.formula = formula[0]
-    if not text.startswith("> **Predict.**") or slide.prediction:
+    if not text.startswith(words.predict) or slide.prediction:
         return False
     slide.prediction = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
     return True
@@ -132,19 +162,19 @@ def markdown_of(slide):
 
 def deck(notebook):
     """The whole deck of a lesson in pandoc's Markdown."""
-    head = notebook.cells[0].source
+    head, words = notebook.cells[0].source, words_of(notebook)
     title = re.match(r"# (.*)", head)[1]
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
-           for part in ("You will do", "You will learn", "Paper")}
-    opening = [Slide(title, f"**You will learn** {row['You will learn']}\n\n"
-                            f"**In the paper:** {row['Paper']}"),
-               Slide("What we do", row["You will do"], picture=first_drawing(notebook))]
+           for part in (words.do, words.learn, words.paper)}
+    opening = [Slide(title, f"**{words.learn}{words.stop}** {row[words.learn]}\n\n"
+                            f"**{words.in_the_paper}** {row[words.paper]}"),
+               Slide(words.what_we_do, row[words.do], picture=first_drawing(notebook))]
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-    summary, questions = text.split("## Summary")[1].split("## Questions")
+    summary, questions = text.split(f"## {words.summary}")[1].split(f"## {words.questions}")
     summary = "\n".join(line for line in summary.splitlines() if line.startswith(("- ", "  ")))
     questions = re.sub(r"<details>.*?</details>", "", questions, flags=re.DOTALL)
-    slides = [*opening, *slides_of(notebook), Slide("Summary", formula=summary),
-              Slide("Questions", formula=questions)]
+    slides = [*opening, *slides_of(notebook), Slide(words.summary, formula=summary),
+              Slide(words.questions, formula=questions)]
     return title, "\n\n".join(markdown_of(slide) for slide in slides)
 
 
@@ -203,9 +233,10 @@ def write_handout(deck_path):
 
 
 def main(arguments):
-    chosen = [path for path in LESSONS if not arguments.number or path.name[:2] in arguments.number]
+    lessons, place = (CHINESE, "zh") if arguments.zh else (LESSONS, "")
+    chosen = [path for path in lessons if not arguments.number or path.name[:2] in arguments.number]
     for lesson in chosen:
-        path = write_deck(lesson, arguments.folder)
+        path = write_deck(lesson, Path(arguments.folder, place))
         print(path)
         if arguments.pdf:
             print(write_handout(path))
@@ -216,5 +247,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="where the decks go")
     parser.add_argument("number", nargs="*", help="such as 01; none: all lessons")
+    parser.add_argument("--zh", action="store_true", help="the Chinese lessons")
     parser.add_argument("--pdf", action="store_true", help="a handout of each, too")
     sys.exit(main(parser.parse_args()))

@@ -274,5 +274,6 @@ class Proof:
         k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
         at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
         which = "" if len(some) == x.size else f" of {len(some)} examined"
-        got = f"is {gradient.flat[some[k]]:.6g}, must be {numeric[k]:.6g}"
-        return f": worst entry{which} {list(at)} {got}"
+        got, must = gradient.flat[some[k]], numeric[k]
+        digits = 6 if f"{got:.6g}" != f"{must:.6g}" else 10
+        return f": worst entry{which} {list(at)} is {got:.{digits}g}, must be {must:.{digits}g}"

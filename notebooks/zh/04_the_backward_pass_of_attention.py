@@ -46,8 +46,8 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown] en="145b427d"
-# 本课沿反方向走过图 1 中的一个亮起的方框。
+# %% [markdown] en="be0f2499"
+# 本课沿反方向走过图 1 中亮起的一个方框。
 
 # %%
 figure_1("attention")
@@ -97,10 +97,10 @@ print("L changes by", L(moved, B) - L(A, B), "  grad_A[0, 1] =", grad_A[0, 1])
 # %% [markdown] en="b80255c4"
 # $L$ 改变 $1 \cdot 2 + 10 \cdot 1 = 12$。形状能帮助我们记住哪个因子要转置、放在哪一边。但不要依赖形状：如果所有矩阵都是方阵，`grad_y @ B` 和 `B @ grad_y` 的形状也对得上，却是错的。第 4.7 节会埋下一个这样的错误。
 
-# %% [markdown] en="b4c41232"
+# %% [markdown] en="6e345e8b"
 # ## 4.2 前向：给每个数组一个名字
 #
-# 句子有 4 个词元，这次 4 个都提问。取 $d_k = 3$、$d_v = 2$，于是有三种不同的大小，形状错了就看得出来。（只有 $T_q = T_k$ 是相等的，因为第 4.7 节的一个错误需要这一点。）数值是随机的，因为简单的分数会把错误掩盖起来。
+# 句子有 4 个词元，这次 4 个都提问。取 $d_k = 3$、$d_v = 2$，加上 $T = 4$，就有三种不同的大小，形状错了就看得出来。（只有 $T_q = T_k$ 是相等的，因为第 4.7 节的一个错误需要这一点。）数值是随机的，因为太整齐的数会把错误掩盖起来。
 
 # %%
 tokens = list(SENTENCE)                                                # the cat sat down
@@ -497,7 +497,7 @@ for layer in (attention, Remembers()):
     print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
 
 # %% [markdown] en="c968f2f1"
-# 会记忆的层忘了 $a$，而且一声不吭。大多数测试在 `forward` 之后马上调用 `backward`，所以查不出错误。`check_gradients` 会在两者之间再做一次前向传播，所以能查出这个错误：
+# 会记事的层忘了 $a$，而且一声不吭。大多数测试在 `forward` 之后马上调用 `backward`，所以查不出错误。`check_gradients` 会在两者之间再做一次前向传播，所以能查出这个错误：
 
 # %%
 print(check_gradients(Remembers(), Q, K, V))

@@ -108,8 +108,8 @@ print(allowed[:, 0, 0])
 masked, cache = encoder.forward(x, allowed=allowed)
 print("largest difference:", np.abs(masked[1, :2] - alone[0]).max())
 
-# %% [markdown] en="3f95ddd7"
-# 现在，邻居没有影响了。（在你的机器上，可能还剩下舍入误差。）掩蔽的轴与分数的轴相同，即 (B, h, T_q, T_k)。中间两个轴的大小是 1，所以 NumPy 对每个头、每个查询重复使用这个掩蔽：凡是填充的键，对每个查询都藏起来。
+# %% [markdown] en="ea6b392a"
+# 现在，邻居没有影响了。（剩下的是舍入误差。）掩蔽的轴与分数的轴相同，即 (B, h, T_q, T_k)。中间两个轴的大小是 1，所以 NumPy 对每个头、每个查询重复使用这个掩蔽：凡是填充的键，对每个查询都藏起来。
 #
 # 图中是 `birds fly` 的第一个头，分别是没有掩蔽和有掩蔽的情形。画斜线的格子不是“权重为 0”，而是“不许看”。
 
@@ -341,8 +341,8 @@ written = {name: greedy_decode(m, source, bos=task.bos, eos=task.eos, max_len=10
 for name, out in written.items():
     print("3 1 4 2 5  ", name, "writes", task.tokens(out[0]))
 
-# %% [markdown] en="80983bee"
-# 虚线是有泄漏的模型。它学会的是把输入向左抄一位，而不是反转。右边什么都没有时，它就没有东西可抄。图中是做这件事的两个头。从这里起，解码器的行标注为“读到的 → 要写的”（read → written）：解码器在这个位置读到的词元，即查询，以及它接下来要写的词元。在各列中找到这一行要写的词元，这一行看的就是那里。单元格对每个头统计：有多少个查询，最大权重落在对角线右边一位，也就是放着答案的那个键上。
+# %% [markdown] en="b2350db9"
+# 虚线是有泄漏的模型。它学会的是把输入向左抄一位，而不是反转。右边什么都没有时，它就没有东西可抄。图中是最明显地做这件事的两个头。从这里起，解码器的行标注为“读到的 → 要写的”（read → written）：解码器在这个位置读到的词元，即查询，以及它接下来要写的词元。在各列中找到这一行要写的词元，这一行看的就是那里。单元格对每个头统计：有多少个查询，最大权重落在对角线右边一位，也就是放着答案的那个键上。
 
 # %%
 src, tgt_out = task.source("3 1 4 2 5"), task.source("5 2 4 1 3")
@@ -357,10 +357,10 @@ clearest = np.sort(looks_right.sum(axis=-1).argsort()[-2:])             # two he
 plot_attention(weights[clearest], [f"{r} → {w}" for r, w in zip(read, written_next)], read,
                titles=[f"head {i + 1}" for i in clearest], title="The leak, in the act")
 
-# %% [markdown] en="f937f4db"
+# %% [markdown] en="b860c9bd"
 # 因此，“我的模型学会了复制任务”并不是证据。有一种检验，通过训练就能暴露泄漏：用*谁都*不能预测的东西来训练。这里的目标是六面骰子的点数，每个样本都重新掷。
 #
-# > **预测：** 诚实的模型能预测对多大比例的点数？有泄漏的模型呢？
+# > **预测：** 诚实的模型能答对多大比例的点数？有泄漏的模型呢？
 
 # %%
 class Dice(Task):

@@ -374,7 +374,7 @@ x = rng.standard_normal((1, 5, 8))                                     # (B, T, 
 y, cache = layer.forward(x)
 print(cache)
 
-# %% [markdown] en="785bad47"
+# %% [markdown] en="0ef8e923"
 # 从上往下读。先是三个投影的输入，再是查询、键和值，然后是注意力图（同一个数组有三个名字，因为暂退法没有启用）。接着是 $W^O$ 之前并排的各个头、第一个规范化、前馈网络的输入、ReLU 的输出，以及第二个规范化。现在用这一层自己的部件完成这四步：
 
 # %%

@@ -171,7 +171,7 @@ for pos in (0, 10, 500):
     print(f"position {pos:3}   cosine of the two words: with the integer {cosine(one + number, other + number):6.3f}"
           f"   with sinusoids {cosine(one + wave, other + wave):.3f}")
 
-# %% [markdown] en="ae277a13"
+# %% [markdown] en="8854f2ba"
 # 用整数时，这两个词在位置 500 几乎相等。用正弦曲线时，它们也有相同的东西，就是各自所在位置的编码，但在 500 处并不比在 0 处更多。
 #
 # ## 8.3 手算正弦曲线

@@ -187,8 +187,8 @@ for t, grad in enumerate(gradients, start=1):
     value -= step
     print(f"t={t}  m {m:.3f}  v {v:.4f}  m_hat {m_hat:.3f}  v_hat {v_hat:.3f}  step {step:+.4f}  value {value:.4f}")
 
-# %% [markdown] en="de384a25"
-# 第一步恰好等于学习率，而且只要梯度不是 0，都会这样：$\hat m = g$，$\hat v = g^2$，所以 $\hat m / \sqrt{\hat v} = \pm 1$。如果各步的梯度不一致，像第三步那样，步子就会变短。类中的这一步是：
+# %% [markdown] en="45ac02d5"
+# 第一步等于学习率（不计 `eps`），而且只要梯度不是 0，都会这样：$\hat m = g$，$\hat v = g^2$，所以 $\hat m / \sqrt{\hat v} = \pm 1$。如果各步的梯度不一致，像第三步那样，步子就会变短。类中的这一步是：
 
 # %%
 print(inspect.getsource(Adam.step).split("store = self.store\n")[1])   # its loop
@@ -249,8 +249,8 @@ fig
 # %%
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
-# %% [markdown] en="7da47c08"
-# 蓝色和橙色是论文那样的模型，每个 Add 之后有规范化（后置规范化）。左图是它们在 120 步之后的情况。学习率最低时，有没有预热没有区别。学习率为 0.01 时，没有预热，模型学不会读源序列；有预热，就能学会；右图是这两次训练。学习率最高时，两者都失败。每条线的最低损失都一样。所以在这里，预热换来的是更高的学习率，而不是更好的最终结果。深的模型则另当别论：对它们来说，预热可以决定究竟能不能学会（Xiong et al., 2020；Liu et al., 2020）。绿色和粉色是每个子层之前有规范化的模型（第 7.7 节）。它们在每个学习率下都能学会。
+# %% [markdown] en="151c9dd7"
+# 蓝色和橙色是论文那样的模型，每个 Add 之后有规范化（后置规范化）。左图是它们在 120 步之后的情况。学习率最低时，有没有预热没有区别。学习率为 0.01 时，没有预热，模型学不会读源序列；有预热，就能学会；右图是这两次训练。学习率最高时，两者都失败。蓝线的最低损失与橙线的最低损失一样。所以在这里，预热换来的是更高的学习率，而不是更好的最终结果。深的模型则另当别论：对它们来说，预热可以决定究竟能不能学会（Xiong et al., 2020；Liu et al., 2020）。绿色和粉色是每个子层之前有规范化的模型（第 7.7 节）。它们在每个学习率下都能学会。
 #
 # ## 10.5 十行代码的循环
 #
@@ -500,10 +500,10 @@ resumed_bare = equal(run_to(10, **bare), straight)
 print("everything saved, bit-equal to the run without a stop:", resumed)
 print("only the parameters saved                            :", resumed_bare)
 
-# %% [markdown] en="db15031a"
+# %% [markdown] en="c293131c"
 # 只有参数是不够的。一次训练包括参数、Adam 的 $m$、$v$ 和 $t$、随机数生成器的状态，以及用来求平均的最后几个状态。
 #
-# 论文同时用八个处理器训练。每个处理器计算它那一部分批量的梯度，在走这一步之前，把这些梯度加起来：
+# 论文同时用八个处理器训练。每个处理器计算它那一部分批量的梯度，在走这一步之前，把这些梯度加起来。图中画了两个：
 
 # %%
 two_workers()
@@ -534,7 +534,7 @@ assert resumed                                                         # with ev
 assert not resumed_bare
 print("all true")
 
-# %% [markdown] en="cce4f369"
+# %% [markdown] en="1e57e54e"
 # ## 小结
 #
 # - 标签平滑从想要的概率中拿出一部分，分给所有的类别。梯度是 $p - q$，如果把握超过 $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$，就会受罚。

@@ -94,7 +94,7 @@ for path in sorted(folder.iterdir()):
     print(f"{path.stat().st_size:9,}  {path.name}")
 
 # %% [markdown] en="d3a1b429"
-# 前几行说明写出时改变了什么：Marian 的层规范化用 $\epsilon = 10^{-5}$，这几乎不改变任何 logit。然后是三类文件。`model.safetensors` 装着数，safetensors 是一种简单的数组格式。`config.json` 说明模型有多大，以及它在少数几个选项中选了哪些。其余的文件把文本变成编号。**没有一个文件里有程序**：这些数是什么意思，写在程序库里，例如你读过的本库。
+# 前几行说明写出时改变了什么：Marian 的层规范化用 $\epsilon = 10^{-5}$，这几乎不改变任何 logit。然后是三类文件。`model.safetensors` 装着数，safetensors 是一种简单的数组格式。`config.json` 说明模型有多大，以及它在少数几个选项中选了哪些。其余的文件把文本变成编号。**没有一个文件里有程序**：这些数是什么意思，写在程序库里，例如你读过的这个库。
 
 # %%
 config = json.loads((folder / "config.json").read_text())
@@ -120,8 +120,8 @@ before = translate(run.trained(), run.task.vocabulary, sources)
 after = translate(loaded.decoding_model(), loaded.vocabulary, sources)
 print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translations are the same")
 
-# %% [markdown] en="5b3e7b23"
-# 文件里有 44 个数组：编码器层 16 个（注意力 8 个，前馈网络 4 个，规范化 4 个），解码器层 26 个，还有 $E$ 和 logits 的偏置。`loaded.model` 背后的类就是第 9 课的 `Transformer`。它与论文有六个小差别：
+# %% [markdown] en="8bf1e16e"
+# 文件里有 44 个数组：编码器层 16 个（注意力 8 个，前馈网络 4 个，规范化 4 个），解码器层 26 个，还有 $E$ 和 logits 的偏置。`loaded.model` 背后的类就是第 9 课的 `Transformer`。它与论文有五个小差别，还有一处论文没有说：
 #
 # | 什么 | 论文 | OPUS-MT 模型 |
 # |---|---|---|
@@ -320,7 +320,7 @@ report = check_gradients(small, rng.integers(1, 11, (2, 4)), rng.integers(1, 11,
 print("proven" if report else "wrong")
 
 # %% [markdown] en="b2bea9d6"
-# ## 15.7 检验本课的说法
+# ## 15.7 检验本课的结论
 
 # %%
 assert before == after                                                 # out and in: the same translations

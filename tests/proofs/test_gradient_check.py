@@ -18,6 +18,7 @@ from aiayn_np import (
     MultiHeadAttention,
     Parameter,
     ReLU,
+    Softmax,
     Transformer,
     causal,
 )
@@ -392,3 +393,13 @@ def test_rounding_in_an_entry_that_cancels_is_no_error(rng):
     for seed in range(5):
         report = check_gradients(Cancelling(), rng.standard_normal((50, 2)), seed=seed)
         assert report, report
+
+
+def test_a_wrong_entry_is_told_with_digits_that_differ(rng):
+    class Nearly(Softmax):
+        def backward(self, grad_w, cache):
+            return super().backward(grad_w, cache) * (1 + 1e-7)
+
+    report = str(check_gradients(Nearly(), rng.standard_normal((2, 3))))
+    is_, must = re.search(r"is (\S+), must be (\S+)", report).groups()
+    assert is_ != must
