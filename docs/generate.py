@@ -30,6 +30,8 @@ PAGES = {  # page of the repository -> page of the site
     "tests/README.md": "proofs.md", "notebooks/exercises/TEACHING.md": "teaching.md",
     "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
     "tests/zoo/zoo_training.md": "zoo_training.md",
+    "notebooks/exercises/TEACHING.zh.md": "zh/teaching.md",
+    "notebooks/exercises/README.zh.md": "zh/exercises.md", "CONTRIBUTING.zh.md": "zh/contributing.md",
 } | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md"}
@@ -76,7 +78,7 @@ def everything():
     exercises()
     for source, target in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
-        write(target, relinked(text, Path(source).parent))
+        write(target, relinked(text, Path(source).parent, "../" * target.count("/")))
     write("zoo.md", zoo())
     write("live.md", live())
     tests()

@@ -4,8 +4,12 @@ A Chinese source stands in `notebooks/zh` under the name of the English one. It 
 in the same order, and its code is the same to the byte. Each cell of text names the English text
 that it translates: `# %% [markdown] en="1a2b3c4d"` holds the first digits of its SHA-256. So a
 change of the English is seen, and the cell is called stale until it is translated again.
+
+The exercises are translated in the same way, in `notebooks/exercises/source/zh`. Their code has
+comments and docstrings in Chinese, so a cell of code names its English too, and is the same code.
 """
 
+import ast
 import hashlib
 import re
 from collections import Counter
@@ -43,10 +47,11 @@ def digest(cell):
     return hashlib.sha256(body(cell).encode()).hexdigest()[:8]
 
 
-def skeleton(english):
+def skeleton(english, exercise=False):
     """A Chinese source to begin with: every text still English, with its digest."""
-    return "".join(f'{TEXT} en="{digest(cell)}"\n{cell.partition(chr(10))[2]}' if is_text(cell)
-                   else cell for cell in cells_of(english))
+    lines = [cell.split("\n", 1) for cell in cells_of(english)]
+    return "".join(f'{first} en="{digest(cell)}"\n{rest}' if exercise or is_text(cell) else cell
+                   for cell, (first, rest) in zip(cells_of(english), lines))
 
 
 def with_code_of(english, chinese):
@@ -57,7 +62,7 @@ def with_code_of(english, chinese):
     return "".join(our if is_text(our) else their for their, our in zip(theirs, ours))
 
 
-def faults(english, chinese):
+def faults(english, chinese, exercise=False):
     """What is out of step in a Chinese source, or not written as Chinese is: lines of text."""
     theirs, ours = cells_of(english), cells_of(chinese)
     if [*map(is_text, theirs)] != [*map(is_text, ours)]:
@@ -65,12 +70,32 @@ def faults(english, chinese):
         first = same.index(False) if False in same else len(same)
         return [f"it has {len(ours)} cells, the English {len(theirs)}; cell {first} is the first"
                 " of another kind"]
+    of_code = exercise_code_faults if exercise else code_faults
     return [f"cell {i}: {fault}" for i, (their, our) in enumerate(zip(theirs, ours))
-            for fault in (text_faults if is_text(our) else code_faults)(their, our)]
+            for fault in (text_faults if is_text(our) else of_code)(their, our)]
 
 
 def code_faults(their, our):
     return [] if their == our else ["its code is not the English one: build.py --zh mends it"]
+
+
+def exercise_code_faults(their, our):
+    """The faults of a cell of code whose comments and docstrings are Chinese."""
+    found = stale(f'en="{digest(their)}"', our.partition("\n")[0])
+    if code_alone(their) != code_alone(our):
+        found.append("its code is not the English one")
+    if re.findall("### .*", their) != re.findall("### .*", our):
+        found.append("its marks of solutions are not the English ones")
+    return found
+
+
+def code_alone(cell):
+    """What the code of a cell is without comments and docstrings."""
+    tree = ast.parse(cell)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
 
 
 def text_faults(their, our):

@@ -46,14 +46,14 @@ def lessons_command(args):
 
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
-    found = notebooks()
+    found = notebooks_in("zh" if args.zh else "en")
     files = below("exercises/", found) if args.teacher else student_exercises(found)
     return write_out(self_contained(files), args.folder)
 
 
 def lesson_files(teacher: bool = False, language: str = "en") -> dict[str, bytes]:
     """{path: bytes} of the lessons, their exercises and the results that they read."""
-    found = notebooks() if language == "en" else in_chinese(notebooks())
+    found = notebooks_in(language)
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
     return self_contained((found if teacher else student_lessons(found, language)) | figures)
@@ -80,19 +80,39 @@ def notebooks():
             and not any(part.startswith((".", "__")) for part in name.parts)}
 
 
-def in_chinese(files):
-    """The files with Chinese lessons in the place of the English ones, whose outputs they show."""
-    lessons = {}
-    for name, content in below("zh/", files).items():
+def notebooks_in(language):
+    """The files of the folder `notebooks` in a language, each in the place of the English one.
+
+    A Chinese notebook shows the outputs of the English one: its code is the same.
+    """
+    files = notebooks()
+    chinese = {path: content for path, content in files.items() if "zh" in re.split("[/.]", path)}
+    english = {path: content for path, content in files.items() if path not in chinese}
+    if language == "en":
+        return english
+    for path, content in chinese.items():
+        name = path.replace("zh/", "").replace(".zh.md", ".md")
         if LESSON.fullmatch(name):
-            notebook, english = json.loads(content), json.loads(files[name])
-            for cell, same in zip(notebook["cells"], english["cells"]):
-                if cell["cell_type"] == "code":
-                    cell["outputs"] = same["outputs"]
-            content = as_json(notebook)
-        lessons[name] = content.replace(b"](../../", b"](../")
-    others = {name: content for name, content in files.items() if not name.startswith("zh/")}
-    return others | lessons
+            content = with_outputs(json.loads(content), json.loads(english[name]))
+        if path.startswith("zh/"):                                     # one folder deeper
+            content = content.replace(b"](../", b"](")
+        english[name] = content.replace(b".zh.md", b".md")
+    return english
+    for path, content in chinese.items():
+        name = path.replace("zh/", "").replace(".zh.md", ".md")
+        if LESSON.fullmatch(name):
+            content = with_outputs(json.loads(content), json.loads(english[name]))
+        deeper = path.startswith("zh/")                                # than in its new place
+        english[name] = content.replace(b"](../../", b"](../") if deeper else content
+    return english
+
+
+def with_outputs(notebook, same):
+    """The bytes of a notebook with the outputs of one that has the same code."""
+    for cell, other in zip(notebook["cells"], same["cells"]):
+        if cell["cell_type"] == "code":
+            cell["outputs"] = other["outputs"]
+    return as_json(notebook)
 
 
 def student_lessons(files, language="en"):

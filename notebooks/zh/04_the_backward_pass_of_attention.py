@@ -55,7 +55,7 @@ figure_1("attention")
 # %% [markdown] en="3f8e3597"
 # ## 4.1 两条法则，加上你已经知道的第三条
 #
-# 反向传播对每个数组只问一个问题：*如果这个元素增大一点，损失 $L$ 会增大多少*？对数组 $A$ 的所有回答，组成一个形状相同的数组 $\mathrm{grad\_A} = \partial L / \partial A$。注意力需要三条法则。第三条是 softmax，你在第 2 课已经学过。第一条是矩阵乘法：
+# 反向传播对每个数组的每个元素只问一个问题：*如果这个元素增大一点，损失 $L$ 会增大多少*？对数组 $A$ 的所有回答，组成一个形状相同的数组 $\mathrm{grad\_A} = \partial L / \partial A$。注意力需要三条法则。第三条是 softmax，你在第 2 课已经学过。第一条是矩阵乘法：
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
@@ -82,7 +82,7 @@ print("grad_B", grad_B.shape)
 print(grad_B)
 
 # %% [markdown] en="d5a14a21"
-# 检验一个元素。损失 $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ 在 $y$ 处的梯度就是 `grad_y`。它对 $A$ 是线性的，所以步长取 1 和取很小的值一样好。
+# 检验一个元素。损失 $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ 在 $y$ 处的梯度就是 `grad_y`。损失对 $A$ 是线性的，所以步长取 1 和取很小的值一样好。
 #
 # > **预测：** $A_{01}$ 现在是 2，把它变成 3。$L$ 改变多少？
 
@@ -203,7 +203,7 @@ print(grad_scores)
 print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
 # %% [markdown] en="376ae468"
-# 只有一行不为零，因为到目前为止，只有 `sat` 是错的。每一行的和都为零，因为注意力只能从一个键移到另一个键。图中画的是 `-grad_scores`，即下降一步的方向：紫色的分数应当升高，橙色的分数应当降低。
+# 只有一行不为零，因为眼下只有 `sat` 的输出是错的。每一行的和都为零，因为注意力只能从一个键移到另一个键。图中画的是 `-grad_scores`，即下降一步的方向：紫色的分数应当升高，橙色的分数应当降低。
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
@@ -497,7 +497,7 @@ for layer in (attention, Remembers()):
     print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
 
 # %% [markdown] en="c968f2f1"
-# 会记事的层忘了 $a$，而且一声不吭。大多数测试在 `forward` 之后马上调用 `backward`，所以查不出错误。`check_gradients` 会在两者之间再做一次前向传播，所以能查出这个错误：
+# 自己保存前向结果的层忘了 $a$，而且一声不吭。大多数测试在 `forward` 之后马上调用 `backward`，所以查不出错误。`check_gradients` 会在两者之间再做一次前向传播，所以能查出这个错误：
 
 # %%
 print(check_gradients(Remembers(), Q, K, V))

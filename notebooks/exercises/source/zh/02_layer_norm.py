@@ -1,0 +1,68 @@
+# %% en="1c2dcdcc"
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="9ecb38db"
+# ## What to write
+#
+# $$y = \gamma\, n + \beta, \qquad n = \frac{x - \mathrm{mean}(x)}{s}, \qquad
+# s = \sqrt{\mathrm{mean}\big((x - \mathrm{mean}(x))^2\big) + \mathrm{eps}}$$
+#
+# Both means are taken over the features of one position, the last axis. `self.gamma` and
+# `self.beta` are Parameters: the array is `self.gamma.value`, and its gradient `self.gamma.grad`.
+#
+# - `forward(x)` returns `y` and a cache.
+# - `backward(grad_y, cache)` **adds** to `self.gamma.grad` and `self.beta.grad`, and returns
+#   `grad_x`. `gamma` and `beta` serve all positions, so their gradients are sums over all axes but
+#   the last.
+#
+# **Derive first.** Let $g = \mathrm{grad\_y}\,\gamma$ be the gradient of $n$. A feature $x_k$
+# moves $n_j$ in three ways: directly (if $j = k$), through the mean, and through $s$. Write
+# $\partial n_j/\partial x_k$ as three terms, then sum over $j$; with means over the features the
+# result has one short line.
+
+
+# %% en="1a284a43"
+class LayerNorm(Module):
+    def __init__(self, d_model, eps=1e-6):
+        self.d_model, self.eps = d_model, eps
+        self.gamma = Parameter(np.ones(d_model))
+        self.beta = Parameter(np.zeros(d_model))
+
+    def forward(self, x):
+        """x (..., d_model) -> y (..., d_model); and a cache."""
+        ### solution: LayerNorm.forward
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred * centred).mean(axis=-1, keepdims=True)
+        inv_std = 1 / np.sqrt(variance + self.eps)
+        n = centred * inv_std
+        return self.gamma.value * n + self.beta.value, Cache(n=n, inv_std=inv_std)
+        ### end
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_model) -> grad_x (..., d_model); adds to gamma.grad and beta.grad."""
+        ### solution: LayerNorm.backward
+        n, positions = cache.n, tuple(range(grad_y.ndim - 1))
+        self.beta.grad += grad_y.sum(axis=positions)
+        self.gamma.grad += (grad_y * n).sum(axis=positions)
+        g = grad_y * self.gamma.value
+        mean_g, mean_gn = g.mean(axis=-1, keepdims=True), (g * n).mean(axis=-1, keepdims=True)
+        return cache.inv_std * (g - mean_g - n * mean_gn)
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="c777c74f"
+report = check(LayerNorm)
+print(report)
+
+# %% [markdown] en="9d9973ff"
+# ## Now train with it
+
+# %% en="dcf7d8b6"
+if report:
+    print(train_with(LayerNorm))

@@ -1,0 +1,67 @@
+# %% en="68f7c720"
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="3a52f9f3"
+# ## What to write
+#
+# $$y = x\,W + b$$
+#
+# with `x` of shape (..., d_in), any number of axes in front; `W` (d_in, d_out); `b` (d_out,), or
+# `None` where the layer has no bias, as in the projections of attention.
+#
+# - `forward(x)` returns `y` and a cache.
+# - `backward(grad_y, cache)` adds to `self.W.grad` and `self.b.grad`, and returns `grad_x`.
+#
+# **Derive first**, index by index: $y_n = \sum_m x_m W_{mn} + b_n$ at every position. By which
+# outputs does $L$ depend on $x_m$? On $W_{mn}$? On $b_n$? The two last serve every position of
+# every sequence of the batch.
+
+
+# %% en="10f98102"
+class Linear(Module):
+    def __init__(self, d_in, d_out, *, bias=True, rng):
+        self.d_in, self.d_out = d_in, d_out
+        limit = math.sqrt(6 / (d_in + d_out))
+        self.W = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
+        self.b = Parameter(np.zeros(d_out)) if bias else None
+
+    def forward(self, x):
+        """x (..., d_in) -> y (..., d_out); and a cache."""
+        ### solution: Linear.forward
+        y = x @ self.W.value
+        if self.b is not None:
+            y = y + self.b.value
+        return y, Cache(x=x)
+        ### end
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_out) -> grad_x (..., d_in); adds to W.grad and b.grad."""
+        ### solution: Linear.backward
+        rows, grad_rows = cache.x.reshape(-1, self.d_in), grad_y.reshape(-1, self.d_out)
+        self.W.grad += rows.T @ grad_rows
+        if self.b is not None:
+            self.b.grad += grad_rows.sum(axis=0)
+        return grad_y @ self.W.value.T
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="c194de03"
+report = check(Linear)
+print(report)
+
+# %% [markdown] en="c8118109"
+# ## Now train with it
+#
+# All parameters of a Transformer but its embedding and its norms are in layers like yours.
+
+# %% en="9a191074"
+if report:
+    print(train_with(Linear))

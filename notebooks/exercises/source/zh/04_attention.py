@@ -1,0 +1,72 @@
+# %% en="a122e2f0"
+import math
+
+import numpy as np  # noqa: F401, for your trials
+
+from aiayn_np import Cache, Mask, Module, Softmax
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="10793377"
+# ## What to write
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^T}{\sqrt{d_k}}\right) V$$
+#
+# for `Q` (..., T_q, d_k), `K` (..., T_k, d_k), `V` (..., T_k, d_v), with any number of axes in
+# front (batch, heads). The boxes of Figure 2 from below to above: MatMul, Scale, Mask, SoftMax,
+# MatMul. `Mask` and `Softmax` are given, as layers: their `forward` returns a result and a cache,
+# their `backward` takes that cache. (You write `Mask` yourself in the next exercise.) Call them so:
+# `self.mask.forward(x, allowed=allowed)` and `self.softmax.forward(x)`.
+#
+# `backward(grad_out, cache)` returns `grad_Q, grad_K, grad_V`. `rng` is for dropout on the weights,
+# which the paper does not have: leave it unused, and `P_drop` too.
+#
+# **On paper first.** Let `Q` be (2, 3), `K` (4, 3) and `V` (4, 5). Write down the shapes of the scores, the weights and
+# the output, and of the gradients of all three and of `Q`, `K` and `V`.
+#
+# **Derive first.** Go through the forward from its last line to its first. For each product
+# $y = A\,B$ (Lesson 4.1): $\mathrm{grad\_A} = \mathrm{grad\_y}\,B^T$ and $\mathrm{grad\_B} =
+# A^T\,\mathrm{grad\_y}$. `X.mT` swaps the last two axes only.
+
+
+# %% en="6650d50e"
+class ScaledDotProductAttention(Module):
+    def __init__(self, P_drop=0.0):
+        self.mask = Mask()
+        self.softmax = Softmax()
+
+    def forward(self, Q, K, V, *, allowed=None, rng=None):
+        """(..., T_q, d_v), and a cache. allowed: bool, True where query i may look at key j."""
+        ### solution: ScaledDotProductAttention.forward
+        cache = Cache(Q=Q, K=K, V=V)
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        scores, cache.mask = self.mask.forward(scores, allowed=allowed)
+        cache.weights, cache.softmax = self.softmax.forward(scores)
+        return cache.weights @ V, cache
+        ### end
+
+    def backward(self, grad_out, cache):
+        """grad_out (..., T_q, d_v) -> grad_Q, grad_K, grad_V"""
+        ### solution: ScaledDotProductAttention.backward
+        grad_weights = grad_out @ cache.V.mT
+        grad_V = cache.weights.mT @ grad_out
+        grad_scores = self.softmax.backward(grad_weights, cache.softmax)
+        grad_scores = self.mask.backward(grad_scores, cache.mask) / math.sqrt(cache.Q.shape[-1])
+        return grad_scores @ cache.K, grad_scores.mT @ cache.Q, grad_V
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="b2cbd989"
+report = check(ScaledDotProductAttention)
+print(report)
+
+# %% [markdown] en="a92982b1"
+# ## Now train with it
+#
+# It stands in the model six times: in two encoder layers, and twice in each of two decoder layers.
+
+# %% en="0b8b0dd6"
+if report:
+    print(train_with(ScaledDotProductAttention))

@@ -1,0 +1,70 @@
+# %% en="58146d41"
+import numpy as np
+
+from aiayn_np import Cache, Linear, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="68d77ad7"
+# ## What to write
+#
+# $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+#
+# - `ReLU`, with its derivative: 1 where $x > 0$ and 0 elsewhere, at $x = 0$ too.
+# - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
+#   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
+#   is forward from below to above.
+
+
+# %% en="e87cffcb"
+class ReLU(Module):
+    def forward(self, x):
+        """max(0, x), and a cache."""
+        ### solution: ReLU.forward
+        return np.maximum(x, 0), Cache(x=x)
+        ### end
+
+    def backward(self, grad_y, cache):
+        """grad_y, of the shape of x -> grad_x"""
+        ### solution: ReLU.backward
+        return grad_y * (cache.x > 0)
+        ### end
+
+
+class PositionwiseFeedForward(Module):
+    def __init__(self, d_model, d_ff, *, rng):
+        self.linear_1 = Linear(d_model, d_ff, rng=rng)
+        self.relu = ReLU()
+        self.linear_2 = Linear(d_ff, d_model, rng=rng)
+
+    def forward(self, x):
+        """x (..., d_model) -> y (..., d_model), through d_ff; and a cache."""
+        ### solution: PositionwiseFeedForward.forward
+        c = Cache()
+        hidden, c.linear_1 = self.linear_1.forward(x)
+        active, c.relu = self.relu.forward(hidden)
+        y, c.linear_2 = self.linear_2.forward(active)
+        return y, c
+        ### end
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_model) -> grad_x (..., d_model)"""
+        ### solution: PositionwiseFeedForward.backward
+        grad_active = self.linear_2.backward(grad_y, cache.linear_2)
+        grad_hidden = self.relu.backward(grad_active, cache.relu)
+        return self.linear_1.backward(grad_hidden, cache.linear_1)
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="45a5081d"
+reports = [check(ReLU), check(PositionwiseFeedForward)]
+print(*reports, sep="\n\n")
+
+# %% [markdown] en="dde6b2dc"
+# ## Now train with them
+
+# %% en="3af25f83"
+if all(reports):
+    print(train_with(ReLU, PositionwiseFeedForward))

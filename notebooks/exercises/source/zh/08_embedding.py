@@ -1,0 +1,77 @@
+# %% en="68f7c720"
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="e221bbf7"
+# ## What to write
+#
+# $$y = \sqrt{d_\mathrm{model}}\; E[\mathrm{ids}], \qquad \mathrm{logits} = x\,E^T$$
+#
+# One matrix `E` (vocab_size, d_model) embeds the source, embeds the target, and projects to the
+# logits (Section 3.4).
+#
+# - `Embedding.forward(ids)` looks up rows of `E`. Its `backward` adds to `self.E.grad` and returns
+#   `None`: ids have no gradient. The same id may occur many times in a batch.
+# - `OutputProjection(E)` gets the very Parameter of the embedding. Its `backward` adds to the same
+#   `E.grad`, and returns `grad_x`.
+#
+# **Derive first.** Row $v$ of $E$ was used wherever `ids == v`. What is the sum of all it did?
+
+
+# %% en="e5e1ff18"
+class Embedding(Module):
+    def __init__(self, vocab_size, d_model, *, rng):
+        self.vocab_size, self.d_model = vocab_size, d_model
+        self.E = Parameter(rng.normal(0, 1 / math.sqrt(d_model), (vocab_size, d_model)))
+
+    def forward(self, ids):
+        """ids (...) -> y (..., d_model); and a cache."""
+        ### solution: Embedding.forward
+        return self.E.value[ids] * math.sqrt(self.d_model), Cache(ids=ids)
+        ### end
+
+    def backward(self, grad_y, cache):
+        """Adds to E.grad; returns None."""
+        ### solution: Embedding.backward
+        np.add.at(self.E.grad, cache.ids, grad_y * math.sqrt(self.d_model))
+        ### end
+
+
+class OutputProjection(Module):
+    def __init__(self, E):
+        self.E = E
+
+    def forward(self, x):
+        """x (..., d_model) -> logits (..., vocab_size); and a cache."""
+        ### solution: OutputProjection.forward
+        return x @ self.E.value.T, Cache(x=x)
+        ### end
+
+    def backward(self, grad_logits, cache):
+        """grad_logits (..., vocab_size) -> grad_x (..., d_model); adds to E.grad."""
+        ### solution: OutputProjection.backward
+        rows = cache.x.reshape(-1, cache.x.shape[-1])
+        self.E.grad += grad_logits.reshape(len(rows), -1).T @ rows
+        return grad_logits @ self.E.value
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="9e2dfdb9"
+reports = [check(Embedding), check(OutputProjection)]
+print(*reports, sep="\n\n")
+
+# %% [markdown] en="d3cf2d61"
+# ## Now train with them
+#
+# In the model, three layers share one `E`. If one of the three uses is lost, the gradients differ.
+
+# %% en="9d511a13"
+if all(reports):
+    print(train_with(Embedding, OutputProjection))

@@ -1,0 +1,62 @@
+# %% en="4aff21e1"
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="ce2f1502"
+# ## What to write
+#
+# $$\mathrm{PE}(\mathrm{pos}, 2i) = \sin\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# y = x + \mathrm{PE}$$
+#
+# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). Do
+#   without a loop. An odd d_model ends with a sine.
+# - `forward(x, start=0)` adds it to `x` (..., T, d_model), in the dtype of `x`: with float32 in,
+#   float32 must come out.
+# - `backward`: on what does PE depend?
+
+
+# %% en="9d65d05b"
+class SinusoidalPositionalEncoding(Module):
+    def __init__(self, d_model, max_len, *, rng=None):
+        self.d_model, self.max_len = d_model, max_len
+
+    def table(self, T, *, start=0):
+        """PE for positions start ... start + T - 1, (T, d_model)"""
+        ### solution: SinusoidalPositionalEncoding.table
+        pos = np.arange(start, start + T)[:, None]
+        angle = pos / 10000 ** (np.arange(0, self.d_model, 2) / self.d_model)
+        PE = np.empty((T, self.d_model))
+        PE[:, 0::2] = np.sin(angle)
+        PE[:, 1::2] = np.cos(angle)[:, : self.d_model // 2]
+        return PE
+        ### end
+
+    def forward(self, x, *, start=0):
+        """x (..., T, d_model) -> y of the same shape; and a cache."""
+        ### solution: SinusoidalPositionalEncoding.forward
+        return x + self.table(x.shape[-2], start=start).astype(x.dtype), Cache()
+        ### end
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T, d_model) -> grad_x"""
+        ### solution: SinusoidalPositionalEncoding.backward
+        return grad_y
+        ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="383cc88c"
+report = check(SinusoidalPositionalEncoding)
+print(report)
+
+# %% [markdown] en="9d9973ff"
+# ## Now train with it
+
+# %% en="b11f1e54"
+if report:
+    print(train_with(SinusoidalPositionalEncoding))

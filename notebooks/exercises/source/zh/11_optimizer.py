@@ -1,0 +1,68 @@
+# %% en="3b910351"
+import numpy as np
+
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown] en="66c58d7f"
+# ## What to write
+#
+# Adam keeps two running means for every parameter and divides one by the root of the other:
+#
+# $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad
+# v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
+# \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
+#
+# with $\hat m = m / (1 - \beta_1^t)$ and $\hat v = v / (1 - \beta_2^t)$ at step $t = 1, 2, \dots$,
+# since both begin at zero. And the rate of step $t$ (Equation 3) is
+#
+# $$d_\mathrm{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\;
+# \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5})$$
+#
+# - `Adam(parameters).step(rate)` reads every `p.grad` and writes into `p.value`, in place. It does
+#   not clear the gradients. Here `__init__` is yours, too.
+# - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
+
+
+# %% en="bc5f5b13"
+class Adam:
+    def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
+        self.parameters = list(parameters)
+        self.beta_1, self.beta_2, self.eps = beta_1, beta_2, eps
+        ### solution: Adam.__init__
+        self.t = 0
+        self.m = [np.zeros_like(p.value) for p in self.parameters]
+        self.v = [np.zeros_like(p.value) for p in self.parameters]
+        ### end
+
+    def step(self, rate):
+        """Move every parameter by its gradient, in place."""
+        ### solution: Adam.step
+        self.t += 1
+        for m, v, p in zip(self.m, self.v, self.parameters):
+            m += (1 - self.beta_1) * (p.grad - m)
+            v += (1 - self.beta_2) * (p.grad**2 - v)
+            m_hat, v_hat = m / (1 - self.beta_1**self.t), v / (1 - self.beta_2**self.t)
+            p.value -= rate * m_hat / (np.sqrt(v_hat) + self.eps)
+        ### end
+
+
+def warmup_rate(step, d_model, warmup_steps):
+    """The rate of Eq. 3 at step = 1, 2, ..."""
+    ### solution: warmup_rate
+    return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+    ### end
+
+
+# %% [markdown] en="d6eac6a4"
+# ## Is it right?
+
+# %% en="82f3c97c"
+reports = [check(Adam), check(warmup_rate)]
+print(*reports, sep="\n\n")
+
+# %% [markdown] en="dde6b2dc"
+# ## Now train with them
+
+# %% en="4d578146"
+if all(reports):
+    print(train_with(Adam, warmup_rate))

@@ -1,0 +1,136 @@
+"""The Chinese edition: in step with the English, written as Chinese is, with measured numbers."""
+
+import functools
+import re
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("jupytext")
+pytest.importorskip("nbclient")
+
+import build  # noqa: E402
+import chinese  # noqa: E402
+
+ROOT = build.FOLDER.parent
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?:e-?\d+)?(?!\d)")
+lessons = pytest.mark.parametrize("source", build.SOURCES, ids=lambda path: path.stem)
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def both(source):
+    return read(source), read(chinese.CHINESE / source.name)
+
+
+@lessons
+def test_a_chinese_lesson_is_in_step_with_the_english_one(source):
+    english, ours = both(source)
+    assert not chinese.faults(english, ours)
+    assert not chinese.two_ways(ours)
+
+
+def test_there_is_no_chinese_lesson_without_an_english_one():
+    names = {path.name for path in chinese.CHINESE.glob("*.py")}
+    assert names == {path.name for path in build.SOURCES}
+
+
+@lessons
+def test_a_chinese_notebook_has_its_text_and_the_outputs_of_the_english_one(source):
+    ours = chinese.CHINESE / source.name
+    english, got = (nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+                    for path in (source, ours))
+    assert got == build.with_outputs_of(english, build.notebook_of(ours))
+
+
+@pytest.mark.parametrize("page", chinese.pages(), ids=lambda path: path.name)
+def test_a_chinese_page_is_in_step_with_the_english_one(page):
+    assert not chinese.page_faults(read(chinese.pages()[page]), read(page))
+    assert not chinese.two_ways(read(page))
+
+
+CODE = "# %%\nx = 1  # one\n\n"
+SENTENCE = "A key has $d_k = 3$ numbers, see `K` in [Lesson 2](02.ipynb)."
+ENGLISH = f"# %% [markdown]\n# {SENTENCE}\n\n{CODE}"
+OURS = chinese.skeleton(ENGLISH).replace(
+    SENTENCE, "一个键有 $d_k = 3$ 个数，见[第 2 课](02.ipynb)中的 `K`。")
+
+
+@pytest.mark.parametrize(("english", "ours", "fault"), [
+    (ENGLISH, OURS, None),
+    (ENGLISH.replace("numbers", "entries"), OURS, "its English has changed"),
+    (ENGLISH.replace("x = 1", "x = 2"), OURS, "its code is not the English one"),
+    (ENGLISH, OURS.replace("# one", "# two"), "its code is not the English one"),
+    (ENGLISH + CODE, OURS, "it has 2 cells, the English 3; cell 2"),
+    (ENGLISH, OURS + CODE, "it has 3 cells, the English 2; cell 2"),
+    (ENGLISH, OURS.replace("d_k = 3", "d_k = 4"), "missing: $d_k = 3$"),
+    (ENGLISH, OURS.replace("`K`", "K"), "missing: `K`"),
+    (ENGLISH, OURS.replace("02.ipynb", "03.ipynb"), "missing: 02.ipynb"),
+    (ENGLISH, OURS.replace("第 2 课", "第2课"), "no space: '第2'"),
+    (ENGLISH, OURS.replace("，", ","), "narrow punctuation: '数,'"),
+    (ENGLISH, OURS.replace("。", "."), None),                          # after code it may be
+    (ENGLISH, OURS.replace("个数", "个数.  "), "narrow punctuation: '数.'"),
+    (ENGLISH, chinese.skeleton(ENGLISH), "it has no Chinese"),
+])
+def test_what_is_out_of_step_is_named(english, ours, fault):
+    found = chinese.faults(english, ours)
+    assert any(fault in line for line in found) if fault else not found
+
+
+def test_code_that_has_changed_is_taken_over_if_the_cells_are_the_same():
+    changed = ENGLISH.replace("x = 1", "x = 2")
+    assert not chinese.faults(changed, chinese.with_code_of(changed, OURS))
+    assert chinese.with_code_of(changed + CODE, OURS) == OURS
+
+
+def test_a_page_says_of_which_english_it_is():
+    ours = f'<!-- en="{chinese.page_digest("A key.")}" -->\n一个键。'
+    assert not chinese.page_faults("A key.", ours)
+    assert chinese.page_faults("A key!", ours)
+
+
+def test_a_rendering_that_the_glossary_avoids_is_found():
+    assert chinese.two_ways("层归一化") == ["层归一化: the glossary says 层规范化"]
+    assert len(chinese.avoided()) >= 20
+
+
+def prose(path):
+    """The text of a lesson, without its code."""
+    cells = chinese.cells_of(read(path))
+    return "".join(chinese.words(cell) for cell in cells if chinese.is_text(cell))
+
+
+def test_the_glossary_names_the_first_lesson_of_each_term():
+    rows = re.findall(r"^\| .+? \| (.+?) \|.*?\| 第 (\d+) 课 \|",
+                      read(ROOT / "docs" / "zh" / "glossary.md"), re.MULTILINE)
+    assert len(rows) >= 80
+    texts = {int(path.name[:2]): prose(path) for path in sorted(chinese.CHINESE.glob("*.py"))}
+    for renderings, number in rows:
+        terms = renderings.removesuffix(" (dropout)").split("、")
+        assert next(n for n in texts if all(term in texts[n] for term in terms)) == int(number), terms
+
+
+@functools.cache
+def outputs(number):
+    """What a lesson prints and says."""
+    (path,) = build.FOLDER.glob(f"{number:02}_*.ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source if cell.cell_type == "markdown" else output.get("text", "")
+                     for cell in cells for output in cell.get("outputs", [{}]))
+
+
+def test_the_numbers_of_the_questions_are_measured_in_the_lessons_that_they_name():
+    answers = read(ROOT / "docs" / "zh" / "questions.md").split("\n## ")[1:]
+    assert len(answers) == 11
+    wrong, seen = [], 0
+    for answer in answers:
+        *said, where = answer.strip().split("\n→ ")
+        lessons = {int(number) for number in re.findall(r"zh/(\d\d)_", where)}
+        for number in NUMBER.findall("".join(said).split("实测：")[-1]):
+            seen += 1
+            if not any(number in outputs(lesson) for lesson in lessons):
+                wrong.append((answer.splitlines()[0], number))
+    assert not wrong
+    assert seen >= 25
