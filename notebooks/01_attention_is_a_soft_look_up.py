@@ -242,7 +242,7 @@ print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) 
 print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
 
 # %% [markdown]
-# Each token would look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
+# Each token would mostly look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
 # than its dot product with another vector. But what a word asks for is not what it is. With the two matrices a token can
 # look elsewhere. (With random matrices it looks at itself about as often as chance says, one time in four.)
 #

@@ -268,7 +268,7 @@ for d_k, share_with, share_without in zip(saturation.d_k, *saturation.one_hot):
 #
 # ## 3.4 What that does to the gradient
 #
-# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is
+# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. The matrix is almost zero where one weight is
 # almost 1. The next cell computes it for the query of `cat`: first its norm, then the norm of the gradient of the
 # scores that it lets through.
 
@@ -605,7 +605,7 @@ print("all true")
 #
 # - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
 #   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Divided by $d_k$ it would be too flat.
-# - Without the scale a wide softmax is nearly one-hot by chance. Most queries then get no gradient, and a few get several
+# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get no gradient, and a few get several
 #   times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
 #   one-hot, and the typical gradient is larger, not smaller.
 # - The scale stands in the backward pass as well, where it cancels the length of the keys.

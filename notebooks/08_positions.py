@@ -542,7 +542,7 @@ print("all true")
 #
 # - Attention, layer norm and feed-forward are permutation-equivariant: without positions an encoder reads a bag of words.
 # - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Integers, fractions, one-hot and binary
-#   digits each break a wish. Sinusoids keep the first four, and the last one on average.
+#   digits each break at least one wish. Sinusoids keep the first four, and the last one on average.
 # - A step of $k$ rotates every pair of the sinusoids: $PE_{pos+k} = M_k\, PE_{pos}$, and $PE_p \cdot PE_{p+k}$ depends on $k$ alone.
 # - Added, not set beside: the width stays, and there is room. $\sqrt{d_\mathrm{model}}$ brings an embedding, which is small because it is also the output matrix, to the size of the position.
 # - Learned or sinusoidal? Alike within the trained lengths. Beyond them both fail here; a bias on the scores for each distance lasts longer.

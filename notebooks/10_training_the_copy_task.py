@@ -126,7 +126,7 @@ print("loss", loss_by_hand, "=", loss_by_hand / np.log(2), "ln 2;  not smoothed:
 print(inspect.getsource(LabelSmoothedCrossEntropy.forward))
 
 # %% [markdown]
-# The first two lines after the check are $\log p$. Then `losses` takes $1 - \epsilon_{ls}$ of $-\log p_\mathrm{target}$, and $\epsilon_{ls}$ of the mean over all
+# The first two lines after the check are $\log p$. Then `losses` takes $1 - \epsilon_{ls}$ of $-\log p_\mathrm{target}$, and $\epsilon_{ls}$ of the mean of $-\log p$ over all
 # classes. The last lines leave out padding and take the mean.
 
 # %%
@@ -264,7 +264,7 @@ fig
 # %% [markdown]
 # What is warm-up for? The experiment `warm_up` trains models with $N = 4$ to copy, for 120 steps each, with different highest rates: once with warm-up, once with that rate from the first step on.
 #
-# > **Predict.** At which rates does warm-up help: at low ones, at high ones, at all?
+# > **Predict.** At which rates does warm-up help: at low ones, at high ones, or at none?
 
 # %%
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
@@ -364,7 +364,7 @@ fig
 # ## 10.7 Right tokens are not right sequences
 #
 # These tokens were counted under teacher forcing: whatever the model said before, it reads the true prefix. In use
-# it reads what it wrote itself. Take the model as it was half-way.
+# it reads what it wrote itself. Take the model as it was part-way.
 
 # %%
 def at(step):

@@ -181,7 +181,7 @@ for seed in range(5):
 
 # %% [markdown]
 # The best of the 48 exceeds its baseline by 0.03 to 0.21, although nothing has been learned. There are two reasons. A random projection prefers some vectors to others,
-# and `<eos>` is the same vector in each sequence: three of the five found that one. And **with 48 tests, one succeeds by chance.** So we say that a head has a job only if its margin
+# and `<eos>` is the same vector in each sequence: three of the five found that one. And **with 48 tests, one may well succeed by chance.** So we say that a head has a job only if its margin
 # is above the best that untrained models reach:
 
 # %%
@@ -331,7 +331,7 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
           f"  another favourite, by head: {other_favourite[-1]}")
 
 # %% [markdown]
-# Another key is on top in one row of ten to one of five. Nine tenths of the sizes lie within a factor of about three, yet the map would look nearly the same. That holds for this model; check it for yours.
+# Another key is on top in one row of ten to one of five. Nine tenths of the sizes lie within a factor of about three, so a map weighted by these sizes would look nearly the same. That holds for this model; check it for yours.
 #
 # A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
 # position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.

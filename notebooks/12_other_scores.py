@@ -154,7 +154,7 @@ print(f"a free W           {512 * 512:,}")
 print(f"the two blocks     {2 * 512 * 64:,}")
 
 # %% [markdown]
-# The rank is $d_k = 4$, and two blocks have a quarter of the numbers. So a head *is* a general score, of low rank. A further $W$ *inside* a head, between its queries and its keys, adds nothing: since $(x W_i^Q)\, W = x\, (W_i^Q W)$, it can be put into $W_i^Q$ (Lesson 12.8 checks it).
+# The rank is $d_k = 4$, and the two blocks together have a quarter of the numbers of a free $W$. So a head *is* a general score, of low rank. A further $W$ *inside* a head, between its queries and its keys, adds nothing: since $(x W_i^Q)\, W = x\, (W_i^Q W)$, it can be put into $W_i^Q$ (Lesson 12.8 checks it).
 #
 # So under multi-head attention "general" has more parameters, and no function more. Luong et al. needed it because their
 # queries and keys were the states of two networks, without projections. Three scores are left.
@@ -266,7 +266,7 @@ print(dot_cache)
 # product and never stored. An additive score must keep the hidden layer of every pair, because the backward of tanh asks for
 # it. (The products $W^\top q$ and $U^\top k$ are cheap: once for each token, not for each pair.)
 #
-# In time the counts are alike: $T^2 d_k$ multiply-adds there, $T^2 d_a$ sums, tanhs and multiply-adds here. But a matrix
+# In time the counts are alike: $T^2 d_k$ multiply-adds for dot, $T^2 d_a$ sums, tanhs and multiply-adds for additive. But a matrix
 # product is what processors do best. The experiment `additive_cost` measures forward and backward, additive over dot:
 
 # %%

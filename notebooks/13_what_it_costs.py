@@ -297,7 +297,7 @@ at_once, row_by_row = seconds([lambda: X @ U, lambda: [row @ U for row in X]], 9
 print(f"row by row takes {row_by_row / at_once:.0f} times as long")
 
 # %% [markdown]
-# That was *one* processor core, and no row had to wait for another. Row by row, the core reads $U$ again for each row, and Python makes a call for each row: this is the other reason why self-attention was
+# That was *one* processor core, and no row had to wait for another. Row by row, the core reads $U$ again for each row, and Python makes a call for each row. The first is the other reason why self-attention was
 # faster in Lesson 13.2 than the count says. Waiting itself does not show on one core. It shows on hardware with thousands of cores, which could give each row a core if the rows did not have to wait.
 # That is the paper's first reason to do without recurrence (Section 1).
 

@@ -140,7 +140,7 @@ for size in (60, 100, 140, 200, 400):
 # %% [markdown]
 # From 200 pieces on each German word is a token. That is what we want here: a map whose rows and columns are words can be read.
 #
-# The corpus helps here, and you should know it. German writes *dreiundfünfzig* as **one** word. Our corpus writes its parts apart. What if it did not?
+# The corpus helps here, and you should know it. German writes *dreiundfünfzig* as *one* word. Our corpus writes its parts apart. What if it did not?
 
 # %%
 def as_one_word(pairs):

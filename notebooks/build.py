@@ -31,7 +31,7 @@ from aiayn_np.cli.figures import ONE_THREAD
 
 jupytext, nbformat = needed("jupytext"), needed("nbformat")
 NotebookClient = needed("nbclient").NotebookClient
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
 METADATA = {

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent
 CHINESE = FOLDER / "zh"
 TEXT = "# %% [markdown]"
 HAN = "[\u3400-\u9fff]"
@@ -147,7 +147,8 @@ def kept_of(text):
     """Formulas, code and the places that links lead to: none of them is translated."""
     links = [re.sub(r"(\.\./)+|zh/|\.zh\b|#.*", "", link)
              for link in re.findall(r"\]\(([^)\s]+)", text)]
-    return [re.sub(r"\s+", " ", kept) for kept in KEPT.findall(text)] + links
+    kept = [re.sub(r"\s+", " ", kept) for kept in KEPT.findall(text)]
+    return [re.sub(r"(\.\./)+", "", part) for part in kept] + links
 
 
 def plain(text):

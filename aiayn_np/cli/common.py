@@ -51,7 +51,7 @@ def unused(path):
     """A folder of that name that appears when it is complete; UsageError where one is there."""
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise UsageError(f"{path} is there already: choose another name")
-    if path.resolve() == Path.cwd():
+    if os.path.realpath(path) == os.getcwd():
         raise UsageError(f"{path} is the folder that you are in: choose the name of a new one")
     return new_folder(path)
 

@@ -83,8 +83,9 @@ EXAMPLES = """examples:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     use_utf_8()
-    args = parser().parse_args(argv)
+    args = argparse.Namespace(command=None)
     try:
+        args = parser().parse_args(argv)
         code = args.command(args)
         sys.stdout.flush()
         return code

@@ -119,7 +119,7 @@ def opened(args, scratch):
     again = torch_format.recognises(args.run)
     run = torch_format.read(args.run, scratch) if again else open_run(args.run)
     out = args.out or (args.run if again else args.run.with_name(f"{args.run.name}.torch"))
-    if out.exists() and not (again and out.resolve() == args.run.resolve()):
+    if out.exists() and not (again and os.path.realpath(out) == os.path.realpath(args.run)):
         raise ValueError(f"{out} is there already: choose another --out, or go on with that one")
     if not run.config.get("training_state", True):
         raise ValueError(f"{args.run} has no state of its training, so training cannot go on")

@@ -1,5 +1,6 @@
 """The beginning of a run on text: files, vocabulary, model, batches."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
         task=TextRun.name, seed=seed, dtype=dtype,
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
-        files={name: path and str(Path(path).resolve()) for name, path in files.items()},
+        files={name: path and os.path.realpath(path) for name, path in files.items()},
         digest=corpus.digest, vocabulary=digest(vocabulary.model),
     )
     config["variants"] |= variants or {}

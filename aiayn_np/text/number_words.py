@@ -21,7 +21,7 @@ HELD_OUT = 500  # pairs for the test, and as many for validation
 
 
 class NumberWords(NamedTuple):
-    """Pairs (German, English), in three lists that share no number."""
+    """Pairs (source, target), in three lists that share no pair."""
 
     training: list
     validation: list
@@ -54,10 +54,15 @@ def write_number_words(folder: str | Path) -> list[Path]:
 
     Returns the paths. Raises OSError.
     """
-    words, folder = number_words(), Path(folder)
+    return write_lists(number_words(), ("de", "en"), folder)
+
+
+def write_lists(words: NumberWords, languages: tuple[str, str], folder: str | Path) -> list[Path]:
+    """Write the three lists as write_number_words does; `languages` name the files of the test."""
+    folder = Path(folder)
     tables = {f"{name}.tsv": ["\t".join(pair) for pair in getattr(words, name)]
               for name in ("training", "validation")}
-    sides = {f"test.{language}": side for language, side in zip(("de", "en"), zip(*words.test))}
+    sides = {f"test.{language}": side for language, side in zip(languages, zip(*words.test))}
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in (tables | sides).items():
         text = "".join(f"{line}\n" for line in lines)

@@ -85,14 +85,14 @@ for letter, statement in STATEMENTS.items():
 # - positions: the row of $pos = 0$ is 0, 1, 0, 1, …; that of $pos = 1$ begins with
 #   $\sin 1, \cos 1, \sin 10000^{-2/d_{model}}, \cos 10000^{-2/d_{model}}$;
 # - the first step of Adam moves *every* entry of *every* parameter by the rate, against the sign of
-#   its gradient, however large the gradient is;
+#   its gradient, however large the gradient is (but for `eps`, and unless it is 0);
 # - the rate grows in a straight line, from step 1 on, up to $(d_{model}\, warmup\_steps)^{-1/2}$;
 # - a row after layer norm, with $\gamma = 1$ and $\beta = 0$, has mean 0 and mean square 1;
 # - dropout without an `rng` does nothing, forwards and backwards, whatever was called before; with
-#   one, a kept entry is multiplied by $1/(1 - P_{drop})$, and the gradient exactly where that was;
+#   one, a kept entry is multiplied by $1/(1 - P_{drop})$, and so is its gradient; the others get 0;
 # - logits that are all equal have the loss $\ln V$.
 #
-# Four rules make checks sharp. They are the reason why each bug can hide from a lazy check:
+# Four rules make checks sharp. Each bug can hide from a check that breaks one of them:
 #
 # 1. **No special numbers.** $\gamma = 1$ and $\beta = 0$ are special: `randomise(layer)` first.
 # 2. **All switches on.** Dropout runs only if the call gets an `rng`; masks need padding to matter.
@@ -131,8 +131,8 @@ def wrong(report, limit=4):
 # ## The method, in three moves, on model 0
 #
 # **Move 1: the whole.** First what needs no thought: three properties, and the proof of all
-# gradients of the model together with its loss, with dropout and padding. An error is a finding,
-# too.
+# gradients of the model together with its loss, with dropout and padding. An error that is
+# raised is a finding, too.
 #
 # > **Predict.** A bug in one small layer: how many of the model's gradients will be wrong?
 
@@ -192,7 +192,7 @@ print("largest entry of grad_sublayer_output", np.abs(grad_sublayer_output).max(
 
 # %% [markdown]
 # The sum $x + \mathrm{Sublayer}(x)$ must hand its gradient to both of its terms, and $x$ gets none.
-# Now, and not before, the statement. (The hint is what you would have got on the way.)
+# Now, and not before, the statement. (The hint that the next cell prints is what you would have got on the way.)
 
 # %%
 print(hint(0))

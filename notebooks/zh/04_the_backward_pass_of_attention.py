@@ -179,8 +179,8 @@ attention_gradients(Q, K, V)
 # %%
 print(inspect.getsource(ScaledDotProductAttention.backward))
 
-# %% [markdown] en="1039d81e"
-# 我们写 `.T` 的地方，类中写的是 `.mT`：它转置最后两个轴，前面的批量轴和头轴保持不变。`product_like` 也是矩阵乘法；如果某个数组曾沿批量轴或头轴广播，它还会沿这些轴求和。其余各行，在上文都有对应的一行。
+# %% [markdown] en="0b075f78"
+# 我们写 `.T` 的地方，类中写的是 `.mT`：它转置最后两个轴，前面的批量轴和头轴保持不变。`product_like` 就是矩阵乘法，没有别的；它只决定结果在内存中怎样排列。其余各行，在上文都有对应的一行。
 
 # %% [markdown] en="eb254f0f"
 # ## 4.4 梯度想要什么？
@@ -454,7 +454,7 @@ class SelfAttention(Module):
 print(check_gradients(SelfAttention(5, 3, 2, rng), x))
 
 # %% [markdown] en="3f90d228"
-# `input 0` 是 $x$，其余各行是 $W^Q$、$W^K$ 和 $W^V$。库中的层用这个检验来证明，你写的层也用同一个检验来证明。去掉一条路径，看看会怎样：
+# `input 0` 是 $x$，其余各行是 $W^Q$、$W^K$ 和 $W^V$。本库的层用这个检验来证明，你写的层也一样。去掉一条路径，看看会怎样：
 
 # %%
 class LosesAPath(SelfAttention):

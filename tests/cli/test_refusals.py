@@ -129,3 +129,23 @@ def test_a_full_disk_names_the_file_and_what_survives(tmp_path):
     assert b"model.npz: File too large; the file that was there is kept" in err
     assert (out / "model.npz").read_bytes() == before
     assert not list(out.glob(".*"))
+
+
+def test_a_link_to_itself_is_no_name_for_a_new_folder(run, tmp_path, capsys):
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    for argv in (["lessons", tmp_path / "link"],
+                 ["export", run, tmp_path / "link", "--to", "marian"]):
+        assert main([str(word) for word in argv]) in (1, 2)
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1, err
+        assert "link" in err
+    assert os.listdir(tmp_path) == ["link"]
+
+
+def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aiayn_np.cli.main.parser", interrupted)
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"

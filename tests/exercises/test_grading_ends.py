@@ -174,9 +174,13 @@ def test_a_killed_grade_leaves_no_process_and_no_folder(tmp_path, number):
         path.mkdir(parents=True)
     (work / "anna" / "01_softmax.py").write_text("")
     (work / "bert" / "01_softmax.py").write_text(SLEEPER)
+    def heed():                                                        # a job in the background may
+        if number != signal.SIGKILL:                                   # be started to ignore it
+            signal.signal(number, signal.SIG_DFL)
+
     child = subprocess.Popen([sys.executable, "-m", "aiayn_np", "grade", str(work)],
                              env=os.environ | {"TMPDIR": str(temporary)}, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+                             stderr=subprocess.PIPE, preexec_fn=heed)
     with child.stdout, child.stderr:
         child.stdout.readline()                                        # anna's row
         until(lambda: len(sleeping(temporary)) == 2)

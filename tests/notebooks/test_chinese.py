@@ -109,7 +109,8 @@ def test_the_glossary_names_the_first_lesson_of_each_term():
     texts = {int(path.name[:2]): prose(path) for path in sorted(chinese.CHINESE.glob("*.py"))}
     for renderings, number in rows:
         terms = renderings.removesuffix(" (dropout)").split("、")
-        assert next(n for n in texts if all(term in texts[n] for term in terms)) == int(number), terms
+        first = next(n for n in texts if all(term in texts[n] for term in terms))
+        assert (terms, first) == (terms, int(number))
 
 
 @functools.cache

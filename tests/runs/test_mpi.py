@@ -176,15 +176,17 @@ def test_ten_kills_at_random_moments_leave_whole_checkpoints_and_no_rank(tmp_pat
         begin = ["--resume"] if path.exists() else TINY
         program = started(3, "-m", "aiayn_np", "train", "copy", *begin, "--steps", "100000",
                           "--out", out)
-        victim = rng.integers(3)
-        for line in program.stderr:
-            if (found := re.match(rf"rank {victim} of 3 \(\S+ process (\d+)\)", line)):
-                break
+        ranks = {}
+        while len(ranks) < 3 and (line := program.stderr.readline()):
+            if found := re.match(r"rank (\d) of 3 \(\S+ process (\d+)\)", line):
+                ranks[int(found[1])] = int(found[2])
+        assert len(ranks) == 3, ended(program)
         if i % 3:                                                      # the others in the start
             wait_for(path, program, path.stat().st_mtime_ns if path.exists() else None)
         time.sleep(rng.uniform(0, 1))
-        os.kill(int(found[1]), signal.SIGKILL)
+        os.kill(ranks[rng.integers(3)], signal.SIGKILL)
         assert ended(program)[0] == 9
+        assert all(map(gone, ranks.values()))                          # so the folder is free
         if path.exists():
             steps.append(read_checkpoint(path)[0]["step"])
     assert len(steps) >= 6

@@ -11,7 +11,7 @@ from aiayn_np.exercises import check, train_with
 # \qquad \mathrm{head}_i = \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)$$
 #
 # The matrices $W_1^Q \dots W_h^Q$ stand side by side in one, `linear_Q.W`: one product projects for
-# all heads, and head $i$ of $1 \dots h$ owns the features $(i - 1)\,d_k$ to $i\,d_k - 1$ of the result. So each
+# all heads, and head $i$ of $1 \dots h$ owns the features $(i - 1)\,d_k$ to $i\,d_k - 1$ of the result, counted from 0. So each
 # projection has to be split, (..., T, h d) to (..., h, T, d), and the heads to be merged again.
 #
 # `Linear` and `ScaledDotProductAttention` are given, with their backwards. Each `forward` returns

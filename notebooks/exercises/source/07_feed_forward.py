@@ -12,7 +12,7 @@ from aiayn_np.exercises import check, train_with
 # - `ReLU`, with its derivative: 1 where $x > 0$ and 0 elsewhere, at $x = 0$ too.
 # - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
 #   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
-#   is forward from below to above.
+#   takes the lines of forward from the last to the first.
 
 
 # %%

@@ -43,7 +43,7 @@ from aiayn_np.exercises import check, train_with
 # - `model.pad` and `model.max_len`, the most tokens that `tgt` may have.
 #
 # `src` holds a batch of sources, (B, T_src). Return ids (B, L), **without** bos, each row with its
-# eos and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
+# eos (if it was written) and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
 # or after `max_len` tokens; `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
 # that is less.
 

@@ -7,30 +7,24 @@ from aiayn_np import Cache, Module
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="cdcc741e"
-# ## What to write
+# ## 要写什么
 #
 # $$w_j = \mathrm{softmax}(s)_j = \frac{\exp(s_j)}{\sum_k \exp(s_k)}$$
 #
-# along the **last axis** of an array with any number of axes in front. A layer has two methods:
+# 沿数组的**最后一个轴**计算，前面可以有任意多个轴。层有两个方法：
 #
-# - `forward(scores)` returns the weights **and a cache**, with whatever your backward needs. How
-#   you keep it is up to you: `Cache(name=array)`, a tuple, a dictionary.
-# - `backward(grad_weights, cache)` gets the gradient of some number $L$ by the weights,
-#   $\partial L/\partial w$, of their shape, and returns $\partial L/\partial s$. It reads the
-#   cache and changes nothing.
+# - `forward(scores)` 返回权重**和缓存**，你的反向传播需要的一切都放在缓存里。怎样保存由你决定：`Cache(name=array)`、元组、字典都可以。
+# - `backward(grad_weights, cache)` 得到某个数 $L$ 对权重的梯度 $\partial L/\partial w$，形状与权重相同；它返回 $\partial L/\partial s$。它只读缓存，什么也不修改。
 #
-# Two things must not happen: `exp` must not overflow for large scores, and a row of only
-# $-\infty$ (a query that may look nowhere) must give weights of 0, not nan.
+# 有两件事不许发生：分数很大时，`exp` 不能上溢；一行全是 $-\infty$ 时（查询哪里都不许看），权重必须是 0，不能是 nan。
 #
-# **Derive first.** All weights of a row depend on all its scores, so there is a Jacobian,
-# $\partial w_j/\partial s_k$. Write it down for $j = k$ and for $j \ne k$, then sum:
-# $\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$.
+# **先推导。** 一行中的每个权重都依赖这一行的所有分数，所以这里要用雅可比矩阵 $\partial w_j/\partial s_k$。分别对 $j = k$ 和 $j \ne k$ 写出它，再求和：$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$。
 
 
 # %% en="756db044"
 class Softmax(Module):
     def forward(self, scores):
-        """scores (..., n) -> weights (..., n), each row sums to 1; and a cache."""
+        """scores (..., n) -> weights (..., n) 和缓存；每行权重的和是 1。"""
         ### solution: Softmax.forward
         highest = scores.max(axis=-1, keepdims=True)
         highest = np.where(highest == -math.inf, 0.0, highest)
@@ -50,20 +44,18 @@ class Softmax(Module):
 
 
 # %% [markdown] en="b5252104"
-# ## Is it right?
+# ## 写对了吗？
 #
-# Run this as often as you like. The report names the worst entry, yours and the right one, and the
-# most likely mistake. For help: `check(Softmax, hint=1)`, then 2; hint 3 is the derivation.
+# 想运行多少次都可以。报告会指出错得最多的那个元素，你的数和正确的数各是多少，以及最可能的错误。需要帮助时，用 `check(Softmax, hint=1)`，然后是 2；提示 3 就是推导。
 
 # %% en="040b7695"
 report = check(Softmax)
 print(report)
 
 # %% [markdown] en="60f3e8f7"
-# ## Now train with it
+# ## 用它来训练
 #
-# Your softmax in every attention of a small Transformer, beside the same model with the library's:
-# same parameters, same batches. Both must stay equal, step by step.
+# 把你的 softmax 放进一个小 Transformer 的每一处注意力，旁边是同一个模型，用库里的 softmax：参数相同，批量也相同。两者必须每一步都相等。
 
 # %% en="c10721a1"
 if report:

@@ -5,23 +5,17 @@ from aiayn_np import Cache, Module, Parameter
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="9ecb38db"
-# ## What to write
+# ## 要写什么
 #
 # $$y = \gamma\, n + \beta, \qquad n = \frac{x - \mathrm{mean}(x)}{s}, \qquad
 # s = \sqrt{\mathrm{mean}\big((x - \mathrm{mean}(x))^2\big) + \mathrm{eps}}$$
 #
-# Both means are taken over the features of one position, the last axis. `self.gamma` and
-# `self.beta` are Parameters: the array is `self.gamma.value`, and its gradient `self.gamma.grad`.
+# 两个均值都对同一个位置的各个特征来求，也就是沿最后一个轴。`self.gamma` 和 `self.beta` 是 Parameter：数组是 `self.gamma.value`，它的梯度是 `self.gamma.grad`。
 #
-# - `forward(x)` returns `y` and a cache.
-# - `backward(grad_y, cache)` **adds** to `self.gamma.grad` and `self.beta.grad`, and returns
-#   `grad_x`. `gamma` and `beta` serve all positions, so their gradients are sums over all axes but
-#   the last.
+# - `forward(x)` 返回 `y` 和缓存。
+# - `backward(grad_y, cache)` 把梯度**累加**到 `self.gamma.grad` 和 `self.beta.grad`，并返回 `grad_x`。所有位置共用 `gamma` 和 `beta`，所以它们的梯度要对最后一个轴以外的所有轴求和。
 #
-# **Derive first.** Let $g = \mathrm{grad\_y}\,\gamma$ be the gradient of $n$. A feature $x_k$
-# moves $n_j$ in three ways: directly (if $j = k$), through the mean, and through $s$. Write
-# $\partial n_j/\partial x_k$ as three terms, then sum over $j$; with means over the features the
-# result has one short line.
+# **先推导。** 设 $g = \mathrm{grad\_y}\,\gamma$，它是对 $n$ 的梯度。特征 $x_k$ 通过三条路径影响 $n_j$：直接影响（如果 $j = k$），通过均值，通过 $s$。把 $\partial n_j/\partial x_k$ 写成三项，再对 $j$ 求和；用对特征的均值来表示，结果只有短短一行。
 
 
 # %% en="1a284a43"
@@ -32,7 +26,7 @@ class LayerNorm(Module):
         self.beta = Parameter(np.zeros(d_model))
 
     def forward(self, x):
-        """x (..., d_model) -> y (..., d_model); and a cache."""
+        """x (..., d_model) -> y (..., d_model) 和缓存。"""
         ### solution: LayerNorm.forward
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = (centred * centred).mean(axis=-1, keepdims=True)
@@ -42,7 +36,7 @@ class LayerNorm(Module):
         ### end
 
     def backward(self, grad_y, cache):
-        """grad_y (..., d_model) -> grad_x (..., d_model); adds to gamma.grad and beta.grad."""
+        """grad_y (..., d_model) -> grad_x (..., d_model)；把梯度累加到 gamma.grad 和 beta.grad。"""
         ### solution: LayerNorm.backward
         n, positions = cache.n, tuple(range(grad_y.ndim - 1))
         self.beta.grad += grad_y.sum(axis=positions)
@@ -54,14 +48,14 @@ class LayerNorm(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="c777c74f"
 report = check(LayerNorm)
 print(report)
 
 # %% [markdown] en="9d9973ff"
-# ## Now train with it
+# ## 用它来训练
 
 # %% en="dcf7d8b6"
 if report:

@@ -7,19 +7,16 @@ from aiayn_np import Cache, Module, Parameter
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="3a52f9f3"
-# ## What to write
+# ## 要写什么
 #
 # $$y = x\,W + b$$
 #
-# with `x` of shape (..., d_in), any number of axes in front; `W` (d_in, d_out); `b` (d_out,), or
-# `None` where the layer has no bias, as in the projections of attention.
+# `x` 的形状是 (..., d_in)，前面可以有任意多个轴；`W` 是 (d_in, d_out)；`b` 是 (d_out,)，层没有偏置时则是 `None`，例如注意力的投影。
 #
-# - `forward(x)` returns `y` and a cache.
-# - `backward(grad_y, cache)` adds to `self.W.grad` and `self.b.grad`, and returns `grad_x`.
+# - `forward(x)` 返回 `y` 和缓存。
+# - `backward(grad_y, cache)` 把梯度累加到 `self.W.grad` 和 `self.b.grad`，并返回 `grad_x`。
 #
-# **Derive first**, index by index: $y_n = \sum_m x_m W_{mn} + b_n$ at every position. By which
-# outputs does $L$ depend on $x_m$? On $W_{mn}$? On $b_n$? The two last serve every position of
-# every sequence of the batch.
+# **先推导**，按下标来写：在每个位置上，$y_n = \sum_m x_m W_{mn} + b_n$。$L$ 通过哪些输出依赖 $x_m$？依赖 $W_{mn}$ 呢？依赖 $b_n$ 呢？后两者，批量中每个序列的每个位置都要用到。
 
 
 # %% en="10f98102"
@@ -31,7 +28,7 @@ class Linear(Module):
         self.b = Parameter(np.zeros(d_out)) if bias else None
 
     def forward(self, x):
-        """x (..., d_in) -> y (..., d_out); and a cache."""
+        """x (..., d_in) -> y (..., d_out) 和缓存。"""
         ### solution: Linear.forward
         y = x @ self.W.value
         if self.b is not None:
@@ -40,7 +37,7 @@ class Linear(Module):
         ### end
 
     def backward(self, grad_y, cache):
-        """grad_y (..., d_out) -> grad_x (..., d_in); adds to W.grad and b.grad."""
+        """grad_y (..., d_out) -> grad_x (..., d_in)；把梯度累加到 W.grad 和 b.grad。"""
         ### solution: Linear.backward
         rows, grad_rows = cache.x.reshape(-1, self.d_in), grad_y.reshape(-1, self.d_out)
         self.W.grad += rows.T @ grad_rows
@@ -51,16 +48,16 @@ class Linear(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="c194de03"
 report = check(Linear)
 print(report)
 
 # %% [markdown] en="c8118109"
-# ## Now train with it
+# ## 用它来训练
 #
-# All parameters of a Transformer but its embedding and its norms are in layers like yours.
+# 除了嵌入和规范化，Transformer 的所有参数都在你写的这种层里。
 
 # %% en="9a191074"
 if report:

@@ -7,31 +7,27 @@ from aiayn_np import Cache, Module
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="cf15ee09"
-# ## What to write
+# ## 要写什么
 #
-# A mask is a boolean array, **True where a query may look at a key**. Rows are queries, columns are
-# keys.
+# 掩蔽是布尔数组，**查询可以看某个键的地方为 True**。行是查询，列是键。
 #
-# - `causal(T)`, of shape (T, T): position $i$ may look at $j \le i$ only (Section 3.2.3).
-# - `not_padding(ids, pad=0)`, of shape (B, 1, 1, T) for ids (B, T): which keys are real tokens. The
-#   scores have the axes (B, h, T_q, T_k), and padding is the same for every head and every query.
-# - `Mask`, the box of Figure 2: `forward(scores, allowed=None)` gives the scores where allowed,
-#   $-\infty$ elsewhere; with `None`, all of them. Its `backward` is short: think of what the
-#   output depends on at a place where the score was replaced.
+# - `causal(T)`，形状是 (T, T)：位置 $i$ 只能看 $j \le i$（论文第 3.2.3 节）。
+# - `not_padding(ids, pad=0)`，由 (B, T) 的 ids 得到形状 (B, 1, 1, T)：哪些键是真正的词元。分数的轴是 (B, h, T_q, T_k)；不论哪个头、哪个查询，填充都一样。
+# - `Mask`，图 2 中的方框：`forward(scores, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。
 #
-# Write `Mask` so that it changes nothing that it was given.
+# 写 `Mask` 时注意：给它的东西，一样也不能修改。
 
 
 # %% en="7a270175"
 def causal(T):
-    """Mask (T, T): position i may look at j <= i."""
+    """掩蔽 (T, T)：位置 i 可以看 j <= i。"""
     ### solution: causal
     return np.tri(T, dtype=bool)
     ### end
 
 
 def not_padding(ids, pad=0):
-    """Mask (B, 1, 1, T) of the real tokens in ids (B, T)."""
+    """ids (B, T) 中真正的词元的掩蔽，形状是 (B, 1, 1, T)。"""
     ### solution: not_padding
     return (ids != pad)[:, None, None, :]
     ### end
@@ -39,7 +35,7 @@ def not_padding(ids, pad=0):
 
 class Mask(Module):
     def forward(self, scores, *, allowed=None):
-        """scores where allowed, -inf elsewhere; and a cache."""
+        """允许的地方是分数，其他地方是 -inf；以及缓存。"""
         ### solution: Mask.forward
         if allowed is None:
             return scores, Cache(allowed=None)
@@ -47,21 +43,21 @@ class Mask(Module):
         ### end
 
     def backward(self, grad_y, cache):
-        """grad_y, of the shape of the scores -> grad_scores"""
+        """grad_y（形状与分数相同）-> grad_scores"""
         ### solution: Mask.backward
         return grad_y if cache.allowed is None else np.where(cache.allowed, grad_y, 0.0)
         ### end
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="ded67446"
 reports = [check(causal), check(not_padding), check(Mask)]
 print(*reports, sep="\n\n")
 
 # %% [markdown] en="dde6b2dc"
-# ## Now train with them
+# ## 用它们来训练
 
 # %% en="fe8c087d"
 if all(reports):

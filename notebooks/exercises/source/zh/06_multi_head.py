@@ -1,26 +1,20 @@
 # %% en="5387ac90"
-import numpy as np  # noqa: F401, for your trials
+import numpy as np  # noqa: F401, 供你试验用
 
 from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
 from aiayn_np.exercises import check, train_with
 
-# %% [markdown] en="24f18362"
-# ## What to write
+# %% [markdown] en="92353847"
+# ## 要写什么
 #
 # $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\,W^O,
 # \qquad \mathrm{head}_i = \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)$$
 #
-# The matrices $W_1^Q \dots W_h^Q$ stand side by side in one, `linear_Q.W`: one product projects for
-# all heads, and head $i$ of $1 \dots h$ owns the features $(i - 1)\,d_k$ to $i\,d_k - 1$ of the result. So each
-# projection has to be split, (..., T, h d) to (..., h, T, d), and the heads to be merged again.
+# 矩阵 $W_1^Q \dots W_h^Q$ 并排放在同一个矩阵 `linear_Q.W` 里：一次乘法就为所有的头做了投影。头的编号是 $1 \dots h$，结果中从 $(i - 1)\,d_k$ 到 $i\,d_k - 1$ 的特征（从 0 数起）属于头 $i$。所以每个投影都要拆开，从 (..., T, h d) 变成 (..., h, T, d)；最后再把各个头合并起来。
 #
-# `Linear` and `ScaledDotProductAttention` are given, with their backwards. Each `forward` returns
-# `(result, cache)`; keep all five caches, of `linear_Q`, `linear_K`, `linear_V`, `attention` and `linear_O`. `backward(grad_y, cache)` returns
-# `grad_x_Q, grad_x_K, grad_x_V`. Pass `allowed` and `rng` on to the attention.
+# `Linear` 和 `ScaledDotProductAttention` 已经给出，反向传播也有了。每个 `forward` 都返回 `(result, cache)`；五个缓存都要保存，即 `linear_Q`、`linear_K`、`linear_V`、`attention` 和 `linear_O` 的缓存。`backward(grad_y, cache)` 返回 `grad_x_Q, grad_x_K, grad_x_V`。把 `allowed` 和 `rng` 传给注意力。
 #
-# **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
-# `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
-# paper: which function is the backward of `split_heads`?
+# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数。再在纸上回答：`split_heads` 的反向传播是哪个函数？
 
 
 # %% en="b40e704f"
@@ -32,7 +26,7 @@ def split_heads(x, h):
 
 
 def merge_heads(x):
-    """(..., h, T, d) -> (..., T, h * d), the inverse of split_heads"""
+    """(..., h, T, d) -> (..., T, h * d)，split_heads 的逆"""
     ### solution: merge_heads
     x = x.swapaxes(-2, -3)
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
@@ -50,7 +44,7 @@ class MultiHeadAttention(Module):
         self.linear_O = Linear(h * self.d_v, d_model, bias=False, rng=rng)
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
-        """x_Q (..., T_q, d_model), x_K and x_V (..., T_k, d_model) -> (..., T_q, d_model)"""
+        """x_Q (..., T_q, d_model)，x_K 和 x_V (..., T_k, d_model) -> (..., T_q, d_model)"""
         ### solution: MultiHeadAttention.forward
         c = Cache()
         Q, c.linear_Q = self.linear_Q.forward(x_Q)
@@ -75,14 +69,14 @@ class MultiHeadAttention(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="4d0fc9e3"
 report = check(MultiHeadAttention)
 print(report)
 
 # %% [markdown] en="9d9973ff"
-# ## Now train with it
+# ## 用它来训练
 
 # %% en="2a396357"
 if report:

@@ -4,27 +4,25 @@ import numpy as np
 from aiayn_np import Cache, Linear, Module
 from aiayn_np.exercises import check, train_with
 
-# %% [markdown] en="68d77ad7"
-# ## What to write
+# %% [markdown] en="870ed337"
+# ## 要写什么
 #
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
-# - `ReLU`, with its derivative: 1 where $x > 0$ and 0 elsewhere, at $x = 0$ too.
-# - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
-#   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
-#   is forward from below to above.
+# - `ReLU` 及其导数：$x > 0$ 处为 1，其他地方为 0，$x = 0$ 处也是 0。
+# - `PositionwiseFeedForward`，依次经过三个层。`Linear` 已经给出，反向传播也有了；`ReLU` 用你写的。每个位置都单独计算，所以没有别的事要做：把前向传播从最后一行往上读，就是反向传播。
 
 
 # %% en="e87cffcb"
 class ReLU(Module):
     def forward(self, x):
-        """max(0, x), and a cache."""
+        """max(0, x) 和缓存。"""
         ### solution: ReLU.forward
         return np.maximum(x, 0), Cache(x=x)
         ### end
 
     def backward(self, grad_y, cache):
-        """grad_y, of the shape of x -> grad_x"""
+        """grad_y（形状与 x 相同）-> grad_x"""
         ### solution: ReLU.backward
         return grad_y * (cache.x > 0)
         ### end
@@ -37,7 +35,7 @@ class PositionwiseFeedForward(Module):
         self.linear_2 = Linear(d_ff, d_model, rng=rng)
 
     def forward(self, x):
-        """x (..., d_model) -> y (..., d_model), through d_ff; and a cache."""
+        """x (..., d_model) -> y (..., d_model) 和缓存，中间经过 d_ff。"""
         ### solution: PositionwiseFeedForward.forward
         c = Cache()
         hidden, c.linear_1 = self.linear_1.forward(x)
@@ -56,14 +54,14 @@ class PositionwiseFeedForward(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="45a5081d"
 reports = [check(ReLU), check(PositionwiseFeedForward)]
 print(*reports, sep="\n\n")
 
 # %% [markdown] en="dde6b2dc"
-# ## Now train with them
+# ## 用它们来训练
 
 # %% en="3af25f83"
 if all(reports):

@@ -7,19 +7,16 @@ from aiayn_np import Cache, Module, Parameter
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="e221bbf7"
-# ## What to write
+# ## 要写什么
 #
 # $$y = \sqrt{d_\mathrm{model}}\; E[\mathrm{ids}], \qquad \mathrm{logits} = x\,E^T$$
 #
-# One matrix `E` (vocab_size, d_model) embeds the source, embeds the target, and projects to the
-# logits (Section 3.4).
+# 同一个矩阵 `E` (vocab_size, d_model) 有三个用处：源序列的嵌入，目标序列的嵌入，以及到 logits 的投影（论文第 3.4 节）。
 #
-# - `Embedding.forward(ids)` looks up rows of `E`. Its `backward` adds to `self.E.grad` and returns
-#   `None`: ids have no gradient. The same id may occur many times in a batch.
-# - `OutputProjection(E)` gets the very Parameter of the embedding. Its `backward` adds to the same
-#   `E.grad`, and returns `grad_x`.
+# - `Embedding.forward(ids)` 查出 `E` 中的各行。它的 `backward` 把梯度累加到 `self.E.grad`，并返回 `None`：ids 没有梯度。同一个 id 可能在一个批量里出现很多次。
+# - `OutputProjection(E)` 得到的就是嵌入的那个 Parameter。它的 `backward` 把梯度累加到同一个 `E.grad`，并返回 `grad_x`。
 #
-# **Derive first.** Row $v$ of $E$ was used wherever `ids == v`. What is the sum of all it did?
+# **先推导。** 凡是 `ids == v` 的地方，都用到了 $E$ 的第 $v$ 行。它在这些地方的作用，加起来是什么？
 
 
 # %% en="e5e1ff18"
@@ -29,13 +26,13 @@ class Embedding(Module):
         self.E = Parameter(rng.normal(0, 1 / math.sqrt(d_model), (vocab_size, d_model)))
 
     def forward(self, ids):
-        """ids (...) -> y (..., d_model); and a cache."""
+        """ids (...) -> y (..., d_model) 和缓存。"""
         ### solution: Embedding.forward
         return self.E.value[ids] * math.sqrt(self.d_model), Cache(ids=ids)
         ### end
 
     def backward(self, grad_y, cache):
-        """Adds to E.grad; returns None."""
+        """把梯度累加到 E.grad；返回 None。"""
         ### solution: Embedding.backward
         np.add.at(self.E.grad, cache.ids, grad_y * math.sqrt(self.d_model))
         ### end
@@ -46,13 +43,13 @@ class OutputProjection(Module):
         self.E = E
 
     def forward(self, x):
-        """x (..., d_model) -> logits (..., vocab_size); and a cache."""
+        """x (..., d_model) -> logits (..., vocab_size) 和缓存。"""
         ### solution: OutputProjection.forward
         return x @ self.E.value.T, Cache(x=x)
         ### end
 
     def backward(self, grad_logits, cache):
-        """grad_logits (..., vocab_size) -> grad_x (..., d_model); adds to E.grad."""
+        """grad_logits (..., vocab_size) -> grad_x (..., d_model)；把梯度累加到 E.grad。"""
         ### solution: OutputProjection.backward
         rows = cache.x.reshape(-1, cache.x.shape[-1])
         self.E.grad += grad_logits.reshape(len(rows), -1).T @ rows
@@ -61,16 +58,16 @@ class OutputProjection(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="9e2dfdb9"
 reports = [check(Embedding), check(OutputProjection)]
 print(*reports, sep="\n\n")
 
 # %% [markdown] en="d3cf2d61"
-# ## Now train with them
+# ## 用它们来训练
 #
-# In the model, three layers share one `E`. If one of the three uses is lost, the gradients differ.
+# 在模型里，三个层共用一个 `E`。三个用处中只要少了一个，梯度就不一样。
 
 # %% en="9d511a13"
 if all(reports):

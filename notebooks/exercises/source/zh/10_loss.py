@@ -4,21 +4,21 @@ import numpy as np
 from aiayn_np import Cache, Module
 from aiayn_np.exercises import check, train_with
 
-# %% [markdown] en="585fbc2b"
-# ## What to write
+# %% [markdown] en="d4df4397"
+# ## 要写什么
 #
 # $$\mathrm{loss} = \text{mean over real targets of } -\sum_v q_v \log p_v, \qquad
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number and a cache.
-#   Targets that equal `self.pad` do not count, neither in the sum nor in the number.
-# - `backward(grad_loss, cache)` gets one number (1 in training) and returns `grad_logits`.
+# 公式中的 mean over real targets 表示只对真正的目标求平均，填充不算。
 #
-# Logits may be large: $\log p$ must not be made by a logarithm of a softmax that underflows.
+# - `forward(logits, targets=ids)`，其中 logits 是 (..., V)，ids 是 (...)，给出一个数和缓存。等于 `self.pad` 的目标不算：既不算进总和，也不算进作除数的个数。
+# - `backward(grad_loss, cache)` 得到一个数（训练时是 1），返回 `grad_logits`。
 #
-# **Derive first.** $\log p_v = z_v - \log \sum_u \exp z_u$, and $q$ sums to 1. The gradient by
-# $z_u$ at one position has two terms. What does the mean do to it?
+# logits 可能很大：不能先算 softmax 再取对数来求 $\log p$，因为 softmax 会下溢。
+#
+# **先推导。** $\log p_v = z_v - \log \sum_u \exp z_u$，而 $q$ 的和是 1。在一个位置上，对 $z_u$ 的梯度有两项。求平均又使它怎样变化？
 
 
 # %% en="84bd2bd9"
@@ -27,7 +27,7 @@ class LabelSmoothedCrossEntropy(Module):
         self.eps_ls, self.pad = eps_ls, pad
 
     def forward(self, logits, *, targets):
-        """logits (..., V), targets (...) -> the loss, a number; and a cache."""
+        """logits (..., V), targets (...) -> 损失（一个数）和缓存。"""
         ### solution: LabelSmoothedCrossEntropy.forward
         shifted = logits - logits.max(axis=-1, keepdims=True)
         log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
@@ -41,7 +41,7 @@ class LabelSmoothedCrossEntropy(Module):
         ### end
 
     def backward(self, grad_loss, cache):
-        """grad_loss, a number -> grad_logits (..., V)"""
+        """grad_loss（一个数）-> grad_logits (..., V)"""
         ### solution: LabelSmoothedCrossEntropy.backward
         p_minus_q = np.exp(cache.log_p) - cache.q
         return np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)
@@ -49,14 +49,14 @@ class LabelSmoothedCrossEntropy(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="96cdc44a"
 report = check(LabelSmoothedCrossEntropy)
 print(report)
 
 # %% [markdown] en="9d9973ff"
-# ## Now train with it
+# ## 用它来训练
 
 # %% en="42bb7e4e"
 if report:

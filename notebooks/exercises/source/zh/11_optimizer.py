@@ -4,23 +4,21 @@ import numpy as np
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="66c58d7f"
-# ## What to write
+# ## 要写什么
 #
-# Adam keeps two running means for every parameter and divides one by the root of the other:
+# Adam 为每个参数保存两个滑动平均，并用一个除以另一个的平方根：
 #
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad
 # v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
 # \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
 #
-# with $\hat m = m / (1 - \beta_1^t)$ and $\hat v = v / (1 - \beta_2^t)$ at step $t = 1, 2, \dots$,
-# since both begin at zero. And the rate of step $t$ (Equation 3) is
+# 两者都从零开始，所以要用 $\hat m = m / (1 - \beta_1^t)$ 和 $\hat v = v / (1 - \beta_2^t)$，其中步数 $t = 1, 2, \dots$。第 $t$ 步的学习率（公式 3）是
 #
 # $$d_\mathrm{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\;
 # \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5})$$
 #
-# - `Adam(parameters).step(rate)` reads every `p.grad` and writes into `p.value`, in place. It does
-#   not clear the gradients. Here `__init__` is yours, too.
-# - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
+# - `Adam(parameters).step(rate)` 读出每个 `p.grad`，就地写入 `p.value`。它不把梯度清零。这一次，`__init__` 也由你来写。
+# - `warmup_rate(step, d_model, warmup_steps)` 返回一个数；第一步的编号是 1。
 
 
 # %% en="bc5f5b13"
@@ -35,7 +33,7 @@ class Adam:
         ### end
 
     def step(self, rate):
-        """Move every parameter by its gradient, in place."""
+        """按梯度就地移动每个参数。"""
         ### solution: Adam.step
         self.t += 1
         for m, v, p in zip(self.m, self.v, self.parameters):
@@ -47,21 +45,21 @@ class Adam:
 
 
 def warmup_rate(step, d_model, warmup_steps):
-    """The rate of Eq. 3 at step = 1, 2, ..."""
+    """公式 3 的学习率，step = 1, 2, ..."""
     ### solution: warmup_rate
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
     ### end
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="82f3c97c"
 reports = [check(Adam), check(warmup_rate)]
 print(*reports, sep="\n\n")
 
 # %% [markdown] en="dde6b2dc"
-# ## Now train with them
+# ## 用它们来训练
 
 # %% en="4d578146"
 if all(reports):

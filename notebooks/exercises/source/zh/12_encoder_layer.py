@@ -1,24 +1,20 @@
 # %% en="4030d0cf"
-import numpy as np  # noqa: F401, for your trials
+import numpy as np  # noqa: F401, 供你试验用
 
 from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFeedForward
 from aiayn_np.exercises import check, train_with
 
 # %% [markdown] en="e04223e4"
-# ## What to write
+# ## 要写什么
 #
-# The left half of Figure 1, once: self-attention, Add & Norm, feed-forward, Add & Norm.
+# 图 1 的左半边，只要一层：自注意力、Add & Norm、前馈网络、Add & Norm。
 #
 # $$x' = \mathrm{LayerNorm}(x + \mathrm{MultiHead}(x, x, x)), \qquad
 # y = \mathrm{LayerNorm}(x' + \mathrm{FFN}(x'))$$
 #
-# All four parts are given, with their backwards. `AddNorm.forward(x, sublayer_output)` is the sum
-# and the norm in one, and its `backward` returns **two** gradients, `grad_x` and
-# `grad_sublayer_output`. `MultiHeadAttention.backward` returns **three**. Pass `allowed` to the
-# attention, and `rng`, which is for dropout, to it and to both AddNorms.
+# 四个部件都已经给出，反向传播也有了。`AddNorm.forward(x, sublayer_output)` 把求和与规范化合在一起，它的 `backward` 返回**两个**梯度，`grad_x` 和 `grad_sublayer_output`。`MultiHeadAttention.backward` 返回**三个**。把 `allowed` 传给注意力；`rng` 用于暂退法（dropout），要传给注意力和两个 AddNorm。
 #
-# **Derive first.** An array that is used in several places gets the sum of the gradients of its
-# uses. How often is $x$ used, and how often $x'$?
+# **先推导。** 如果一个数组在几处用到，它的梯度就是各处的梯度之和。$x$ 用到几次？$x'$ 呢？
 
 
 # %% en="48b9c9ec"
@@ -33,7 +29,7 @@ class EncoderLayer(Module):
         self.add_norm_2 = AddNorm(d_model, P_drop)
 
     def forward(self, x, *, allowed=None, rng=None):
-        """x (..., T, d_model) -> y of the same shape; and a cache."""
+        """x (..., T, d_model) -> y（形状相同）和缓存。"""
         ### solution: EncoderLayer.forward
         c = Cache()
         attended, c.self_attention = self.self_attention.forward(x, x, x, allowed=allowed, rng=rng)
@@ -54,14 +50,14 @@ class EncoderLayer(Module):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="69995346"
 report = check(EncoderLayer)
 print(report)
 
 # %% [markdown] en="9d9973ff"
-# ## Now train with it
+# ## 用它来训练
 
 # %% en="a5bbca5b"
 if report:

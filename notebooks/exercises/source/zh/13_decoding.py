@@ -4,27 +4,21 @@ import numpy as np
 from aiayn_np import not_padding
 from aiayn_np.exercises import check, train_with
 
-# %% [markdown] en="11242d5e"
-# ## What to write
+# %% [markdown] en="f896cde9"
+# ## 要写什么
 #
-# A loop that asks the model for one more token again and again, and always takes the most probable
-# one. The model has
+# 写一个循环，反复向模型要下一个词元，每次都取概率最大的那个。模型有：
 #
-# - `model.encode(src)`, which returns `memory, cache`: once for all steps;
-# - `model.decode(tgt, memory, memory_allowed=mask)`, which returns `logits, cache`. Logits are
-#   (B, length of tgt, V): those at position t predict the token after `tgt[:, t]`. `mask` says
-#   which source tokens are real: `not_padding(src, model.pad)`;
-# - `model.pad` and `model.max_len`, the most tokens that `tgt` may have.
+# - `model.encode(src)`，返回 `memory, cache`：所有的步只需要一次；
+# - `model.decode(tgt, memory, memory_allowed=mask)`，返回 `logits, cache`。logits 的三个轴是 B、tgt 的长度和 V；位置 t 上的 logits 预测 `tgt[:, t]` 之后的词元。`mask` 说明哪些源词元是真正的词元：`not_padding(src, model.pad)`；
+# - `model.pad` 和 `model.max_len`，后者是 `tgt` 最多可以有的词元数。
 #
-# `src` holds a batch of sources, (B, T_src). Return ids (B, L), **without** bos, each row with its
-# eos and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
-# or after `max_len` tokens; `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
-# that is less.
+# `src` 是一个批量的源序列，形状是 (B, T_src)。返回 ids (B, L)，**不含** bos；每行包含自己的 eos（如果写出了），其后全是 `model.pad`。L 是最长的一行的长度。所有的行都结束了，或者写完了 `max_len` 个词元，就停下；`max_len=None` 表示 T_src + 50（论文第 6.1 节），如果 `model.max_len` 更小，就取它。
 
 
 # %% en="87738115"
 def greedy_decode(model, src, *, bos, eos, max_len=None):
-    """ids (B, L), L <= max_len, for sources src (B, T_src)"""
+    """由源序列 src (B, T_src) 得到 ids (B, L)，L <= max_len"""
     ### solution: greedy_decode
     max_len = min(src.shape[1] + 50, model.max_len) if max_len is None else max_len
     memory, _ = model.encode(src)
@@ -43,16 +37,16 @@ def greedy_decode(model, src, *, bos, eos, max_len=None):
 
 
 # %% [markdown] en="d6eac6a4"
-# ## Is it right?
+# ## 写对了吗？
 
 # %% en="8e22abb4"
 report = check(greedy_decode)
 print(report)
 
 # %% [markdown] en="ba2022f2"
-# ## Now decode with it
+# ## 用它来解码
 #
-# A model learns to copy, and your function and the library's decode what it learned.
+# 先让一个模型学习复制，再用你的函数和库里的函数分别解码，看它学到了什么。
 
 # %% en="81b85cdf"
 if report:
