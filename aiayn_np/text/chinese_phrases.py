@@ -11,6 +11,7 @@ without spaces: the vocabulary learns from the lines where its pieces end.
     python -m aiayn_np.text.chinese_phrases FOLDER     writes the pairs as files to train on
 """
 
+import datetime
 import sys
 
 from .make_number_words import digest
@@ -25,10 +26,10 @@ ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", 
             "nine": "ninth", "twelve": "twelfth"}
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September",
           "October", "November", "December"]
-DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 PARTS_OF_DAY = [(6, "凌晨", "at night"), (12, "上午", "in the morning"),
-                (18, "下午", "in the afternoon"), (24, "晚上", "in the evening")]
-NUMBERS, DATES = 5000, 3000  # besides all numbers below 1000, and all 1440 minutes of a day
+                (13, "中午", "in the afternoon"), (18, "下午", "in the afternoon"),
+                (24, "晚上", "in the evening")]
+NUMBERS, DATES = 2500, 1500  # besides all numbers below 1000, and all 1440 minutes of a day
 
 
 def chinese_number(n: int) -> str:
@@ -119,8 +120,8 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
     ('上午九点零五分', 'five past nine in the morning')
     """
     _, part, english_part = next(row for row in PARTS_OF_DAY if hour < row[0])
-    twelve = hour % 12 or 12
-    chinese, name = f"{part}{chinese_number(twelve)}点", tens(twelve)
+    chinese = f"{part}{chinese_number(hour % 12 if hour != 12 else 12)}点"
+    name = tens(hour % 12 or 12)
     if minute == 0:
         return chinese, f"{name} o'clock {english_part}"
     if minute == 30:
@@ -137,11 +138,10 @@ def chinese_phrases() -> NumberWords:
     [9440, 500, 500]
     """
     numbers = sorted(range(1000, 10**6), key=digest)[:NUMBERS]
-    days = [(year, month, day) for year in range(1900, 2100) for month in range(1, 13)
-            for day in range(1, DAYS[month - 1] + 1)]
-    days = sorted(days, key=digest)[:DATES]
+    first, last = (datetime.date(year, 1, 1).toordinal() for year in (1900, 2100))
+    days = sorted(map(datetime.date.fromordinal, range(first, last)), key=digest)[:DATES]
     found = [(chinese_number(n), english_number(n)) for n in [*range(1000), *numbers]]
-    found += [date(*day) for day in days]
+    found += [date(day.year, day.month, day.day) for day in days]
     found += [time_of_day(minutes // 60, minutes % 60) for minutes in range(24 * 60)]
     words = found[:100]                                                # training must see each word
     others = sorted(found[100:], key=digest)
