@@ -29,7 +29,7 @@ NEEDLESS = re.compile(rf" +(?={NARROW})|(?<={NARROW}) +|(?<={WIDE}) +(?={WIDE})"
 # Names of mistakes and of tensors that hold something else: {Chinese or English} is never said.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}", "{option} not passed on",
-    "{option} changes it", "{mistake} in backward", "value {number} after step {step}",
+    "{option} changes it", "value {number} after step {step}",
     "gradient {number} after step {step}",
 )
 
