@@ -1,4 +1,4 @@
-"""All English texts that the exercises say: what chinese.json must hold, in the order of the source.
+"""All English texts that the exercises say, in the order of the source: chinese.json holds them.
 
 Most stand where they are said, `say("...")`. The others are constants of the same module, or texts
 of the exercises, of their cases and mistakes, and of the bugs.
