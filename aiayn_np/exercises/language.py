@@ -23,10 +23,10 @@ from pathlib import Path
 LANGUAGES = "en", "zh"
 CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
 FIELD = re.compile(r"\{(\w+)\}")
-NARROW = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that brings its own space
-WIDE = rf"(?:{NARROW}|[\u4e00-\u9fff])"
-NEEDLESS = re.compile(rf" +(?={NARROW})|(?<={NARROW}) +|(?<={WIDE}) +(?={WIDE})")
-# Names of mistakes and of tensors that hold something else: {Chinese or English} is never said.
+FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that brings its own space
+WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
+NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
+# Names of mistakes and of tensors that are made from a pattern.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}", "{option} not passed on",
     "{option} changes it", "value {number} after step {step}",
@@ -42,7 +42,7 @@ def spoken():
 
 
 def of_the_system():
-    """ "zh" if AIAYN_LANG, or else the locale, begins with zh; otherwise "en"."""
+    """ "zh" if AIAYN_LANG, or the locale where it is not set, begins with zh; otherwise "en"."""
     names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
     first = next(filter(None, map(os.environ.get, names)), "")
     return "zh" if first.lower().startswith("zh") else "en"
@@ -92,7 +92,7 @@ def say_name(text):
 
 
 def tidy(text):
-    """A text without spaces beside wide punctuation and between Chinese words; code stays."""
+    """A text without spaces beside full punctuation and between Chinese words; code stays."""
     parts = text.split("`")
     if len(parts) % 2 == 0:                                            # it quotes half of a code
         return text
