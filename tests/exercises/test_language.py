@@ -13,6 +13,7 @@ from test_exercises import IMPORTS
 from test_exercises_mistakes import STAGES, known_of, said_of
 from wrong_answers import WRONG, WRONG_OTHERWISE
 
+from aiayn_np.cli.main import main
 from aiayn_np.exercises import EXERCISES, Report, check, train_with
 from aiayn_np.exercises.checking.report import Row, listed, wrapped
 from aiayn_np.exercises.exercise import SUBJECTS
@@ -156,6 +157,27 @@ def test_a_grade_is_told_in_chinese_and_its_names_stay(tmp_path):
     assert masks.message.startswith("文件里没有定义 causal；第 1 行出错：`ModuleNotFoundError")
 
 
+@pytest.mark.parametrize("diagnosis", ["missing", "not readable", "syntax error", "too slow",
+                                       "memory", "exits", "not written yet", "right"])
+def test_every_diagnosis_of_a_grade_is_chinese(diagnosis):
+    assert re.search(HAN, say_name_in_chinese(diagnosis))
+
+
+def test_the_table_of_grades_is_printed_in_chinese(tmp_path, monkeypatch, capsys):
+    (tmp_path / "anna_03_linear.py").write_text("import os\nos._exit(3)\n")
+    (tmp_path / "ben_03_linear.py").write_text("def Linear(:\n")
+    monkeypatch.setenv("AIAYN_LANG", "zh")
+    assert main(["grade", str(tmp_path), "--seed", "3"]) == 0
+    first, second, *rest, path = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"anna  线性映射  未过    中途退出 +\d+\.\d s  还没有检查，.*退出码 3。", first)
+    assert re.match(r"ben   线性映射  未过    语法错误 +\d+\.\d s  SyntaxError", second)
+    assert rest[:2] == ["anna：0 / 1 分", "ben：0 / 1 分"]
+    assert rest[2].startswith("线性映射最常见的错误：")
+    assert rest[3:] == ["2 份中通过 0 份，随机种子 3"]
+    assert (tmp_path / "grades.csv").read_text(encoding="utf-8-sig").startswith("student,exercise,")
+    assert path == str(tmp_path / "grades.csv")
+
+
 @pytest.fixture
 def locale(monkeypatch):
     """Set the variables of the environment that choose a language, and no others."""
@@ -280,7 +302,8 @@ def test_names_are_inserted_once_and_code_stays_as_it_is():
 
 def test_lines_of_chinese_are_no_wider_than_those_of_english():
     text = "".join("（掩蔽）是 `causal(T)`，" for _ in range(40))
-    lines = wrapped(text)
+    with speaking("zh"):
+        lines = wrapped(text)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert max(map(width, lines)) <= 100 <= max(map(width, lines)) + 12
     assert not [line for line in lines if line[0] in "，。）" or line[-1] in "（"]

@@ -66,11 +66,13 @@ def listed(names, most=4):
 def wrapped(text):
     """The lines of a text, none longer than a terminal is wide."""
     return [line for long in text.splitlines()
-            for line in (in_chinese(long) if re.search(WIDE, long) else textwrap.wrap(long, WIDTH))]
+            for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
 
 
 def in_chinese(text):
     """The same for Chinese, where a line may end after every character."""
+    if not re.search(WIDE, text):
+        return textwrap.wrap(text, WIDTH)
     lines = [""]
     for piece in PIECE.findall(text):
         if width(lines[-1] + piece.rstrip()) > WIDTH:
@@ -117,7 +119,9 @@ class Report:
         wide = max((width(tensor) for tensor, *_ in cells), default=0)
         rows = [f"  {padded(tensor, wide)}  {padded(verdict, 5)}  {details}".rstrip()
                 for tensor, verdict, details in cells]
-        return "\n".join([self.headline, *rows, *wrapped(self.message), *wrapped(self.hint)])
+        with speaking(self.language):
+            words = *wrapped(self.message), *wrapped(self.hint)
+        return "\n".join([self.headline, *rows, *words])
 
     __repr__ = __str__
 
