@@ -26,17 +26,18 @@ def grade_command(args):
     """Print a row for every student and exercise, and write them all as CSV."""
     from ..exercises.grading.grading import commonest, grade, totals, write_csv
     from ..exercises.grading.sandbox import MEMORY_IS_LIMITED
+    from ..exercises.language import say, say_name, width
 
     students, exercises, rows = grade(args.folder, exercise=args.exercise, timeout=args.timeout,
                                       memory=args.memory, seed=args.seed)
     if not students or not exercises:
-        raise UsageError(f"{args.folder} holds no file of an exercise;"
-                         " see notebooks/exercises/TEACHING.md")
+        raise UsageError(say("{folder} holds no file of an exercise;"
+                             " see notebooks/exercises/TEACHING.md", folder=args.folder))
     path = args.csv or args.folder / "grades.csv"
     make_writable_file("--csv", path)
     if not MEMORY_IS_LIMITED:
-        note("note: memory cannot be limited on this system")
-    widths = [max(map(len, names)) for names in (students, exercises)]
+        note(say("note: memory cannot be limited on this system"))
+    widths = [max(map(width, names)) for names in (students, map(say, exercises))]
     done: list = []
     begun = unfinished(path)
     try:
@@ -48,17 +49,20 @@ def grade_command(args):
         write_csv(done, path)
     except BaseException:
         if begun and done:
-            note(f"{len(done)} of {len(students) * len(exercises)} rows are in {begun}")
+            note(say("{count} of {all} rows are in {file}", count=len(done),
+                     all=len(students) * len(exercises), file=begun))
         elif begun:
             begun.unlink(missing_ok=True)
         raise
     if begun:
         begun.unlink(missing_ok=True)
     for student, (points, of) in totals(done).items():
-        print(f"{student}: {points} of {of}")
+        print(say("{student}: {points} of {of}", student=student, points=points, of=of))
     for exercise, (diagnosis, count, wrong) in commonest(done).items():
-        print(f"commonest mistake in {exercise}: {diagnosis}, {count} of {wrong} wrong answers")
-    print(f"{sum(row.passed for row in done)} of {len(done)} passed, seed {done[0].seed}\n{path}")
+        print(say("commonest mistake in {exercise}: {diagnosis}, {count} of {wrong} wrong answers",
+                  exercise=say(exercise), diagnosis=say_name(diagnosis), count=count, wrong=wrong))
+    print(say("{count} of {all} passed, seed {seed}", count=sum(row.passed for row in done),
+              all=len(done), seed=done[0].seed), path, sep="\n")
     return 0
 
 
@@ -83,7 +87,14 @@ def save(rows, path):
 
 def line_of(row, student_width, exercise_width):
     """A Grade as a line of the table."""
-    mark = "passed" if row.passed else "no    "
+    from ..exercises.checking.report import wrapped
+    from ..exercises.language import padded, say, say_name, spoken
+
+    mark = padded(say("passed") if row.passed else say("no"), 6)
     message = textwrap.shorten(row.message, WIDTH)
-    return (f"{row.student:<{student_width}}  {row.exercise:<{exercise_width}}  {mark}"
-            f"  {row.diagnosis:<24}  {row.seconds:5.1f} s  {message}").rstrip()
+    if spoken() == "zh" and (lines := wrapped(row.message)):
+        message = lines[0] + " [...]" * (len(lines) > 1)
+    student, exercise, diagnosis = (padded(*cell) for cell in (
+        (row.student, student_width), (say(row.exercise), exercise_width),
+        (say_name(row.diagnosis), 24)))
+    return f"{student}  {exercise}  {mark}  {diagnosis}  {row.seconds:5.1f} s  {message}".rstrip()

@@ -18,6 +18,7 @@ trains the Transformer with it. The files to fill in are in notebooks/exercises.
     plug_in, scripted                  the student's parts in the real model; a model for decoding
     grading, submissions               a table for a folder of answers (`aiayn-np grade`)
     sandbox, answer                    one of them in a process of its own
+    language, chinese.json             in which language all this is said
     editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery, disguise                  broken models to be diagnosed, exercises/find_the_bug.ipynb
 

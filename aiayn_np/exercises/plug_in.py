@@ -17,6 +17,7 @@ from ..transformer import Transformer
 from ..zoo.bug import replaced
 from .checking.calling import Stop, call
 from .checking.checker import subject_of
+from .language import say, speaking, spoken, tidy
 
 SIZES = dict(N=2, d_model=32, d_ff=48, h=4, P_drop=0.0, max_len=16)
 SYMBOLS, MAX_LENGTH, BATCH_SIZE, WARMUP_STEPS, RATE_SCALE = 6, 5, 32, 50, 0.3
@@ -30,6 +31,7 @@ class TrainingReport:
 
     losses   (steps, 2): yours, ours;   first   the first step and tensor that differ, if any
     exact    shares of test sequences decoded exactly at the end: yours, ours
+    language   in which it is said
     """
 
     parts: list[str]
@@ -37,23 +39,32 @@ class TrainingReport:
     first: str = ""
     losses: list[tuple[float, float]] = field(default_factory=list)
     exact: tuple[float, float] | None = None
+    language: str = field(default_factory=spoken)
 
     def __bool__(self):
         return self.equal
 
     def __str__(self):
-        lines = [f"A Transformer with your {', '.join(self.parts)}, on the copy task:"]
+        with speaking(self.language):
+            return "\n".join(self.lines())
+
+    def lines(self):
+        """What it says, line by line."""
+        lines = [say("A Transformer with your {parts}, on the copy task:",
+                     parts=", ".join(self.parts))]
         every = max(len(self.losses) // 8, 1)
         for step in range(1, len(self.losses) + 1):
             if step == 1 or step % every == 0:
                 yours, ours = self.losses[step - 1]
-                lines.append(f"  step {step:4d}   loss yours {yours:.6f}   ours {ours:.6f}")
+                lines.append(say("  step {step}   loss yours {yours}   ours {ours}",
+                                 step=f"{step:4d}", yours=f"{yours:.6f}", ours=f"{ours:.6f}"))
         if self.exact:
             yours, ours = self.exact
-            lines.append(f"  sequences decoded exactly: yours {yours:.1%}, ours {ours:.1%}")
-        lines.append(self.first or f"Equal to ours in all of {len(self.losses)} steps: every loss,"
-                     " every gradient, every parameter.")
-        return "\n".join(lines)
+            lines.append(say("  sequences decoded exactly: yours {yours}, ours {ours}",
+                             yours=f"{yours:.1%}", ours=f"{ours:.1%}"))
+        lines.append(self.first or say("Equal to ours in all of {count} steps: every loss, every"
+                                       " gradient, every parameter.", count=len(self.losses)))
+        return lines
 
     __repr__ = __str__
 
@@ -120,7 +131,7 @@ def exchanged(layer, students):
     return layer
 
 
-def train_with(*students, steps=100, seed=0):
+def train_with(*students, steps=100, seed=0, language=None):
     """Train on the copy task with the students' layers and functions in the place of ours.
 
     Two models start from the same parameters and see the same batches: one is the library's, in the
@@ -132,6 +143,7 @@ def train_with(*students, steps=100, seed=0):
     students : classes and functions of the exercises, as for ``check``
     steps : of training
     seed : of parameters and batches
+    language : "en" or "zh", of what it says; None: as AIAYN_LANG or the locale has it
 
     Returns
     -------
@@ -140,10 +152,16 @@ def train_with(*students, steps=100, seed=0):
 
     Raises
     ------
-    ValueError for nothing to exchange
+    ValueError for nothing to exchange, and for a language that does not exist
     """
+    with speaking(language):
+        return trained(students, steps, seed)
+
+
+def trained(students, steps, seed):
+    """The TrainingReport of a training, in the language that is spoken."""
     if not students:
-        raise ValueError("students must hold at least one class or function")
+        raise ValueError(say("students must hold at least one class or function"))
     rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
     model = Transformer(task.vocab_size, rng=rng, **SIZES)
     report = TrainingReport([s.__name__ for s in students])
@@ -151,17 +169,19 @@ def train_with(*students, steps=100, seed=0):
         sides = Side(copy.deepcopy(model), students), Side(model, ())
         for step in range(1, steps + 1):
             batch = task.batch(BATCH_SIZE, rng)
-            yours = call(f"step {step}", sides[0].step, batch, step)
+            yours = call(say("step {step}", step=step), sides[0].step, batch, step)
             ours = sides[1].step(batch, step)
             report.losses.append((float(yours["loss"]), float(ours["loss"])))
             must_be_equal(step, yours, ours)
             sides[1].model.load_state_dict(sides[0].model.state_dict())
-        yours, ours = report.exact = call("decoding", sides[0].exact, task), sides[1].exact(task)
+        yours, ours = report.exact = call(say("decoding"), sides[0].exact,
+                                           task), sides[1].exact(task)
         if yours != ours:
-            raise Stop("differs", f"Training is equal in all of {steps} steps, but decoding is not:"
-                       f" yours {yours:.1%} exactly, ours {ours:.1%}.")
+            raise Stop("differs", say(
+                "Training is equal in all of {steps} steps, but decoding is not: yours {yours}"
+                " exactly, ours {ours}.", steps=steps, yours=f"{yours:.1%}", ours=f"{ours:.1%}"))
     except Stop as stop:
-        report.equal, report.first = False, stop.message
+        report.equal, report.first = False, tidy(stop.message)
     return report
 
 
@@ -171,5 +191,6 @@ def must_be_equal(step, yours, ours):
         got, size = yours[name], max(float(np.abs(want).max()), 1e-3)
         error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size
         if not error <= EQUAL:
-            raise Stop("differs", f"They part at step {step}: {name} differs by {error:.1e} of its"
-                       " largest entry.")
+            raise Stop("differs", say(
+                "They part at step {step}: {name} differs by {error} of its largest entry.",
+                step=step, name=say(name), error=f"{error:.1e}"))

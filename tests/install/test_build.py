@@ -56,6 +56,7 @@ def test_the_wheel_is_light_and_carries_lessons_results_and_pages(wheel):
     assert {"notebooks.zip", "pages/README.html", "pages/docs/architecture.html"} | results <= data
     code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "aiayn_np").rglob("*.py")}
     assert code == {name for name in names if name.endswith(".py")}
+    assert "aiayn_np/exercises/chinese.json" in names
     assert not [name for name in names if name.startswith(("tests/", "notebooks/", "docs/"))]
 
 

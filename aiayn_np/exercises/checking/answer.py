@@ -16,6 +16,7 @@ import tokenize
 from ... import exercises
 from ...checks import one_line
 from ..exercise import EXERCISES
+from ..language import say, speaking
 from .checker import check
 
 try:
@@ -49,7 +50,8 @@ def main(job):
     with open(job["answer"], "w", encoding="utf-8") as file:
         limit(job["timeout"], job["memory"])
         try:
-            points, diagnosis, message = judge(job)
+            with speaking(job.get("language")):
+                points, diagnosis, message = judge(job)
         except Refused as stop:
             points, diagnosis, message = 0, *stop.args
         answer = dict(word=job["word"], points=points, diagnosis=diagnosis, message=message[:2000])
@@ -79,7 +81,8 @@ def judge(job):
     found = [look_at(name, names, errors, job["seed"])
              for name in EXERCISES[job["exercise"]].objects]
     wrong = [(diagnosis, message) for diagnosis, message in found if diagnosis != "right"]
-    first = wrong[0] if wrong else ("right", f"but {errors[0]}" if errors else "")
+    first = wrong[0] if wrong else ("right", say("but {error}", error=errors[0]) if errors
+                                         else "")
     return len(found) - len(wrong), *first
 
 
@@ -88,7 +91,8 @@ def parse(data, suffix):
     try:
         sources = cells(data) if suffix == ".ipynb" else [script(data)]
     except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
-        raise Refused("not readable", f"the file cannot be read: {describe(error)}") from None
+        raise Refused("not readable", say("the file cannot be read: {error}",
+                                    error=describe(error))) from None
     parts, errors = [], []
     for number, source in enumerate(sources, 1):
         filename = f"<cell {number}>" if suffix == ".ipynb" else "<answer>"
@@ -127,13 +131,16 @@ def cells(data):
 
 def run(tree, filename, names):
     """Run the statements one by one; return what went wrong, in words."""
-    errors, cell = [], f"{filename[1:-1]}, " if filename.startswith("<cell") else ""
+    errors, cell = [], ""
+    if filename.startswith("<cell "):
+        cell = say("cell {number}, ", number=filename[6:-1])
     for statement in tree.body:
         module = ast.Module([statement], type_ignores=[])
         try:
             exec(compile(module, filename, "exec"), names)
         except BaseException as error:
-            errors.append(f"{cell}line {statement.lineno} stops with {describe(error)}")
+            errors.append(say("{cell}line {number} stops with {error}", cell=cell,
+                              number=statement.lineno, error=describe(error)))
     return errors
 
 
@@ -141,15 +148,16 @@ def look_at(name, names, errors, seed):
     """(diagnosis, message) for one class or function."""
     thing = names.get(name)
     if getattr(thing, "__name__", None) != name:
-        why = f"; {errors[0]}" if errors else ""
-        return "missing", f"the file defines no {name}{why}"
+        why = say("; {error}", error=errors[0]) if errors else ""
+        return "missing", say("the file defines no {name}{why}", name=name, why=why)
     try:
         report = check(thing, seed=seed)
     except (TypeError, ValueError) as error:
-        return "missing", f"{name}: {describe(error)}"
+        return "missing", say("{name}: {message}", name=name, message=describe(error))
     diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
     message = report.message.splitlines()[0]
-    return diagnosis, message if message.startswith(name) else f"{name}: {message}"
+    return diagnosis, message if message.startswith(name) else say(
+        "{name}: {message}", name=name, message=message)
 
 
 def describe(error):

@@ -8,17 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from ...checks import one_line
+from ..language import say
 from .errors import advice
 
 PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ours, and NumPy
 
 
 class Stop(Exception):
-    """Nothing more can be compared: a diagnosis, what to say, and the tensor that it is about."""
+    """Nothing more can be compared: a diagnosis, what to say, and the tensor that it is about.
 
-    def __init__(self, diagnosis, message, tensor=None):
+    by_error   whether the student's code stopped with an error
+    """
+
+    def __init__(self, diagnosis, message, tensor=None, *, by_error=False):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
+        self.by_error = by_error
 
 
 def call(what, function, *args, case="", **options):
@@ -31,15 +36,18 @@ def call(what, function, *args, case="", **options):
     except Stop:
         raise
     except NotImplementedError as error:
-        raise Stop("not written yet", f"{what} is not written yet.") from error
+        raise Stop("not written yet", say("{what} is not written yet.", what=what)) from error
     except Exception as error:
         text = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
         if "read-only" in text:
-            raise Stop("changed in place", f"{what} writes into an array that it was given"
-                       f"{line_of(error)}. {OWN_ARRAY}") from error
+            raise Stop("changed in place", say("{what} writes into an array that it was given"
+                       "{line}. {why}", what=what, line=line_of(error),
+                       why=say(OWN_ARRAY))) from error
         key, why = advice(text, line_of(error))
-        said = f"{what} stops{line_of(error)} with {text}{f' ({case})' if case else ''}. {why}"
-        raise Stop(key, said.strip()) from error
+        said = say("{what} stops{line} with {error} ({case}). {why}" if case else
+                   "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
+                   error=text, case=say(case), why=why)
+        raise Stop(key, said.strip(), by_error=True) from error
 
 
 def forget():
@@ -59,8 +67,9 @@ def line_of(error):
     ]
     if not frames:
         return ""
-    code = f", `{frames[-1].line}`," if frames[-1].line else ""
-    return f" in line {frames[-1].lineno}{code}"
+    number, code = frames[-1].lineno, frames[-1].line
+    return say(" in line {number}, `{code}`," if code else " in line {number}", number=number,
+               code=code)
 
 
 def copied(thing):
@@ -78,5 +87,5 @@ def must_be_unchanged(what, names, before, after):
     """Stop if one of the arrays `after` is not what it was `before`."""
     for name, old, new in zip(names, before, after):
         if isinstance(old, np.ndarray) and not np.array_equal(old, new, equal_nan=True):
-            raise Stop("changed in place", f"{what} changes {name}, which it was given, in place."
-                       f" {OWN_ARRAY}")
+            raise Stop("changed in place", say("{what} changes {name}, which it was given, in"
+                       " place. {why}", what=what, name=name, why=say(OWN_ARRAY)))

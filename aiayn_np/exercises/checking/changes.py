@@ -21,6 +21,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from ..language import say
 from .operators import normal, replacements, text
 from .report import listed
 
@@ -267,9 +268,10 @@ class Change:
         """What was changed, and what a teacher says to it."""
         pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
                                for i, n in self.parts)
-        shown = [f"`{after}` where `{before}` is right" if after != "pass" else
-                 f"`{before}` left out" for before, after in pieces]
-        return f"Your numbers are those of {listed(shown, 2)}. {self.known}".strip()
+        shown = [say("`{after}` where `{before}` is right" if after != "pass" else
+                     "`{before}` left out", before=before, after=after) for before, after in pieces]
+        return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
+                   known=say(self.known)).strip()
 
 
 class Pair(Change):
@@ -282,7 +284,8 @@ class Pair(Change):
     @property
     def why(self):
         first, second = self.both
-        return f"Two things at once. {first.why} And then: {second.why}"
+        return say("Two things at once. {first} And then: {second}", first=first.why,
+                   second=second.why)
 
 
 def in_a_line(code):

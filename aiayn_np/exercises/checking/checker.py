@@ -5,6 +5,7 @@ from typing import Any
 
 from ...module import Module
 from ..exercise import SUBJECTS
+from ..language import say, speaking, tidy
 from .calling import Stop
 from .function_check import FunctionCheck
 from .layer_check import LayerCheck
@@ -13,7 +14,7 @@ from .report import Report
 CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
 
 
-def check(student, *, hint=0, seed=0):
+def check(student, *, hint=0, seed=0, language=None):
     """Check one class or function of an exercise, and say what is wrong and most likely why.
 
     Parameters
@@ -22,6 +23,7 @@ def check(student, *, hint=0, seed=0):
         name
     hint : 1, 2, ... adds that hint to the report; the last one is the derivation
     seed : of the random numbers that it is tried on
+    language : "en" or "zh", of what it says; None: as AIAYN_LANG or the locale has it
 
     Returns
     -------
@@ -30,8 +32,14 @@ def check(student, *, hint=0, seed=0):
     Raises
     ------
     TypeError for what is neither a class nor a function; ValueError for a name that belongs to no
-    exercise, and for a hint that does not exist
+    exercise, and for a hint or a language that does not exist
     """
+    with speaking(language):
+        return checked(student, hint, seed)
+
+
+def checked(student, hint, seed):
+    """The Report of a check, in the language that is spoken."""
     subject = subject_of(student)
     text = hint_text(subject, hint)
     checking = CHECKS[subject.kind](subject, student, seed)
@@ -43,22 +51,25 @@ def check(student, *, hint=0, seed=0):
             checking.rows[stop.tensor].verdict = "WRONG"
         return report_of(subject, checking, stop.diagnosis, stop.message, text)
     count = len(checking.cases)
-    return report_of(subject, checking, "right", f"Everything agrees in {count} cases.", "")
+    return report_of(subject, checking, "right", say("Everything agrees in {count} cases.",
+                                                   count=count), "")
 
 
 def report_of(subject, checking, diagnosis, message, hint):
     passed = diagnosis == "right"
-    rows, message = list(checking.rows.values()), message.rstrip(". ")
-    message += "" if message.endswith("?") else "."
+    rows, message = list(checking.rows.values()), tidy(message).rstrip(". 。")
+    message += "" if message.endswith(("?", "？")) else say(".")
     return Report(subject.exercise.name, subject.name, passed, diagnosis, message, rows, hint)
 
 
 def subject_of(student):
     """The Subject of that name."""
     if not (inspect.isclass(student) or inspect.isfunction(student)):
-        raise TypeError(f"student must be a class or function itself, got {student!r}")
+        raise TypeError(say("student must be a class or function itself, got {student}",
+                            student=repr(student)))
     if student.__name__ not in SUBJECTS:
-        raise ValueError(f"student must be one of {', '.join(SUBJECTS)}, got {student.__name__}")
+        raise ValueError(say("student must be one of {names}, got {name}", name=student.__name__,
+                             names=", ".join(SUBJECTS)))
     return SUBJECTS[student.__name__]
 
 
@@ -66,10 +77,13 @@ def hint_text(subject, number):
     """The hint of that number, or for 0 how to ask for one."""
     hints = subject.exercise.hints[subject.name]
     if not 0 <= number <= len(hints):
-        raise ValueError(f"hint must be one of 1 to {len(hints)}, or 0 for none, got {number}")
+        raise ValueError(say("hint must be one of 1 to {last}, or 0 for none, got {number}",
+                             last=len(hints), number=number))
     if number == 0:
-        return f"Hints: check({subject.name}, hint=1), up to {len(hints)}."
-    return f"Hint {number} of {len(hints)}: {hints[number - 1]}"
+        return say("Hints: check({name}, hint=1), up to {last}.", name=subject.name,
+                   last=len(hints))
+    return say("Hint {number} of {last}: {hint}", number=number, last=len(hints),
+               hint=say(hints[number - 1]))
 
 
 def must_be_the_students(subject, student):
@@ -80,8 +94,8 @@ def must_be_the_students(subject, student):
         methods += [owner(student, name) for name in wanted if hasattr(student, name)]
     for method in methods:
         if method is not Module and method.__module__.split(".")[0] == "aiayn_np":
-            raise Stop("not yours", f"This is the {subject.name} of aiayn_np, or inherits from it:"
-                       " hand in your own.")
+            raise Stop("not yours", say("This is the {name} of aiayn_np, or inherits from it:"
+                       " hand in your own.", name=subject.name))
 
 
 def owner(student, name):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..language import say
 from .report import Row, listed
 
 TOLERANCE = 1e-10  # relative to the largest expected entry
@@ -71,7 +72,7 @@ def guess(telling, everything):
     `telling` are the cases that are looked at first, `everything` all of them.
     """
     return (misplaced(telling) or nearly(telling) or some_cases(everything)
-            or some_slices(everything) or ("wrong", UNKNOWN))
+            or some_slices(everything) or ("wrong", say(UNKNOWN)))
 
 
 def look(compared):
@@ -86,15 +87,17 @@ UNKNOWN = "The difference fits none of the mistakes that are known here."
 def not_finite(compared):
     for case, got, want in compared:
         if np.any(np.isnan(got) & ~np.isnan(want)):
-            return "nan", f"It holds nan ({case.what})."
+            return "nan", say("It holds nan ({case}).", case=say(case.what))
         if np.any(np.isinf(got) & np.isfinite(want)):
-            return "inf", f"It holds inf or -inf where a number must be ({case.what})."
+            return "inf", say("It holds inf or -inf where a number must be ({case}).",
+                              case=say(case.what))
     return None
 
 
 def all_zero(compared):
     if all(not np.any(got) for _, got, _ in compared):
-        return "zero", "It is zero everywhere: nothing is ever added to it, or a factor is zero."
+        return "zero", say("It is zero everywhere: nothing is ever added to it, or a factor is"
+                           " zero.")
     return None
 
 
@@ -111,7 +114,7 @@ def factor(compared):
     if all(abs(ratio - 1) < TOLERANCE for _, ratio in ratios):
         return None
     if all(abs(ratio + 1) < TOLERANCE for _, ratio in ratios):
-        return "sign", "Every entry has the wrong sign."
+        return "sign", say("Every entry has the wrong sign.")
     one = len(ratios) > 1 and all(abs(r / ratios[0][1] - 1) < 1e-9 for _, r in ratios)
     numbers = any(want.size == 1 for _, _, want in compared)           # every number is a multiple
     sentence = named_factor(ratios) or ((one or not numbers) and unnamed_factor(ratios))
@@ -127,20 +130,21 @@ def named_factor(ratios):
         for name in sorted(known):
             if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
                    for case, ratio in ratios):
-                return (f"Every entry is {form.format(name)} times what it must be"
-                        f" (here {ratios[0][1]:.4g}).")
+                return say("Every entry is {factor} times what it must be (here {number}).",
+                           factor=form.format(name), number=f"{ratios[0][1]:.4g}")
     return None
 
 
 def unnamed_factor(ratios):
     """A sentence with a factor that has no name here."""
-    values = " and ".join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
-    return f"Every entry is off by a factor: {values}."
+    values = say(" and ").join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
+    return say("Every entry is off by a factor: {values}.", values=values)
 
 
 def inverted(compared):
     if all(want.dtype == bool and np.array_equal(got, ~want) for _, got, want in compared):
-        return "inverted", "It is the opposite: True must mean that a query may look at a key."
+        return "inverted", say("It is the opposite: True must mean that a query may look at a"
+                               " key.")
     return None
 
 
@@ -153,8 +157,8 @@ def misplaced(compared):
         sorted_alike = same(np.sort(got, axis=None), np.sort(want, axis=None))
         if not swapped and (want.dtype == bool or not sorted_alike):
             return None
-    return "transposed", ("The numbers are right and stand in wrong places: an axis is swapped, or"
-                          " a reshape stands for a transpose.")
+    return "transposed", say("The numbers are right and stand in wrong places: an axis is swapped,"
+                             " or a reshape stands for a transpose.")
 
 
 def worst_of(compared):
@@ -169,11 +173,12 @@ def digits_lost(compared):
     if worst_of(compared) > 1e-3:
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
-        return "float32", ("The numbers are those of float32, where float64 came in: something is"
-                           " turned into float32, and every result is to have the type of x.")
+        return "float32", say("The numbers are those of float32, where float64 came in: something"
+                              " is turned into float32, and every result is to have the type of x.")
     for digits in range(2, 9):
         if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
-            return "rounded", f"The numbers are rounded to {digits} digits. They must not be."
+            return "rounded", say("The numbers are rounded to {digits} digits. They must not be.",
+                                  digits=digits)
     return None
 
 
@@ -182,8 +187,9 @@ def nearly(compared):
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
-    return "nearly", (f"It is nearly right: off by {worst:.0e} of the largest entry. It comes from"
-                      " float32 on the way, or from a small number that is added.")
+    return "nearly", say("It is nearly right: off by {error} of the largest entry. It comes from"
+                         " float32 on the way, or from a small number that is added.",
+                         error=f"{worst:.0e}")
 
 
 def apart(compared):
@@ -200,11 +206,12 @@ def other_axes(compared):
     axes = [{max(np.ndim(i) for i in case.inputs) for case, _ in some} for some in (wrong, right)]
     if axes[0] & axes[1]:
         return None
-    names = listed([case.what for case, _ in wrong])
-    counts = [" or ".join(map(str, sorted(some))) for some in axes]
-    return "number of axes", (f"It is wrong with {counts[0]} axes ({names}) and right with"
-                              f" {counts[1]}. Count axes from the end, -1, -2, and take all others,"
-                              " however many.")
+    names = listed([say(case.what) for case, _ in wrong])
+    counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
+    return "number of axes", say(
+        "It is wrong with {some} axes ({names}) and right with {others}. Count axes from the end,"
+        " -1, -2, and take all others, however many.", some=counts[0], names=names,
+        others=counts[1])
 
 
 def some_cases(compared):
@@ -212,8 +219,9 @@ def some_cases(compared):
     wrong, right = apart(compared)
     if len(wrong) >= len(right):
         return None
-    return "some cases", (f"It is wrong only here: {listed([case.what for case, _ in wrong])}."
-                          " Everything else that was tried is right.")
+    return "some cases", say(
+        "It is wrong only here: {names}. Everything else that was tried is right.",
+        names=listed([say(case.what) for case, _ in wrong]))
 
 
 def some_slices(compared):
@@ -225,6 +233,8 @@ def some_slices(compared):
         hit = np.flatnonzero(bad.any(axis=others))
         if len(hit) < bad.shape[axis]:
             which = ", ".join(map(str, hit[:5])) + (", ..." if len(hit) > 5 else "")
-            return "some entries", (f"Only some entries are wrong ({case.what}): on axis {axis}"
-                                    f" those with index {which} of 0 to {bad.shape[axis] - 1}.")
+            return "some entries", say(
+                "Only some entries are wrong ({case}): on axis {axis} those with index {which} of"
+                " 0 to {last}.", case=say(case.what), axis=axis, which=which,
+                last=bad.shape[axis] - 1)
     return None

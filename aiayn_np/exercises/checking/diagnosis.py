@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..language import say
 from .calling import copied
 from .changes import Pair
 from .comparing import is_numbers, same
@@ -48,9 +49,10 @@ def explain(formula, stage, trials, wrong, *, quickly=False):
         left -= tensors
     if not found:
         return None
-    why = " And then: ".join(dict.fromkeys(change.why for change in found))
+    why = say(" And then: ").join(dict.fromkeys(change.why for change in found))
     if left:
-        why += f" There is more: {listed(sorted(left))} is wrong in another way, too."
+        why += say(" There is more: {names} is wrong in another way, too.",
+                   names=listed(sorted(left)))
     return Found(found[0].key, why, found)
 
 
@@ -62,7 +64,7 @@ def told(plain, found, otherwise):
         return found.key, found.why
     why = found.why
     if plain[0] in ("nan", "inf"):                                     # many changes give the same
-        why = " ".join(change.known for change in found.changes)
+        why = " ".join(say(change.known) for change in found.changes)
     return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
 
 

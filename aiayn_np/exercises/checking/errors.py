@@ -2,19 +2,20 @@
 
 import re
 
+from ..language import say
 from .shapes import shapes_that_do_not_fit
 
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
 SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
     (r"Parameter'|not Parameter|Parameter object", "value forgotten", "A Parameter is no array: its"
      " numbers are in .value, as in self.W.value, and its gradient in .grad."),
-    (r"name '(np|math)' is not defined", "import missing", r"`import {0}` is missing at the top of"
-     " the file: `import numpy as np`, `import math`."),
-    (r"name '(\w+)' is not defined", "unknown name", "{0} is not known here: what was computed in"
-     " forward comes from the cache, what belongs to the layer from self."),
+    (r"name '(np|math)' is not defined", "import missing", "`import {name}` is missing at the top"
+     " of the file: `import numpy as np`, `import math`."),
+    (r"name '(\w+)' is not defined", "unknown name", "{name} is not known here: what was computed"
+     " in forward comes from the cache, what belongs to the layer from self."),
     (r"cannot access local variable '(\w+)'|local variable '(\w+)' referenced", "unknown name",
-     "{0} is read before anything is written to it: look at the `if` or the line where it gets its"
-     " value."),
+     "{name} is read before anything is written to it: look at the `if` or the line where it gets"
+     " its value."),
     (r"takes \d+ positional arguments? but|got multiple values for argument|unexpected keyword"
      r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
      " self in front and with every argument under its name; and what is called must get what it"
@@ -78,17 +79,17 @@ BEGINS = (  # what NumPy calls it, what it is
 
 def in_words(error):
     """How nan or inf begins, from NumPy's error."""
-    return next((words for pattern, words in BEGINS if re.search(pattern, str(error))),
-                f"with: {error}")
+    return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
+                say("with: {error}", error=error))
 
 
 def advice(text, line):
     """(diagnosis, sentence) for the text of an error, and the line of code in which it came."""
-    part = PARTS if ".backward(" in line else ""
+    part = say(PARTS) if ".backward(" in line else ""
     if found := shapes_that_do_not_fit(text):
         return found[0], f"{found[1]} {part}".strip()
     for pattern, diagnosis, sentence in SAID:
         if match := re.search(pattern, f"{text} `{line}"):
-            said = sentence.format(next(filter(None, match.groups()), ""))
+            said = say(sentence, name=next(filter(None, match.groups()), ""))
             return diagnosis, f"{said} {part}".strip()
     return "error", part

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
 from .diagnosis import Found, told
@@ -44,7 +45,7 @@ class FunctionCheck:
             if stop.diagnosis in ("dtype", "wrong type", "nothing returned"):
                 raise
             found = self.explain(tried)
-            plain = stop.message.removesuffix(BESIDE).strip() if found else stop.message
+            plain = stop.message.removesuffix(say(BESIDE)).strip() if found else stop.message
             _, why = told((stop.diagnosis, plain), found, None)
             raise Stop(found.key if found else stop.diagnosis, why, stop.tensor) from stop
         self.compare(tried)
@@ -62,8 +63,9 @@ class FunctionCheck:
     def must_repeat(self, case, got):
         """Stop if the first case gives something else when it is run again."""
         if not same_all(self.student_on(case), got):
-            raise Stop("stale", "The first case gives something else when run again: something"
-                       " is kept from one call or object to the next. It must begin anew.")
+            raise Stop("stale", say("The first case gives something else when run again:"
+                                    " something is kept from one call or object to the next. It"
+                                    " must begin anew."))
 
     def must_fit(self, tried):
         """Stop at the first result of a wrong shape or kind of number."""
@@ -76,7 +78,7 @@ class FunctionCheck:
         inputs = copied(case.inputs)
         found = call(self.subject.name, self.run_on, self.student,
                      dataclasses.replace(case, inputs=inputs))
-        names = [f"argument {i + 1}" for i in range(len(inputs))]
+        names = [say("argument {number}", number=i + 1) for i in range(len(inputs))]
         must_be_unchanged(self.subject.name, names, case.inputs, inputs)
         return found
 
@@ -84,12 +86,14 @@ class FunctionCheck:
         """Stop unless it is an array of the right shape and kind of number."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
         if got is None or (objects and None in got.ravel().tolist()):
-            raise Stop("nothing returned", f"{self.subject.name} returns nothing.", name)
+            raise Stop("nothing returned", say("{subject} returns nothing.",
+                                               subject=self.subject.name), name)
         check_shape(self.subject.name, name, got, want, case)
         kinds = {"b": "True and False", "i": "integers", "f": "real numbers"}
         if np.asarray(got).dtype.kind != want.dtype.kind:
-            raise Stop("dtype", f"{name} must hold {kinds[want.dtype.kind]}, and is of type"
-                       f" {np.asarray(got).dtype}.", name)
+            raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
+                                    name=say_name(name), kind=say(kinds[want.dtype.kind]),
+                                    dtype=np.asarray(got).dtype), name)
 
     def explain(self, tried):
         """The change, or the two, that give the same, as Found; or None.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...proofs.gradient_check import ALL, Proof
+from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .comparing import factor, guess, look, other_axes, row_of, same
 from .diagnosis import explain, has, is_wrong, observed, predict, telling, told
@@ -57,12 +58,13 @@ class LayerCheck:
         try:
             yield
         except Stop as stop:
-            if " stops" not in stop.message or not before or axes in before:
+            if not stop.by_error or not before or axes in before:
                 raise
-            some = " or ".join(map(str, sorted(before)))
-            raise Stop("number of axes", f"{stop.message} It works with {some} axes, and here are"
-                       f" {axes}: count axes from the end, -1, -2, and take all others, however"
-                       " many.") from stop
+            some = say(" or ").join(map(str, sorted(before)))
+            raise Stop("number of axes", say(
+                "{message} It works with {some} axes, and here are {axes}: count axes from the end,"
+                " -1, -2, and take all others, however many.", message=stop.message, some=some,
+                axes=axes)) from stop
 
     def wrong(self, tensors, trials):
         """The tensors that are wrong in some case; fills their rows."""
@@ -91,7 +93,8 @@ class LayerCheck:
             found = None                                               # the sign says it all
         if not found and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
-            plain = "zero", f"{plain[1]} It is {part}.backward that adds to it: is it called?"
+            plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
+                                zero=plain[1], part=part)
         key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
         if found and len(found.changes) == 1:
             why += self.seen_elsewhere(found.changes[0], stage, trials, wrong)
@@ -105,7 +108,8 @@ class LayerCheck:
                 got, want = observed(trial, tensor)
                 if np.isfinite(got).all() and np.isfinite(want).all() and not same(
                         got, value[tensor]) and not same(got, want):
-                    return f" There is more: look at {trial.case.what} when this is mended."
+                    return say(" There is more: look at {case} when this is mended.",
+                               case=say(trial.case.what))
         return ""
 
     def without_options(self, trials, wrong):
@@ -119,8 +123,9 @@ class LayerCheck:
             except Stop:
                 continue
             if same(y, trial.want):
-                return f"{name} changes it", (f"It is right without {name}, which must change"
-                                              f" nothing here ({trial.case.what}).")
+                return f"{name} changes it", say(
+                    "It is right without {name}, which must change nothing here ({case}).",
+                    name=name, case=say(trial.case.what))
         return None
 
     def others(self, stage, trials):
@@ -147,7 +152,7 @@ class LayerCheck:
                 if stage == "backward":
                     failing.theirs.backward(copied(failing.grad_y), cache)
         except FloatingPointError as error:
-            return f"It begins{line_of(error)} {in_words(error)}."
+            return say("It begins{line} {how}.", line=line_of(error), how=in_words(error))
         return ""
 
     def own_backward(self, trial):
@@ -156,8 +161,8 @@ class LayerCheck:
             fits = call("backward", is_derivative, trial.theirs, trial.case, self.seed)
         except Stop:
             return ""
-        return ("Your backward is the derivative of your own forward: it is the forward that"
-                " differs.") if fits else ""
+        return say("Your backward is the derivative of your own forward: it is the forward that"
+                   " differs.") if fits else ""
 
     def more(self, trials, found):
         """What is wrong about backward besides, if its numbers tell: its cache is a wrong one.
@@ -169,8 +174,8 @@ class LayerCheck:
             for trial in trials:
                 trial.found = trial.backward(trial.cache)
         except Stop as stop:
-            sure = stop.diagnosis in TOLD or (formula.by_itself and "stops" in stop.message)
-            return f"There is more: {stop.message}" if sure else ""
+            sure = stop.diagnosis in TOLD or (formula.by_itself and stop.by_error)
+            return say("There is more: {more}", more=stop.message) if sure else ""
         if not found:
             return ""
         formula.base = formula.same_as(found.changes)
@@ -188,7 +193,7 @@ class LayerCheck:
             why = told(plain, more, lambda: None)
         finally:
             formula.base = []
-        return f"There is more, in backward: {why[1]}" if why else ""
+        return say("There is more, in backward: {more}", more=why[1]) if why else ""
 
     def go_on(self, trial):
         """Make what is expected of backward what a right one gives after the wrong forward."""
@@ -200,16 +205,19 @@ class LayerCheck:
         for trial in new:
             with self.axes_counted(trial):
                 trial.found = self.backward_of(trial)
-        overwritten = "".join(f"backward writes over {listed(t.overwritten)}. {MUST_ADD} "
+        overwritten = "".join(say("backward writes over {names}. {why} ", why=say(MUST_ADD),
+                                  names=listed(t.overwritten))
                               for t in trials[:1] if t.overwritten)
         if wrong := self.wrong(list(trials[0].expected), trials):
             self.remembers(trials)
             self.adds(trials, wrong)
             key, why, _ = self.why("backward", trials, wrong)
             if overwritten:
-                raise Stop("overwritten", f"{overwritten}There is more, in {listed(wrong)}: {why}",
-                           trials[0].overwritten[0])
-            raise Stop(key, f"Forward is right; wrong is {listed(wrong)}. {why}")
+                raise Stop("overwritten", say(
+                    "{message}There is more, in {names}: {more}", message=overwritten,
+                    names=listed(wrong), more=why), trials[0].overwritten[0])
+            raise Stop(key, say("Forward is right; wrong is {names}. {why}",
+                                names=listed(wrong), why=why))
         if overwritten:
             raise Stop("overwritten", overwritten.strip(), trials[0].overwritten[0])
 
@@ -225,9 +233,10 @@ class LayerCheck:
             found = trial.backward(cache)
             if not all(same(found[n], trial.expected[n]) for n in found):
                 return
-        raise Stop("stale", "The gradients are right only as long as no other forward comes between"
-                   " forward and backward: the layer keeps arrays in itself. Put them into the"
-                   " cache, and read them from the cache that backward receives.")
+        raise Stop("stale", say("The gradients are right only as long as no other forward comes"
+                                " between forward and backward: the layer keeps arrays in itself."
+                                " Put them into the cache, and read them from the cache that"
+                                " backward receives."))
 
     def adds(self, trials, wrong):
         """Stop if the gradient of a parameter depends on what `grad` held before."""
@@ -237,8 +246,9 @@ class LayerCheck:
         found = trial.backward(cache, zeros)
         for tensor in wrong:
             if tensor.endswith(".grad") and not same(found[tensor], trial.found[tensor]):
-                raise Stop("overwritten", f"{tensor} depends on what it held before: backward"
-                           f" writes over it, at least in part. {MUST_ADD}", tensor)
+                raise Stop("overwritten", say(
+                    "{tensor} depends on what it held before: backward writes over it, at least in"
+                    " part. {why}", tensor=tensor, why=say(MUST_ADD)), tensor)
 
     def protocol(self, trial):
         """A second backward with one cache gives the same, and adds once more."""
@@ -247,19 +257,22 @@ class LayerCheck:
         second = trial.backward(cache)
         for tensor in first:
             if not same(second[tensor], first[tensor]):
-                raise Stop("cache changed", f"A second backward with the same cache gives another"
-                           f" {tensor}: backward writes into an array of the cache.", tensor)
+                raise Stop("cache changed", say(
+                    "A second backward with the same cache gives another {tensor}: backward writes"
+                    " into an array of the cache.", tensor=tensor), tensor)
 
     def methods(self, trial):
         """What else was asked for, called by itself."""
         for name, (arguments, options) in self.subject.methods.items():
             method = getattr(trial.theirs, name, None)
             if method is None:
-                raise Stop("missing", f"{self.subject.name} has no {name}.")
+                raise Stop("missing", say("{subject} has no {name}.", name=name,
+                                          subject=self.subject.name))
             got = call(f"{self.subject.name}.{name}", method, *arguments, **options)
             if not same(got, getattr(trial.ours, name)(*arguments, **options)):
-                raise Stop("wrong method", f"forward and backward are right, but {name} called by"
-                           " itself gives something else.")
+                raise Stop("wrong method", say(
+                    "forward and backward are right, but {name} called by itself gives something"
+                    " else.", name=name))
 
     def dtypes(self, case):
         """float32 in, float32 out; and the inputs are read-only."""
@@ -283,7 +296,8 @@ def another_tensor(trials, wrong):
     for other in trials[0].expected:
         if all(other in t.expected and same(t.found[wrong[0]], t.expected[other])
                for t in trials if has(t, wrong[0])):
-            return "another gradient", f"{wrong[0]} is what {other} must be."
+            return "another gradient", say("{tensor} is what {other} must be.", tensor=wrong[0],
+                                           other=other)
     return None
 
 
@@ -313,7 +327,8 @@ def read_only(thing):
 def must_be_float32(tensor, array):
     dtype = np.asarray(array).dtype
     if dtype != np.float32:
-        raise Stop("dtype", f"The numbers are right, but {tensor} is {dtype} where everything that"
-                   " came in is float32. Mostly it is a number of NumPy, such as np.sqrt(4) or"
-                   " mask.sum(), where a Python one would do (math.sqrt, int), or an array made by"
-                   " np.zeros or np.arange without a dtype.", tensor)
+        raise Stop("dtype", say(
+            "The numbers are right, but {tensor} is {dtype} where everything that came in is"
+            " float32. Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a"
+            " Python one would do (math.sqrt, int), or an array made by np.zeros or np.arange"
+            " without a dtype.", tensor=say_name(tensor), dtype=dtype), tensor)

@@ -2,10 +2,17 @@
 
 import html
 import math
+import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from ..language import WIDE, padded, say, say_name, speaking, spoken, width
 
 WIDTH = 100  # columns of a report
+# A piece of a Chinese text that stays in one line: spaces, or a character or word with the
+# punctuation that belongs to it.
+PIECE = re.compile(r" +|[（“]*(?:[\u4e00-\u9fff]|[^ \u4e00-\u9fff（“）”，。：；？！、]+)?"
+                   r"[）”，。：；？！、]*")
 
 
 @dataclass
@@ -37,23 +44,41 @@ class Row:
         if not self.size:
             return ""
         if self.ok:
-            return f"largest error {self.error:.0e}"
+            return say("largest error {error}", error=f"{self.error:.0e}")
         at = f"[{', '.join(map(str, self.index))}] " if self.index else ""
         error = abs(self.yours - self.expected)
-        off = f", off by {error:.3g}" if math.isfinite(error) else ""
-        count = f"{self.wrong} of {self.size} {'entry' if self.size == 1 else 'entries'} wrong"
-        return f"{at}is {self.yours:.6g}, must be {self.expected:.6g}{off}; {count} ({self.case})"
+        off = say(", off by {error}", error=f"{error:.3g}") if math.isfinite(error) else ""
+        one = self.size == 1
+        return say("{at}is {yours}, must be {expected}{off}; {wrong} of {size} entry wrong ({case})"
+                   if one else "{at}is {yours}, must be {expected}{off}; {wrong} of {size} entries"
+                   " wrong ({case})", at=at, yours=f"{self.yours:.6g}", off=off, wrong=self.wrong,
+                   expected=f"{self.expected:.6g}", size=self.size, case=say(self.case))
 
 
 def listed(names, most=4):
     """Names in a sentence, and how many more there are."""
-    more = [f"{len(names) - most} more"] if len(names) > most + 1 else names[most:]
-    return " and ".join(filter(None, [", ".join([*names[:most], *more][:-1]), [*names, *more][-1]]))
+    more = [say("{count} more", count=len(names) - most)] if len(names) > most + 1 else names[most:]
+    shown = [*names[:most], *more]
+    return shown[0] if len(shown) == 1 else say(
+        "{first} and {last}", first=say(", ").join(shown[:-1]), last=shown[-1])
 
 
 def wrapped(text):
     """The lines of a text, none longer than a terminal is wide."""
-    return [line for long in text.splitlines() for line in textwrap.wrap(long, WIDTH)]
+    return [line for long in text.splitlines()
+            for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
+
+
+def in_chinese(text):
+    """The same for Chinese, where a line may end after every character."""
+    if not re.search(WIDE, text):
+        return textwrap.wrap(text, WIDTH)
+    lines = [""]
+    for piece in PIECE.findall(text):
+        if width(lines[-1] + piece.rstrip()) > WIDTH:
+            lines.append("")
+        lines[-1] += piece if lines[-1] else piece.lstrip()
+    return [line.rstrip() for line in lines]
 
 
 @dataclass(repr=False)
@@ -66,6 +91,7 @@ class Report:
     message    what is wrong and most likely why
     table      a Row for every tensor, in the order in which they are looked at
     hint       the hint that was asked for, or how to ask for one
+    language   in which all this is said; diagnosis and table are the same in each
     """
 
     exercise: str
@@ -75,27 +101,39 @@ class Report:
     message: str
     table: list[Row]
     hint: str = ""
+    language: str = field(default_factory=spoken)
 
     def __bool__(self):
         return self.passed
 
     @property
     def headline(self):
-        mark = "right" if self.passed else f"not right yet: {self.diagnosis}"
-        return f"{self.subject} (exercise {self.exercise}): {mark}"
+        with speaking(self.language):
+            mark = say("right") if self.passed else say("not right yet: {diagnosis}",
+                                                        diagnosis=say_name(self.diagnosis))
+            return say("{subject} (exercise {exercise}): {mark}", subject=self.subject, mark=mark,
+                       exercise=say(self.exercise))
 
     def __str__(self):
-        wide = max((len(row.tensor) for row in self.table), default=0)
-        rows = [f"  {r.tensor:<{wide}}  {r.verdict:<5}  {r.details}".rstrip() for r in self.table]
-        return "\n".join([self.headline, *rows, *wrapped(self.message), *wrapped(self.hint)])
+        cells = self.cells()
+        wide = max((width(tensor) for tensor, *_ in cells), default=0)
+        rows = [f"  {padded(tensor, wide)}  {padded(verdict, 5)}  {details}".rstrip()
+                for tensor, verdict, details in cells]
+        with speaking(self.language):
+            words = *wrapped(self.message), *wrapped(self.hint)
+        return "\n".join([self.headline, *rows, *words])
 
     __repr__ = __str__
+
+    def cells(self):
+        """(tensor, verdict, details) of every row, in the language of the report."""
+        with speaking(self.language):
+            return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]
 
     def _repr_html_(self):
         text = html.escape
         cells = "".join(
-            f"<tr><td>{text(r.tensor)}</td><td>{text(r.verdict)}</td><td>{text(r.details)}</td></tr>"
-            for r in self.table
+            f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in self.cells()
         )
         words = "".join(f"<p style='white-space:pre-wrap'>{text(t)}</p>"
                         for t in (self.message, self.hint) if t)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..language import say
 from .calling import Stop
 
 VOCAB_SIZE = 9
@@ -25,9 +26,9 @@ class ScriptedModel:
     def decode(self, tgt, memory, *, memory_allowed=None, rng=None):
         """Logits (B, T_tgt, V); position t depends on tgt[:, : t + 1] and the memory."""
         if tgt.shape[1] > self.max_len:
-            raise Stop("longer than the model", f"The model has {self.max_len} positions, and is"
-                       f" asked for {tgt.shape[1]}: max_len=None is min(T_src + 50,"
-                       " model.max_len).")
+            raise Stop("longer than the model", say(
+                "The model has {count} positions, and is asked for {number}: max_len=None is"
+                " min(T_src + 50, model.max_len).", count=self.max_len, number=tgt.shape[1]))
         ids = memory[..., 0].astype(int)                               # (B, T_src)
         allowed = np.ones(ids.shape, dtype=bool)
         if memory_allowed is not None:

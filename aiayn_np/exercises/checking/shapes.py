@@ -3,6 +3,8 @@
 import ast
 import re
 
+from ..language import say
+
 BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
 TOO_LARGE = re.compile(r"output operand with shape (\(.*?\)) doesn't match the broadcast shape"
                        r" (\(.*?\))")
@@ -22,21 +24,22 @@ FACTORS = ("In a product the last axis of the first factor and the last but one 
 def shapes_that_do_not_fit(text):
     """(diagnosis, sentence) for an error of NumPy about shapes, or None."""
     if TOO_LARGE.search(text):
-        return "not summed", NOT_SUMMED
+        return "not summed", say(NOT_SUMMED)
     if "matmul" in text and "mismatch" in text:
-        return "error", FACTORS
+        return "error", say(FACTORS)
     if "could not broadcast input array" in text:
-        return "shapes", "What is written must have the shape of the place that it is written into."
+        return "shapes", say("What is written must have the shape of the place that it is written"
+                             " into.")
     if not (found := BROADCAST.search(text)):
         return None
     first, second, *target = [ast.literal_eval(shape) for shape in found[1].split()]
     if first == second[::-1]:
-        return "transposed", TURNED
+        return "transposed", say(TURNED)
     if target == [first]:                                              # first += second
-        return "not summed", NOT_SUMMED
+        return "not summed", say(NOT_SUMMED)
     if len(second) + 1 == len(first) and is_without_an_axis(second, first):
-        return "axis lost", LOST
-    return "shapes", EACH_PAIR
+        return "axis lost", say(LOST)
+    return "shapes", say(EACH_PAIR)
 
 
 def is_without_an_axis(short, long):
@@ -49,18 +52,19 @@ def shape_guess(got, want, sizes):
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
     if got == want[::-1] and len(want) > 1:
-        return "transposed", "It is transposed: check the order of the factors in the product."
+        return "transposed", say("It is transposed: check the order of the factors in the product.")
     if tuple(n for n in got if n != 1) == want and want:
-        return "shape", "It has axes of length 1 that must not be there: index them away."
+        return "shape", say("It has axes of length 1 that must not be there: index them away.")
     if not want:
-        return "shape", "It must be a single number: take the sum or mean over all axes."
+        return "shape", say("It must be a single number: take the sum or mean over all axes.")
     if len(got) > len(want) and got[len(got) - len(want) :] == want:
-        lost = " and ".join(names.get(n, str(n)) for n in got[: len(got) - len(want)])
-        return "not summed", f"Sum over all other axes (here {lost}): each position adds its part."
+        lost = say(" and ").join(names.get(n, str(n)) for n in got[: len(got) - len(want)])
+        return "not summed", say("Sum over all other axes (here {axes}): each position adds its"
+                                 " part.", axes=lost)
     if len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)):
-        return "shape", "An axis was summed that must stay."
+        return "shape", say("An axis was summed that must stay.")
     if [n for n in got if n != 1] == [n for n in want if n != 1]:
-        return "shape", "An axis of length 1 is left over or lost: look at keepdims."
+        return "shape", say("An axis of length 1 is left over or lost: look at keepdims.")
     if sorted(got) == sorted(want):
-        return "transposed", "The axes are in another order."
-    return "shape", BESIDE
+        return "transposed", say("The axes are in another order.")
+    return "shape", say(BESIDE)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...module import Parameter
 from ...proofs.probing import randomise
+from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import is_numbers, same
 from .shapes import shape_guess
@@ -43,20 +44,24 @@ class Trial:
     def give_parameters(self, rng):
         """The student's parameters by name, set to the values of ours."""
         if not hasattr(self.theirs, "named_parameters"):
-            raise Stop("not a layer", f"{self.name} must be a subclass of Module, as in the stub.")
+            raise Stop("not a layer", say(
+                "{name} must be a subclass of Module, as in the stub.", name=self.name))
         theirs, ours = (dict(layer.named_parameters()) for layer in (self.theirs, self.ours))
         if set(theirs) != set(ours):
-            raise Stop("parameters", f"{self.name} must have the parameters"
-                       f" {', '.join(ours) or 'none'}, and has {', '.join(theirs) or 'none'}:"
-                       " leave __init__ as it is in the stub.")
+            raise Stop("parameters", say(
+                "{name} must have the parameters {ours}, and has {theirs}: leave __init__ as it is"
+                " in the stub.", name=self.name, ours=", ".join(ours) or say("none"),
+                theirs=", ".join(theirs) or say("none")))
         for name, p in theirs.items():
             want = ours[name].value
             if np.shape(p.value) != want.shape:
-                raise Stop("parameters", f"{name} must have shape {want.shape}, and has"
-                           f" {np.shape(p.value)}: leave __init__ as it is in the stub.")
+                raise Stop("parameters", say(
+                    "{name} must have shape {shape}, and has {other}: leave __init__ as it is in"
+                    " the stub.", name=name, shape=want.shape, other=np.shape(p.value)))
             if want.ndim == 1 and not np.array_equal(p.value, want):
-                raise Stop("parameters", f"{name} must start as {want[0]:.0f} everywhere: leave"
-                           " __init__ as it is in the stub.")
+                raise Stop("parameters", say(
+                    "{name} must start as {number} everywhere: leave __init__ as it is in the"
+                    " stub.", name=name, number=f"{want[0]:.0f}"))
         randomise(self.ours, rng)
         for name, p in theirs.items():
             p.value = ours[name].value.copy()
@@ -81,19 +86,20 @@ class Trial:
         result = call(f"{self.name}.forward", self.theirs.forward, *inputs, case=self.case.what,
                       **options)
         if result is None:
-            raise Stop("nothing returned", "forward returns nothing: it must end with"
-                       " `return y, cache`.", "output")
+            raise Stop("nothing returned", say(
+                "forward returns nothing: it must end with `return y, cache`."), "output")
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise Stop("no cache", "forward must return two things, the output and a cache with all"
-                       f" that backward needs: `return y, cache`. It returns {kind(result)}.",
-                       "output")
+            raise Stop("no cache", say(
+                "forward must return two things, the output and a cache with all that backward"
+                " needs: `return y, cache`. It returns {kind}.", kind=kind(result)), "output")
         self.unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
         self.unchanged("forward", self.parameters, values,
                        [p.value for p in self.parameters.values()])
         y, cache = result
         if not other and self.swapped(y, cache, inputs):
-            raise Stop("order", "forward returns two things in the other order: `return y, cache`,"
-                       " the output first.", "output")
+            raise Stop("order", say(
+                "forward returns two things in the other order: `return y, cache`, the output"
+                " first."), "output")
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
 
@@ -143,17 +149,19 @@ class Trial:
         """What backward returned, as a list of the right length."""
         found = [g for g in as_list(returned) if g is not None]
         if len(self.moving) and not found:
-            raise Stop("nothing returned", f"backward returns nothing: it must return {COUNT}.",
-                       f"grad_{self.moving[0]}")
+            raise Stop("nothing returned", say("backward returns nothing: it must return {count}.",
+                                               count=say(COUNT)), f"grad_{self.moving[0]}")
         if found and not self.moving:
-            raise Stop("wrong count", "backward must return None: ids have no gradient, and those"
-                       " of the parameters are added to them.")
+            raise Stop("wrong count", say(
+                "backward must return None: ids have no gradient, and those of the parameters are"
+                " added to them."))
         if len(found) != len(self.moving):
-            raise Stop("wrong count", f"backward must return {COUNT}, {len(self.moving)} here, and"
-                       f" returns {len(found)}.")
+            raise Stop("wrong count", say(
+                "backward must return {count}, {right} here, and returns {number}.",
+                count=say(COUNT), right=len(self.moving), number=len(found)))
         if len(found) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
-            raise Stop("wrong count", "backward must return a single gradient as it is, not in a"
-                       " tuple.")
+            raise Stop("wrong count", say(
+                "backward must return a single gradient as it is, not in a tuple."))
         return found
 
     def must_not_be_another(self, tensor, gradient):
@@ -162,8 +170,10 @@ class Trial:
         others = [n for n in self.moving if np.shape(self.expected[f"grad_{n}"]) == shape]
         if others and shape != np.shape(self.expected[tensor]):
             names = ", ".join(f"grad_{n}" for n in self.moving)
-            raise Stop("order", f"backward: {tensor} has the shape of grad_{others[0]}. The"
-                       f" gradients must come in the order of the inputs: {names}.", tensor)
+            raise Stop("order", say(
+                "backward: {tensor} has the shape of {other}. The gradients must come in the order"
+                " of the inputs: {names}.", tensor=tensor, other=f"grad_{others[0]}",
+                names=names), tensor)
 
     def unchanged(self, what, names, before, after):
         must_be_unchanged(what, list(names), before, after)
@@ -179,10 +189,11 @@ def another(thing):
 def kind(thing):
     """What it is, for a message."""
     if isinstance(thing, np.ndarray):
-        return f"one array of shape {thing.shape} and type {thing.dtype}"
+        return say("one array of shape {shape} and type {dtype}", shape=thing.shape,
+                   dtype=thing.dtype)
     if isinstance(thing, tuple):
-        return f"a tuple of {len(thing)}"
-    return f"an object of type {type(thing).__name__}"
+        return say("a tuple of {count}", count=len(thing))
+    return say("an object of type {type}", type=type(thing).__name__)
 
 
 def as_list(returned):
@@ -195,13 +206,16 @@ def as_list(returned):
 def check_shape(what, tensor, got, want, case):
     """Stop if a result is no array of real numbers of the right shape, with the likely reason."""
     if not is_numbers(got):
-        raise Stop("wrong type", f"{what}: {tensor} must be an array of real numbers, and is"
-                   f" {kind(got)}.", tensor)
+        raise Stop("wrong type", say(
+            "{what}: {tensor} must be an array of real numbers, and is {kind}.", what=what,
+            tensor=say_name(tensor), kind=kind(got)), tensor)
     got = np.asarray(got)
     if got.shape != np.shape(want):
         diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)
-        raise Stop(diagnosis, f"{what}: {tensor} must have shape {np.shape(want)}, and has"
-                   f" {got.shape} ({case.what}). {why}", tensor)
+        raise Stop(diagnosis, say(
+            "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
+            tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
+            why=why), tensor)
 
 
 def parameter(value):

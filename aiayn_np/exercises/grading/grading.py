@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ...files import replacing
 from ..exercise import EXERCISES
+from ..language import say, speaking, spoken
 from .sandbox import run_alone
 from .submissions import students as students_of
 from .submissions import submissions
@@ -56,7 +57,7 @@ class Grade:
 COLUMNS = [field.name for field in fields(Grade)]
 
 
-def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None):
+def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None, language=None):
     """Grade all submissions in a folder, one after the other.
 
     Parameters
@@ -66,6 +67,7 @@ def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None):
     timeout : seconds for each file
     memory : MB of address space for each file; it is kept to on Linux only
     seed : of the numbers on which all answers are tried; None: one is drawn for the run
+    language : "en" or "zh", of the messages; None: as AIAYN_LANG or the locale has it
 
     Returns
     -------
@@ -74,8 +76,15 @@ def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None):
 
     Raises
     ------
-    ValueError for what is no folder, an exercise that does not exist, a limit that is not positive
+    ValueError for what is no folder, an exercise or a language that does not exist, a limit that is
+    not positive
     """
+    with speaking(language):
+        return graded_all(folder, exercise, timeout, memory, seed, spoken())
+
+
+def graded_all(folder, exercise, timeout, memory, seed, language):
+    """What `grade` returns."""
     must_be_limits(exercise, timeout, memory)
     seed = secrets.randbelow(2**31) if seed is None else seed
     found = submissions(folder)
@@ -88,19 +97,24 @@ def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None):
             own = [s for s in found if s.student == student]
             for name in names:
                 mine = [s for s in own if s.exercise == name]
-                grades = [graded(s, folder, timeout, memory, seed) for s in mine]
-                yield best(grades) if grades else missing(student, name, own, seed)
+                with speaking(language):                               # not while it waits
+                    grades = [graded(s, folder, timeout, memory, seed) for s in mine]
+                    row = best(grades) if grades else missing(student, name, own, seed)
+                yield row
 
     return who, names, rows()
 
 
 def must_be_limits(exercise, timeout, memory):
     if exercise is not None and exercise not in EXERCISES:
-        raise ValueError(f"exercise must be one of {', '.join(EXERCISES)}, got {exercise}")
+        raise ValueError(say("exercise must be one of {names}, got {name}", name=exercise,
+                             names=", ".join(EXERCISES)))
     if not 0 < timeout < 1e6:
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
+        raise ValueError(say("timeout must be a positive number of seconds, got {timeout}",
+                             timeout=timeout))
     if not 256 <= memory < 1e7:
-        raise ValueError(f"memory must be at least 256 MB, for Python and NumPy, got {memory}")
+        raise ValueError(say("memory must be at least 256 MB, for Python and NumPy, got {memory}",
+                             memory=memory))
 
 
 def graded(submission, folder, timeout, memory, seed):
@@ -110,6 +124,7 @@ def graded(submission, folder, timeout, memory, seed):
         diagnosis, message = "not readable", submission.problem
     else:
         job = dict(exercise=submission.exercise, suffix=path.suffix, seed=seed,
+                   language=spoken(),
                    data=base64.b64encode(submission.data).decode())
         outcome = run_alone(job, timeout=timeout, memory=memory)
         points, diagnosis, message = verdict(outcome, timeout)
@@ -125,11 +140,12 @@ def verdict(outcome, timeout):
     if outcome.answer is not None:
         return tuple(outcome.answer[name] for name in ("points", "diagnosis", "message"))
     if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
-        return 0, "too slow", f"it did not end within {timeout:g} seconds"
+        return 0, "too slow", say("it did not end within {seconds} seconds", seconds=f"{timeout:g}")
     last = (outcome.output.strip().splitlines() or [""])[-1]
     if "MemoryError" in last:
-        return 0, "memory", "it needs more memory than it may have"
-    message = f"it ends the process, with code {outcome.code}, before it was checked. {last}"
+        return 0, "memory", say("it needs more memory than it may have")
+    message = say("it ends the process, with code {code}, before it was checked. {last}",
+                  code=outcome.code, last=last)
     return 0, "exits", message
 
 
@@ -160,8 +176,8 @@ def commonest(grades):
 def missing(student, exercise, own, seed):
     """The Grade of who handed in nothing."""
     others = [s.path.name for s in own if s.exercise is None]
-    more = f"; not recognised: {', '.join(others[:3])}" if others else ""
-    message = one_line(f"no file for it{more}")
+    more = say("; not recognised: {names}", names=", ".join(others[:3])) if others else ""
+    message = one_line(say("no file for it{more}", more=more))
     of = len(EXERCISES[exercise].objects)
     return Grade(one_line(student), exercise, False, 0, of, "missing", message, 0.0, "", seed)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..exercise import EXERCISES
+from ..language import say
 
 LARGEST = 5_000_000  # bytes of a file that is looked at
 
@@ -47,7 +48,8 @@ def submissions(folder):
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise ValueError(f"FOLDER must be a folder that holds submissions, got {folder}")
+        raise ValueError(say("FOLDER must be a folder that holds submissions, got {folder}",
+                             folder=folder))
     found = []
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
@@ -68,8 +70,9 @@ def read(path):
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        return b"", f"the file cannot be opened: {error.strerror}"
-    return data, f"the file is larger than {LARGEST} bytes" if len(data) > LARGEST else ""
+        return b"", say("the file cannot be opened: {error}", error=error.strerror)
+    too_large = say("the file is larger than {count} bytes", count=LARGEST)
+    return data, too_large if len(data) > LARGEST else ""
 
 
 def exercises_of(data, named):

@@ -13,6 +13,7 @@ Number 0 is the worked example. Of 1 to 13 twelve have one bug each, and one is 
 are from the zoo (`aiayn_np.zoo`), where they have names: this file and that one spoil the hunt.
 """
 
+import collections
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from ...training.optimizer import Adam, warmup_rate
 from ...training.tasks import CopyTask
 from ...transformer import Transformer
 from ...zoo import BUGS
+from ..language import say, speaking
 from .disguise import disguise, disguised, look_alike
 
 TASK = CopyTask(symbols=6, max_length=5)  # what the models are made for
@@ -51,10 +53,19 @@ TOOLS = {  # by number in the zoo: a tool that shows it, and on what
     32: "check_gradients on the loss; read the place of the worst entry",
 }
 DECOYS = 1, 5, 7, 10, 16, 22, 24, 30  # wrong answers: bugs of the zoo that no model here has
-STATEMENTS = {
+
+
+class Statements(collections.UserDict):
+    """{letter: what may be wrong}, in the language that is spoken; `data` holds the English."""
+
+    def __getitem__(self, letter):
+        return say(self.data[letter])
+
+
+STATEMENTS = Statements({
     chr(ord("A") + i): BUGS[number].name if number else "nothing: it is healthy"
     for i, number in enumerate([*sorted({*TOOLS, *DECOYS} - {HEALTHY}), HEALTHY])
-}
+})
 # In an order that is fixed and not to be guessed; 20 puts easy ones first.
 ORDER = [EXAMPLE, *sorted(
     TOOLS.keys() - {EXAMPLE}, key=lambda n: hashlib.sha256(f"20 {n}".encode()).digest()
@@ -124,11 +135,11 @@ def bug_of(n):
     """The Bug of a number, None for the healthy one."""
     n = check_integers("n", n, ndim=0)
     if not 0 <= n < len(ORDER):
-        raise ValueError(f"n must be one of 0 to {len(ORDER) - 1}, got {n}")
+        raise ValueError(say("n must be one of 0 to {last}, got {n}", last=len(ORDER) - 1, n=n))
     return BUGS.get(ORDER[int(n)])
 
 
-def guess(n, letter):
+def guess(n, letter, *, language=None):
     """Say what is wrong with a model: a letter of STATEMENTS, large or small.
 
     Returns
@@ -137,42 +148,67 @@ def guess(n, letter):
 
     Raises
     ------
-    ValueError for a number or a letter that does not exist
+    ValueError for a number, a letter or a language that does not exist
     """
+    with speaking(language):
+        return verdict(n, letter)
+
+
+def verdict(n, letter):
+    """The Verdict on a guess, in the language that is spoken."""
     bug = bug_of(n)
     if isinstance(letter, str):
         letter = letter.upper()
     if letter not in STATEMENTS:
-        raise ValueError(f"letter must be one of {', '.join(STATEMENTS)}, got {letter!r}")
-    said = {b.name: b for b in BUGS.values()}.get(STATEMENTS[letter])
+        raise ValueError(say("letter must be one of {letters}, got {letter}",
+                             letters=", ".join(STATEMENTS), letter=repr(letter)))
+    said = {b.name: b for b in BUGS.values()}.get(STATEMENTS.data[letter])
     if said is bug:
-        return Verdict(True, f"Right: {STATEMENTS[letter]}. Now read reveal({n}).")
+        return Verdict(True, say("Right: {statement}. Now read reveal({n}).", n=n,
+                                 statement=STATEMENTS[letter]))
     if said is None:
-        return Verdict(False, "No: something is wrong with it.")
+        return Verdict(False, say("No: something is wrong with it."))
     if bug is not None and said.layer is bug.layer:
-        return Verdict(False, "No, but you are at the right place: another fault of the same part.")
+        return Verdict(False, say("No, but you are at the right place: another fault of the same"
+                                  " part."))
     if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
-        return Verdict(False, "No. It is a gradient that is wrong, but that of another part.")
-    return Verdict(False, "No, it has no such fault.")
+        return Verdict(False, say("No. It is a gradient that is wrong, but that of another part."))
+    return Verdict(False, say("No, it has no such fault."))
 
 
-def hint(n, stage=1):
+def hint(n, stage=1, *, language=None):
     """Help with a model, as text: 1 a tool that shows it, 2 the part to look at, 3 what happens."""
+    with speaking(language):
+        return help_with(n, stage)
+
+
+def help_with(n, stage):
+    """The hint, in the language that is spoken."""
     bug, stages = bug_of(n), (1, 2, 3)
     if stage not in stages:
-        raise ValueError(f"stage must be 1, 2 or 3, got {stage!r}")
+        raise ValueError(say("stage must be 1, 2 or 3, got {stage}", stage=repr(stage)))
     if stage == 1:
-        return f"{TOOLS[bug.number if bug else HEALTHY]}."
+        return say("{tool}.", tool=say(TOOLS[bug.number if bug else HEALTHY]))
     if bug is None:
-        return "Every part that you look at is what it must be." if stage == 2 else reveal(n)
-    return f"Look at {bug.where.split('.')[0]}." if stage == 2 else bug.what
+        return say("Every part that you look at is what it must be.") if stage == 2 else story(n)
+    part = bug.where.split(".")[0]
+    return say("Look at {part}.", part=part) if stage == 2 else say(bug.what)
 
 
-def reveal(n):
+def reveal(n, *, language=None):
     """The whole story of a model, as text: what is wrong, what must be, and who had it."""
+    with speaking(language):
+        return story(n)
+
+
+def story(n):
+    """What `reveal` returns, in the language that is spoken."""
     bug = bug_of(n)
     if bug is None:
-        return "This one is healthy. That every tool passes is the finding, not a failure to find."
-    seen = "a mistake that many make" if bug.seen == "common" else f"seen in {bug.seen}"
-    return f"{bug.where}: {bug.name}\n\n{bug.what}\n\n{bug.formula}\n\nBug {bug.number} of the" \
-           f" zoo, caught there by \"{bug.caught_by}\"; {seen}."
+        return say("This one is healthy. That every tool passes is the finding, not a failure to"
+                   " find.")
+    common = bug.seen == "common"
+    seen = say("a mistake that many make") if common else say("seen in {project}", project=bug.seen)
+    return say("{where}: {name}\n\n{what}\n\n{formula}\n\nBug {number} of the zoo, caught there by"
+               " \"{check}\"; {seen}.", where=bug.where, name=say(bug.name), what=say(bug.what),
+               formula=say(bug.formula), number=bug.number, check=bug.caught_by, seen=seen)

@@ -8,6 +8,7 @@ from ...embedding import Embedding, OutputProjection
 from ...module import Parameter
 from ..checking.calling import Stop
 from ..exercise import Case, exercise, layer
+from ..language import say
 
 EXERCISE = exercise(
     8, "embedding", "Embedding and the shared matrix", section="3.4", lesson="8.5, 9.6", minutes=30,
@@ -106,8 +107,9 @@ def projection(vocab_size, d_model):
     def make(cls):
         layer = cls(shared := Parameter(E.copy()))
         if getattr(layer, "E", None) is not shared:
-            raise Stop("not shared", "self.E must be the Parameter that __init__ was given, not a"
-                       " copy: with a copy each trains for itself, and nothing is shared.")
+            raise Stop("not shared", say(
+                "self.E must be the Parameter that __init__ was given, not a copy: with a copy each"
+                " trains for itself, and nothing is shared."))
         return layer
     return make
 

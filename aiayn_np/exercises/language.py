@@ -1,0 +1,111 @@
+"""The language of what the exercises say: English, or Chinese from the catalogue chinese.json.
+
+    >>> from aiayn_np.exercises.language import say, speaking
+    >>> say("{subject} returns nothing.", subject="causal")
+    'causal returns nothing.'
+    >>> with speaking("zh"):
+    ...     say("{subject} returns nothing.", subject="causal")
+    'causal 什么也没有返回。'
+
+The English text is the key of its Chinese one. What is inserted has a name, so that each language
+has its own order of words. A text without a Chinese one stays English.
+"""
+
+import contextlib
+import contextvars
+import functools
+import json
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+LANGUAGES = "en", "zh"
+CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
+FIELD = re.compile(r"\{(\w+)\}")
+FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that brings its own space
+WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
+NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
+# Names of mistakes and of tensors that are made from a pattern.
+PATTERNS = (
+    "{function} left out", "{other} instead of {function}", "{option} not passed on",
+    "{option} changes it", "value {number} after step {step}",
+    "gradient {number} after step {step}",
+)
+
+chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)
+
+
+def spoken():
+    """The language that is spoken here: that of the innermost `speaking`, or of the system."""
+    return chosen.get() or of_the_system()
+
+
+def of_the_system():
+    """ "zh" if AIAYN_LANG, or the locale where it is not set, begins with zh; otherwise "en"."""
+    names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
+    first = next(filter(None, map(os.environ.get, names)), "")
+    return "zh" if first.lower().startswith("zh") else "en"
+
+
+@contextlib.contextmanager
+def speaking(name):
+    """Speak a language within a `with` block, in this thread alone; None: as it is.
+
+    Raises
+    ------
+    ValueError for another language than "en" and "zh"
+    """
+    if name not in (None, *LANGUAGES):
+        raise ValueError(say("language must be en or zh, got {name}", name=repr(name)))
+    token = chosen.set(name or chosen.get())
+    try:
+        yield
+    finally:
+        chosen.reset(token)
+
+
+@functools.cache
+def catalogue():
+    """{English: Chinese}."""
+    return json.loads(CATALOGUE.read_text(encoding="utf-8"))
+
+
+def say(text, **values):
+    """The text in the language that is spoken, with {name} replaced by the value of that name."""
+    chinese = spoken() == "zh"
+    if chinese:
+        text = catalogue().get(text, text)
+    if values:
+        text = FIELD.sub(lambda field: str(values.get(field[1], field[0])), text)
+    return tidy(text) if chinese else text
+
+
+def say_name(text):
+    """The same for the name of a mistake or of a tensor, which may be made of a pattern."""
+    if spoken() == "en" or text in catalogue():
+        return say(text)
+    for pattern in PATTERNS:
+        if found := re.fullmatch(FIELD.sub(r"(?P<\1>.+)", pattern), text):
+            return say(pattern, **{n: say_name(value) for n, value in found.groupdict().items()})
+    return text
+
+
+def tidy(text):
+    """A text without spaces beside full punctuation and between Chinese words; code stays."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:                                            # it quotes half of a code
+        return text
+    marked = NEEDLESS.sub("", "".join(
+        part if i % 2 == 0 else f"`{i}`" for i, part in enumerate(parts)))
+    return re.sub(r"`(\d+)`", lambda code: f"`{parts[int(code[1])]}`", marked)
+
+
+def width(text):
+    """The columns that a text takes: two for a Chinese character."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def padded(text, columns):
+    """The text with spaces up to a number of columns."""
+    return text + " " * (columns - width(text))

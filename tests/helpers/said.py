@@ -1,0 +1,111 @@
+"""All English texts that the exercises say, in the order of the source: chinese.json holds them.
+
+Most stand where they are said, `say("...")`. The others are constants of the same module, or texts
+of the exercises, of their cases and mistakes, and of the bugs.
+"""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+
+from aiayn_np import exercises
+from aiayn_np.exercises import EXERCISES, language
+from aiayn_np.exercises.checking import errors
+from aiayn_np.exercises.checking.function_check import FunctionCheck
+from aiayn_np.exercises.exercise import SUBJECTS
+from aiayn_np.exercises.mystery import models
+from aiayn_np.zoo import BUGS
+
+FOLDER = Path(exercises.__file__).parent
+FILES = [*sorted(FOLDER.rglob("*.py")), FOLDER.parent / "cli" / "grade.py"]
+CODE = re.compile(r"(\w+ ?((= ?[\w.]+ ?)+|\([\d, ]*\))(, )?)+|return .*|")  # the same in Chinese
+OTHERS = (  # that no rule below finds
+    "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
+    "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits",
+)
+
+
+def texts():
+    """Every text that is said, once; not what is only code."""
+    found = [*OTHERS, *language.PATTERNS, *in_source(), *of_the_errors(), *of_the_exercises(),
+             *of_the_mistakes(), *of_the_bugs()]
+    return [text for text in dict.fromkeys(found) if not CODE.fullmatch(text)]
+
+
+def in_source():
+    """What the files say themselves, and the names of mistakes in them."""
+    for path in FILES:
+        name = ".".join(path.relative_to(FOLDER.parents[1]).with_suffix("").parts)
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                yield from of_a_call(node, module)
+            if isinstance(node, ast.Tuple):
+                yield from of_a_tuple(node, path.stem)
+
+
+def of_a_call(node, module):
+    """What `say` is given, and the name of a mistake that an error or a change is given."""
+    function = ast.unparse(node.func)
+    if function in ("say", "say_name"):
+        yield from strings(node.args[0], module)
+    if function in ("Stop", "Refused"):
+        yield from strings(node.args[0], module)
+    if function == "Change":
+        yield from strings(node.args[1], module)
+
+
+def of_a_tuple(node, name):
+    """Names of mistakes: in a tuple with what is said of them, or with a rank and code."""
+    said = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "say" for n in node.elts)
+    ranked = name == "operators" and len(node.elts) > 1 and strings(node.elts[1])
+    if said or (ranked and not strings(node.elts[0])):
+        yield from (text for n in node.elts[: 3 if said else 2] for text in strings(n))
+
+
+def strings(node, module=None):
+    """The strings that an expression may be: written there, as a choice, or as a constant."""
+    if isinstance(node, ast.IfExp):
+        return [*strings(node.body, module), *strings(node.orelse, module)]
+    if module and isinstance(node, ast.Name) and node.id.isupper():
+        return [getattr(module, node.id)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
+def of_the_errors():
+    """What is said to errors of Python and NumPy."""
+    for _, diagnosis, sentence in errors.SAID:
+        yield from (diagnosis, sentence)
+    yield from (words for _, words in errors.BEGINS)
+
+
+def of_the_exercises():
+    """Names, questions, hints, cases, and the names of what is compared."""
+    for exercise in EXERCISES.values():
+        yield from (exercise.name, exercise.title, exercise.asks)
+        yield from (hint for name in exercise.objects for hint in exercise.hints[name])
+    for subject in SUBJECTS.values():
+        yield from (case.what for case in subject.cases(np.random.default_rng(0)))
+        if subject.kind == "function":
+            rows = FunctionCheck(subject, subject.reference, 0).rows
+            yield from (name for name in rows if not re.search(r"\d", name))
+
+
+def of_the_mistakes():
+    """What is known of each formula: the names of mistakes, and what a teacher says."""
+    for subject in SUBJECTS.values():
+        for formula in subject.formulas.values():
+            yield from (text for _, _, *known in formula.known for text in known)
+            yield from (text for known in formula.whys.items() for text in known)
+
+
+def of_the_bugs():
+    """What the models of find_the_bug may have."""
+    yield from models.TOOLS.values()
+    for number in (*models.ORDER, *models.DECOYS):
+        if bug := BUGS.get(number):
+            yield from (bug.name, bug.what, bug.formula) if number in models.ORDER else (bug.name,)
+    yield from models.STATEMENTS.data.values()
