@@ -55,6 +55,7 @@ def notebook_of(source):
 def execute(notebook):
     """Run every cell in a fresh kernel; RuntimeError for a cell that writes on stderr."""
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"} | ONE_THREAD
+    environment["AIAYN_LANG"] = "en"
     NotebookClient(
         notebook, timeout=600, startup_timeout=600, kernel_name="python3", record_timing=False,
         coalesce_streams=True, extra_arguments=["--log-level=ERROR"],

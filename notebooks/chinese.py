@@ -54,6 +54,11 @@ def skeleton(english, exercise=False):
                    for cell, (first, rest) in zip(cells_of(english), lines))
 
 
+def without_digests(text):
+    """A source as a student gets it."""
+    return re.sub(r'(?m)^(# %%.*?) en="\w+"$', r"\1", text)
+
+
 def with_code_of(english, chinese):
     """The Chinese source with the English code, if both have the same kinds of cells."""
     theirs, ours = cells_of(english), cells_of(chinese)

@@ -3,6 +3,7 @@
     pip install -e '.[notebooks]'
     python notebooks/exercises/build.py              all of them
     python notebooks/exercises/build.py 01 03        some
+    python notebooks/exercises/build.py --zh         the Chinese ones, into student/zh
 
 A source is a script in the "percent" format of jupytext, with its solution between the lines
 `### solution: what is missing` and `### end`. A student's file has an error there that says so, and
@@ -16,14 +17,17 @@ import sys
 from pathlib import Path
 
 from aiayn_np.exercises import EXERCISES
+from aiayn_np.exercises.language import say, speaking
 
 FOLDER = Path(__file__).parent
 sys.path.append(str(FOLDER.parent))
+import chinese
 from needs import needed
 from repository import with_address
 
 jupytext, nbformat = needed("jupytext"), needed("nbformat")
 SOURCES = sorted((FOLDER / "source").glob("[0-9][0-9]_*.py"))
+CHINESE = sorted((FOLDER / "source" / "zh").glob("*.py"))  # and find_the_bug
 SOLUTION = re.compile(r"^( *)### solution: ([^\n]+)\n(.*?)^ *### end\n", re.MULTILINE | re.DOTALL)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -42,6 +46,19 @@ TITLE = """\
 # | **Time** | {minutes} minutes |
 
 """
+CHINESE_TITLE = """\
+# %% [markdown]
+# # 练习 {number} · {title}
+#
+# | | |
+# |---|---|
+# | **要写的** | {objects} |
+# | **要想明白的** | {asks} |
+# | **论文** | {section} |
+# | **讲解** | {lesson} |
+# | **时间** | {minutes} 分钟 |
+
+"""
 INSTALL = """\
 # %%
 import importlib.util
@@ -57,6 +74,13 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
         sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
                  " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+"""
+SPEAK = """\
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
 
 """
 
@@ -77,12 +101,34 @@ def exercise_of(source):
 
 
 def student_text(source):
-    """The script that a student gets."""
-    e = exercise_of(source)
-    objects = ", ".join(f"`{name}`" for name in e.objects)
-    facts = {name: getattr(e, name) for name in ("number", "title", "section", "lesson", "minutes")}
-    title = TITLE.format(objects=objects, asks=e.asks, **facts)
-    return title + with_address(INSTALL) + without_solution(source.read_text(encoding="utf-8"))
+    """The script that a student gets, in the language of the source."""
+    text = chinese.without_digests(source.read_text(encoding="utf-8"))
+    if not source.name[0].isdigit():                                   # the hunt for bugs
+        return text
+    e, in_chinese = exercise_of(source), source in CHINESE
+    facts = {name: getattr(e, name) for name in ("number", "section", "lesson", "minutes")}
+    with speaking("zh" if in_chinese else "en"):
+        facts |= dict(title=say(e.title), asks=say(e.asks))
+    objects, title, install = [f"`{name}`" for name in e.objects], TITLE, INSTALL
+    if in_chinese:
+        title, install = CHINESE_TITLE, INSTALL.replace("../../..", "../../../..") + SPEAK
+        facts |= {name: in_words(facts[name]) for name in ("section", "lesson")}
+    title = title.format(objects=("、" if in_chinese else ", ").join(objects), **facts)
+    return title + with_address(install) + without_solution(text)
+
+
+def in_words(places):
+    """Sections and lessons in Chinese.
+
+    >>> in_words("3.2.1, Eq. 1, Fig. 2 left"), in_words("4")
+    ('第 3.2.1 节、公式 1、图 2 左', '第 4 课')
+    """
+    changes = {r"^(\d+)$": r"第 \1 课", r"^([\d.]+)$": r"第 \1 节", r"Eq\. ": "公式 ",
+               r"Fig\. ": "图 ", "left": "左", "right": "右"}
+    parts = places.split(", ")
+    for old, new in changes.items():
+        parts = [re.sub(old, new, part) for part in parts]
+    return "、".join(parts)
 
 
 def student_notebook(source):
@@ -97,14 +143,16 @@ def student_notebook(source):
 
 def student_files(source):
     """{path: text} of what is made from a source."""
-    target = FOLDER / "student" / source.name
+    target = FOLDER / "student" / ("zh" if source in CHINESE else "") / source.name
     return {target: student_text(source), target.with_suffix(".ipynb"): student_notebook(source)}
 
 
-def main(chosen):
-    sources = [s for s in SOURCES if not chosen or s.name[:2] in chosen]
+def main(chosen, in_chinese=False):
+    sources = [s for s in (CHINESE if in_chinese else SOURCES)
+               if not chosen or s.name[:2] in chosen]
     for source in sources:
         for path, text in student_files(source).items():
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
             print(path.relative_to(FOLDER))
     return 0 if sources else "no exercise of that number"
@@ -113,4 +161,6 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", nargs="*", help="such as 01; none: all")
-    sys.exit(main(parser.parse_args().number))
+    parser.add_argument("--zh", action="store_true", help="the Chinese ones")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.number, arguments.zh))

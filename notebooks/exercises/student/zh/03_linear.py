@@ -1,0 +1,84 @@
+# %% [markdown]
+# # 练习 3 · 线性映射和它的三个梯度
+#
+# | | |
+# |---|---|
+# | **要写的** | `Linear` |
+# | **要想明白的** | 前面可以有任意多条轴的前向传播，以及 x、W 和 b 的梯度 |
+# | **论文** | 第 3.2.2 节、第 3.3 节 |
+# | **讲解** | 第 4.1 节 |
+# | **时间** | 20 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$y = x\,W + b$$
+#
+# `x` 的形状是 (..., d_in)，前面可以有任意多个轴；`W` 是 (d_in, d_out)；`b` 是 (d_out,)，层没有偏置时则是 `None`，例如注意力的投影。
+#
+# - `forward(x)` 返回 `y` 和缓存。
+# - `backward(grad_y, cache)` 把梯度累加到 `self.W.grad` 和 `self.b.grad`，并返回 `grad_x`。
+#
+# **先推导**，按下标来写：在每个位置上，$y_n = \sum_m x_m W_{mn} + b_n$。$L$ 通过哪些输出依赖 $x_m$？依赖 $W_{mn}$ 呢？依赖 $b_n$ 呢？后两者，批量中每个序列的每个位置都要用到。
+
+
+# %%
+class Linear(Module):
+    def __init__(self, d_in, d_out, *, bias=True, rng):
+        self.d_in, self.d_out = d_in, d_out
+        limit = math.sqrt(6 / (d_in + d_out))
+        self.W = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
+        self.b = Parameter(np.zeros(d_out)) if bias else None
+
+    def forward(self, x):
+        """x (..., d_in) -> y (..., d_out) 和缓存。"""
+        raise NotImplementedError("not written yet: Linear.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_out) -> grad_x (..., d_in)；把梯度累加到 W.grad 和 b.grad。"""
+        raise NotImplementedError("not written yet: Linear.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+report = check(Linear)
+print(report)
+
+# %% [markdown]
+# ## 用它来训练
+#
+# 除了嵌入和规范化，Transformer 的所有参数都在你写的这种层里。
+
+# %%
+if report:
+    print(train_with(Linear))

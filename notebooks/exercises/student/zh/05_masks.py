@@ -1,0 +1,85 @@
+# %% [markdown]
+# # 练习 5 · 掩蔽：未来、填充和 -inf
+#
+# | | |
+# |---|---|
+# | **要写的** | `causal`、`not_padding`、`Mask` |
+# | **要想明白的** | 两个形状正确的布尔掩蔽，以及在查询不能看的地方填 -inf 的方框 |
+# | **论文** | 第 3.2.3 节、图 2 左 |
+# | **讲解** | 第 5 课 |
+# | **时间** | 30 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# 掩蔽是布尔数组，**查询可以看某个键的地方为 True**。行是查询，列是键。
+#
+# - `causal(T)`，形状是 (T, T)：位置 $i$ 只能看 $j \le i$（论文第 3.2.3 节）。
+# - `not_padding(ids, pad=0)`，由 (B, T) 的 ids 得到形状 (B, 1, 1, T)：哪些键是真正的词元。分数的轴是 (B, h, T_q, T_k)；不论哪个头、哪个查询，填充都一样。
+# - `Mask`，图 2 中的方框：`forward(scores, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。
+#
+# 写 `Mask` 时注意：给它的东西，一样也不能修改。
+
+
+# %%
+def causal(T):
+    """掩蔽 (T, T)：位置 i 可以看 j <= i。"""
+    raise NotImplementedError("not written yet: causal")
+
+
+def not_padding(ids, pad=0):
+    """ids (B, T) 中真正的词元的掩蔽，形状是 (B, 1, 1, T)。"""
+    raise NotImplementedError("not written yet: not_padding")
+
+
+class Mask(Module):
+    def forward(self, scores, *, allowed=None):
+        """允许的地方是分数，其他地方是 -inf；以及缓存。"""
+        raise NotImplementedError("not written yet: Mask.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y（形状与分数相同）-> grad_scores"""
+        raise NotImplementedError("not written yet: Mask.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+reports = [check(causal), check(not_padding), check(Mask)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## 用它们来训练
+
+# %%
+if all(reports):
+    print(train_with(causal, not_padding, Mask))

@@ -1,0 +1,93 @@
+# %% [markdown]
+# # 练习 6 · 多头注意力
+#
+# | | |
+# |---|---|
+# | **要写的** | `MultiHeadAttention` |
+# | **要想明白的** | 把一个乘积拆成 h 个头，以及它的逆；前向和反向都要 |
+# | **论文** | 第 3.2.2 节、图 2 右 |
+# | **讲解** | 第 6.2 节、第 6.3 节、第 6.8 节 |
+# | **时间** | 60 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import numpy as np  # noqa: F401, 供你试验用
+
+from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\,W^O,
+# \qquad \mathrm{head}_i = \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)$$
+#
+# 矩阵 $W_1^Q \dots W_h^Q$ 并排放在同一个矩阵 `linear_Q.W` 里：一次乘法就为所有的头做了投影。头的编号是 $1 \dots h$，结果中从 $(i - 1)\,d_k$ 到 $i\,d_k - 1$ 的特征（从 0 数起）属于头 $i$。所以每个投影都要拆开，从 (..., T, h d) 变成 (..., h, T, d)；最后再把各个头合并起来。
+#
+# `Linear` 和 `ScaledDotProductAttention` 已经给出，反向传播也有了。每个 `forward` 都返回 `(result, cache)`；五个缓存都要保存，即 `linear_Q`、`linear_K`、`linear_V`、`attention` 和 `linear_O` 的缓存。`backward(grad_y, cache)` 返回 `grad_x_Q, grad_x_K, grad_x_V`。把 `allowed` 和 `rng` 传给注意力。
+#
+# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数。再在纸上回答：`split_heads` 的反向传播是哪个函数？
+
+
+# %%
+def split_heads(x, h):
+    """(..., T, h * d) -> (..., h, T, d)"""
+    raise NotImplementedError("not written yet: split_heads")
+
+
+def merge_heads(x):
+    """(..., h, T, d) -> (..., T, h * d)，split_heads 的逆"""
+    raise NotImplementedError("not written yet: merge_heads")
+
+
+class MultiHeadAttention(Module):
+    def __init__(self, d_model, h, *, d_k=None, d_v=None, rng):
+        self.d_model, self.h = d_model, h
+        self.d_k, self.d_v = d_k or d_model // h, d_v or d_model // h
+        self.linear_Q = Linear(d_model, h * self.d_k, bias=False, rng=rng)
+        self.linear_K = Linear(d_model, h * self.d_k, bias=False, rng=rng)
+        self.linear_V = Linear(d_model, h * self.d_v, bias=False, rng=rng)
+        self.attention = ScaledDotProductAttention()
+        self.linear_O = Linear(h * self.d_v, d_model, bias=False, rng=rng)
+
+    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
+        """x_Q (..., T_q, d_model)，x_K 和 x_V (..., T_k, d_model) -> (..., T_q, d_model)"""
+        raise NotImplementedError("not written yet: MultiHeadAttention.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T_q, d_model) -> grad_x_Q, grad_x_K, grad_x_V"""
+        raise NotImplementedError("not written yet: MultiHeadAttention.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+report = check(MultiHeadAttention)
+print(report)
+
+# %% [markdown]
+# ## 用它来训练
+
+# %%
+if report:
+    print(train_with(MultiHeadAttention))

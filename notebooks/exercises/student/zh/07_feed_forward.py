@@ -1,0 +1,85 @@
+# %% [markdown]
+# # 练习 7 · 前馈网络
+#
+# | | |
+# |---|---|
+# | **要写的** | `ReLU`、`PositionwiseFeedForward` |
+# | **要想明白的** | max(0, x) 和它的导数；三层连在一起，前向和反向 |
+# | **论文** | 第 3.3 节、公式 2 |
+# | **讲解** | 第 7.5 节 |
+# | **时间** | 20 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Linear, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+#
+# - `ReLU` 及其导数：$x > 0$ 处为 1，其他地方为 0，$x = 0$ 处也是 0。
+# - `PositionwiseFeedForward`，依次经过三个层。`Linear` 已经给出，反向传播也有了；`ReLU` 用你写的。每个位置都单独计算，所以没有别的事要做：把前向传播从最后一行往上读，就是反向传播。
+
+
+# %%
+class ReLU(Module):
+    def forward(self, x):
+        """max(0, x) 和缓存。"""
+        raise NotImplementedError("not written yet: ReLU.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y（形状与 x 相同）-> grad_x"""
+        raise NotImplementedError("not written yet: ReLU.backward")
+
+
+class PositionwiseFeedForward(Module):
+    def __init__(self, d_model, d_ff, *, rng):
+        self.linear_1 = Linear(d_model, d_ff, rng=rng)
+        self.relu = ReLU()
+        self.linear_2 = Linear(d_ff, d_model, rng=rng)
+
+    def forward(self, x):
+        """x (..., d_model) -> y (..., d_model) 和缓存，中间经过 d_ff。"""
+        raise NotImplementedError("not written yet: PositionwiseFeedForward.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., d_model) -> grad_x (..., d_model)"""
+        raise NotImplementedError("not written yet: PositionwiseFeedForward.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+reports = [check(ReLU), check(PositionwiseFeedForward)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## 用它们来训练
+
+# %%
+if all(reports):
+    print(train_with(ReLU, PositionwiseFeedForward))

@@ -1,0 +1,95 @@
+# %% [markdown]
+# # 练习 8 · 嵌入和共享的矩阵
+#
+# | | |
+# |---|---|
+# | **要写的** | `Embedding`、`OutputProjection` |
+# | **要想明白的** | 重复的 id 梯度会累加的查表，以及与它共享矩阵的投影 |
+# | **论文** | 第 3.4 节 |
+# | **讲解** | 第 8.5 节、第 9.6 节 |
+# | **时间** | 30 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import math
+
+import numpy as np
+
+from aiayn_np import Cache, Module, Parameter
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$y = \sqrt{d_\mathrm{model}}\; E[\mathrm{ids}], \qquad \mathrm{logits} = x\,E^T$$
+#
+# 同一个矩阵 `E` (vocab_size, d_model) 有三个用处：源序列的嵌入，目标序列的嵌入，以及到 logits 的投影（论文第 3.4 节）。
+#
+# - `Embedding.forward(ids)` 查出 `E` 中的各行。它的 `backward` 把梯度累加到 `self.E.grad`，并返回 `None`：ids 没有梯度。同一个 id 可能在一个批量里出现很多次。
+# - `OutputProjection(E)` 得到的就是嵌入的那个 Parameter。它的 `backward` 把梯度累加到同一个 `E.grad`，并返回 `grad_x`。
+#
+# **先推导。** 凡是 `ids == v` 的地方，都用到了 $E$ 的第 $v$ 行。它在这些地方的作用，加起来是什么？
+
+
+# %%
+class Embedding(Module):
+    def __init__(self, vocab_size, d_model, *, rng):
+        self.vocab_size, self.d_model = vocab_size, d_model
+        self.E = Parameter(rng.normal(0, 1 / math.sqrt(d_model), (vocab_size, d_model)))
+
+    def forward(self, ids):
+        """ids (...) -> y (..., d_model) 和缓存。"""
+        raise NotImplementedError("not written yet: Embedding.forward")
+
+    def backward(self, grad_y, cache):
+        """把梯度累加到 E.grad；返回 None。"""
+        raise NotImplementedError("not written yet: Embedding.backward")
+
+
+class OutputProjection(Module):
+    def __init__(self, E):
+        self.E = E
+
+    def forward(self, x):
+        """x (..., d_model) -> logits (..., vocab_size) 和缓存。"""
+        raise NotImplementedError("not written yet: OutputProjection.forward")
+
+    def backward(self, grad_logits, cache):
+        """grad_logits (..., vocab_size) -> grad_x (..., d_model)；把梯度累加到 E.grad。"""
+        raise NotImplementedError("not written yet: OutputProjection.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+reports = [check(Embedding), check(OutputProjection)]
+print(*reports, sep="\n\n")
+
+# %% [markdown]
+# ## 用它们来训练
+#
+# 在模型里，三个层共用一个 `E`。三个用处中只要少了一个，梯度就不一样。
+
+# %%
+if all(reports):
+    print(train_with(Embedding, OutputProjection))

@@ -1,0 +1,80 @@
+# %% [markdown]
+# # 练习 9 · 正弦位置编码
+#
+# | | |
+# |---|---|
+# | **要写的** | `SinusoidalPositionalEncoding` |
+# | **要想明白的** | 正弦和余弦的表，不用循环，d_model 为奇数时也要对 |
+# | **论文** | 第 3.5 节 |
+# | **讲解** | 第 8.3 节 |
+# | **时间** | 25 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$\mathrm{PE}(\mathrm{pos}, 2i) = \sin\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
+# y = x + \mathrm{PE}$$
+#
+# - `table(T, start=0)` 给出位置 `start` ... `start + T - 1` 的各行，形状是 (T, d_model)。不要用循环。d_model 是奇数时，最后一列是正弦。
+# - `forward(x, start=0)` 把这些行加到 `x` (..., T, d_model) 上，dtype 与 `x` 相同：进来是 float32，出去也必须是 float32。
+# - `backward`：PE 依赖什么？
+
+
+# %%
+class SinusoidalPositionalEncoding(Module):
+    def __init__(self, d_model, max_len, *, rng=None):
+        self.d_model, self.max_len = d_model, max_len
+
+    def table(self, T, *, start=0):
+        """位置 start ... start + T - 1 的 PE，形状是 (T, d_model)"""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.table")
+
+    def forward(self, x, *, start=0):
+        """x (..., T, d_model) -> y（形状相同）和缓存。"""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.forward")
+
+    def backward(self, grad_y, cache):
+        """grad_y (..., T, d_model) -> grad_x"""
+        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+report = check(SinusoidalPositionalEncoding)
+print(report)
+
+# %% [markdown]
+# ## 用它来训练
+
+# %%
+if report:
+    print(train_with(SinusoidalPositionalEncoding))

@@ -1,0 +1,81 @@
+# %% [markdown]
+# # 练习 10 · 带标签平滑的交叉熵
+#
+# | | |
+# |---|---|
+# | **要写的** | `LabelSmoothedCrossEntropy` |
+# | **要想明白的** | 不会上溢的 log-softmax、平滑后的目标、只对真实目标取的平均，以及 p - q |
+# | **论文** | 第 5.4 节 |
+# | **讲解** | 第 10.2 节 |
+# | **时间** | 45 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import numpy as np
+
+from aiayn_np import Cache, Module
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# $$\mathrm{loss} = \text{mean over real targets of } -\sum_v q_v \log p_v, \qquad
+# p = \mathrm{softmax}(\mathrm{logits}), \qquad
+# q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
+#
+# 公式中的 mean over real targets 表示只对真正的目标求平均，填充不算。
+#
+# - `forward(logits, targets=ids)`，其中 logits 是 (..., V)，ids 是 (...)，给出一个数和缓存。等于 `self.pad` 的目标不算：既不算进总和，也不算进作除数的个数。
+# - `backward(grad_loss, cache)` 得到一个数（训练时是 1），返回 `grad_logits`。
+#
+# logits 可能很大：不能先算 softmax 再取对数来求 $\log p$，因为 softmax 会下溢。
+#
+# **先推导。** $\log p_v = z_v - \log \sum_u \exp z_u$，而 $q$ 的和是 1。在一个位置上，对 $z_u$ 的梯度有两项。求平均又使它怎样变化？
+
+
+# %%
+class LabelSmoothedCrossEntropy(Module):
+    def __init__(self, eps_ls=0.1, pad=0):
+        self.eps_ls, self.pad = eps_ls, pad
+
+    def forward(self, logits, *, targets):
+        """logits (..., V), targets (...) -> 损失（一个数）和缓存。"""
+        raise NotImplementedError("not written yet: LabelSmoothedCrossEntropy.forward")
+
+    def backward(self, grad_loss, cache):
+        """grad_loss（一个数）-> grad_logits (..., V)"""
+        raise NotImplementedError("not written yet: LabelSmoothedCrossEntropy.backward")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+report = check(LabelSmoothedCrossEntropy)
+print(report)
+
+# %% [markdown]
+# ## 用它来训练
+
+# %%
+if report:
+    print(train_with(LabelSmoothedCrossEntropy))

@@ -1,0 +1,70 @@
+# %% [markdown]
+# # 练习 13 · 贪心解码
+#
+# | | |
+# |---|---|
+# | **要写的** | `greedy_decode` |
+# | **要想明白的** | 把模型自己的输出再喂给模型的循环，各行结束的时间不同 |
+# | **论文** | 第 3.1 节、第 6.1 节 |
+# | **讲解** | 第 5.7 节、第 10.9 节 |
+# | **时间** | 30 分钟 |
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
+if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
+    here = Path("../../../../pyproject.toml").exists()
+    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
+    if "ipykernel" not in sys.modules or not package:
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
+                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+
+
+import os
+
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+
+# %%
+import numpy as np
+
+from aiayn_np import not_padding
+from aiayn_np.exercises import check, train_with
+
+# %% [markdown]
+# ## 要写什么
+#
+# 写一个循环，反复向模型要下一个词元，每次都取概率最大的那个。模型有：
+#
+# - `model.encode(src)`，返回 `memory, cache`：所有的步只需要一次；
+# - `model.decode(tgt, memory, memory_allowed=mask)`，返回 `logits, cache`。logits 的三个轴是 B、tgt 的长度和 V；位置 t 上的 logits 预测 `tgt[:, t]` 之后的词元。`mask` 说明哪些源词元是真正的词元：`not_padding(src, model.pad)`；
+# - `model.pad` 和 `model.max_len`，后者是 `tgt` 最多可以有的词元数。
+#
+# `src` 是一个批量的源序列，形状是 (B, T_src)。返回 ids (B, L)，**不含** bos；每行包含自己的 eos（如果写出了），其后全是 `model.pad`。L 是最长的一行的长度。所有的行都结束了，或者写完了 `max_len` 个词元，就停下；`max_len=None` 表示 T_src + 50（论文第 6.1 节），如果 `model.max_len` 更小，就取它。
+
+
+# %%
+def greedy_decode(model, src, *, bos, eos, max_len=None):
+    """由源序列 src (B, T_src) 得到 ids (B, L)，L <= max_len"""
+    raise NotImplementedError("not written yet: greedy_decode")
+
+
+# %% [markdown]
+# ## 写对了吗？
+
+# %%
+report = check(greedy_decode)
+print(report)
+
+# %% [markdown]
+# ## 用它来解码
+#
+# 先让一个模型学习复制，再用你的函数和库里的函数分别解码，看它学到了什么。
+
+# %%
+if report:
+    print(train_with(greedy_decode, steps=300))
