@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 
 from .. import __version__
@@ -83,6 +84,18 @@ EXAMPLES = """examples:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     use_utf_8()
+    with warnings.catch_warnings():
+        warnings.showwarning = as_note
+        return run(argv)
+
+
+def as_note(message, *_):
+    """A warning of the library in one line."""
+    note(f"note: {message}")
+
+
+def run(argv):
+    """Parse the options and call the command; an error becomes one line and an exit code."""
     args = argparse.Namespace(command=None)
     try:
         args = parser().parse_args(argv)

@@ -11,6 +11,8 @@ import functools
 import io
 import os
 import sys
+import unicodedata
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..files import replacing
+from .fonts import set_fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,10 +60,19 @@ def few_colours(png):
 
 def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
     """Write a picture to a file, whole or not at all."""
-    content = io.BytesIO()
-    fig.savefig(content, format="png", dpi=dpi)
+    content = png_of(fig, dpi)
     with replacing(Path(path)) as file:
-        file.write(content.getbuffer())
+        file.write(content)
+
+
+def png_of(fig, dpi):
+    """The bytes of a picture, with labels in any script for which there is a font."""
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        set_fonts(fig)
+        warnings.filterwarnings("ignore", "Glyph ")                    # set_fonts has told it
+        fig.savefig(content, format="png", dpi=dpi)
+    return content.getvalue()
 
 
 def load_matplotlib() -> ModuleType:
@@ -89,10 +101,8 @@ def picture_class():
 
     class Picture(Figure):
         def _repr_png_(self):
-            file = io.BytesIO()
-            self.savefig(file, format="png", dpi=DPI)
             width, height = (round(SCREEN * inches) for inches in self.get_size_inches())
-            return few_colours(file.getvalue()), {"width": width, "height": height}
+            return few_colours(png_of(self, DPI)), {"width": width, "height": height}
 
     return Picture
 
@@ -233,13 +243,20 @@ def label_axes(axes, query_tokens, key_tokens):
     """Write the tokens on the outer axes. A dollar sign is shown, and does not begin a formula."""
     style = dict(fontsize=SMALL, parse_math=False)
     for ax in axes[-1]:
-        ax.set_xticks(range(len(key_tokens)), key_tokens, **style)
+        ax.set_xticks(range(len(key_tokens)), [downwards(token) for token in key_tokens], **style)
         for label in ax.get_xticklabels():
-            label.set_rotation(90 if len(label.get_text()) > 2 else 0)
+            lines = label.get_text().split("\n")
+            label.set_rotation(90 if max(map(len, lines)) > 2 else 0)
         ax.set_xlabel("key (is asked)", fontsize=SMALL)
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(query_tokens)), query_tokens, **style)
         ax.set_ylabel("query (asks)", fontsize=SMALL)
+
+
+def downwards(token):
+    """A label below a column; Chinese and Japanese are written downwards."""
+    wide = any(unicodedata.east_asian_width(character) in "WF" for character in token)
+    return "\n".join(token) if wide else token
 
 
 def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":

@@ -105,7 +105,7 @@ def date(year: int, month: int, day: int) -> tuple[str, str]:
     chinese = "".join(DIGITS[int(digit)] for digit in str(year))
     chinese += f"年{chinese_number(month)}月{chinese_number(day)}日"
     century, rest = divmod(year, 100)
-    spoken = (english_number(year) if 2000 <= year < 2010 else
+    spoken = (english_number(year) if year >= 2000 else
               f"{tens(century)} {tens(rest) if rest > 9 else f'oh {UNITS[rest]}'}" if rest else
               f"{tens(century)} hundred")
     return chinese, f"{MONTHS[month - 1]} the {ordinal(day)}, {spoken}"

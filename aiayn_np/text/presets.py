@@ -10,7 +10,9 @@ PRESETS: dict[str, dict] = {
                    warmup_steps=2000, rate_scale=0.7, epochs=15),
     "base": dict(vocabulary=37000, N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1, tokens=25000,
                  warmup_steps=4000, rate_scale=1.0, epochs=20),
-    # for the corpus that comes with the library, number_words.py
+    # for the corpora that come with the library, number_words.py and chinese_phrases.py
     "numbers": dict(vocabulary=200, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
                     warmup_steps=150, rate_scale=0.3, epochs=10),
+    "phrases": dict(vocabulary=300, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
+                    warmup_steps=150, rate_scale=0.3, epochs=16),
 }

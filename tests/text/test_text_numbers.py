@@ -134,7 +134,7 @@ def test_the_commands_of_the_page_parse(command):
 
 
 def test_the_links_of_the_page_lead_somewhere():
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 10
     links = re.findall(r"\]\((?!https?:)(.*?)\)", PAGE)
     assert links
     assert all((Path(make.__file__).parent / link).is_file() for link in links)
