@@ -31,17 +31,19 @@ PAGES = {  # page of the repository -> page of the site
     "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
     "tests/zoo/zoo_training.md": "zoo_training.md",
     "notebooks/exercises/TEACHING.zh.md": "zh/teaching.md",
-    "notebooks/exercises/README.zh.md": "zh/exercises.md",
     "CONTRIBUTING.zh.md": "zh/contributing.md",
 } | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
-         "notebooks/zh/README.md": "zh/lessons.md"}
+         "notebooks/zh/README.md": "zh/lessons.md",
+         "notebooks/exercises/README.zh.md": "zh/exercises.md"}
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
-           "all": ("Download", "All lessons and exercises for students:", "one file", ".")},
+           "all": ("Download", "All lessons and exercises for students:", "one file", "."),
+           "exercises": ("README.md", "this notebook")},
     "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
-           "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。")},
+           "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。"),
+           "exercises": ("README.zh.md", "这个 notebook")},
 }
 LIVE = {
     "copy": "writes down what it reads: the smallest task, and attention on the diagonal",
@@ -199,20 +201,24 @@ def downloads(stem, language="en"):
 
 def exercises():
     """A page for each exercise as students get it, the hunt for bugs, and their list."""
-    names = []
-    for path in [*sorted(NOTEBOOKS.glob("exercises/student/*.ipynb")),
-                 NOTEBOOKS / "exercises" / "find_the_bug.ipynb"]:
-        page = json.loads(path.read_text(encoding="utf-8"))
-        for cell in page["cells"]:
-            if cell["cell_type"] == "markdown":
-                cell["source"] = relinked("".join(cell["source"]), path.parent, back="../")
-        line = f"{{download}}`this notebook </../{path.relative_to(ROOT).as_posix()}>`"
-        page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={},
-                                     source=line))
-        write(f"exercises/{path.name}", json.dumps(page))
-        names.append(f"exercises/{path.stem}")
-    text = (NOTEBOOKS / "exercises" / "README.md").read_text(encoding="utf-8")
-    write("exercises.md", relinked(text, Path("notebooks/exercises")) + "\n" + toctree(names))
+    hunt = NOTEBOOKS / "exercises" / "find_the_bug.ipynb"
+    for language, place in PLACES.items():
+        names, (readme, this) = [], SAYS[language]["exercises"]
+        paths = sorted(NOTEBOOKS.glob(f"exercises/student/{place}*.ipynb"))
+        for path in paths if place else [*paths, hunt]:
+            page = json.loads(path.read_text(encoding="utf-8"))
+            for cell in page["cells"]:
+                if cell["cell_type"] == "markdown":
+                    cell["source"] = relinked("".join(cell["source"]), path.parent,
+                                              back="../" * (1 + bool(place)))
+            line = f"{{download}}`{this} </../{path.relative_to(ROOT).as_posix()}>`"
+            page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={},
+                                         source=line))
+            write(f"{place}exercises/{path.name}", json.dumps(page))
+            names.append(f"exercises/{path.stem}")
+        text = (NOTEBOOKS / "exercises" / readme).read_text(encoding="utf-8")
+        text = relinked(text, Path("notebooks/exercises"), "../" * bool(place))
+        write(f"{place}exercises.md", text + "\n" + toctree(names))
 
 
 def toctree(names, *options):
@@ -259,7 +265,7 @@ def live_link(label, where, address, back):
 def page_of(where, name):
     """The page of the site that shows a file of the repository, or None."""
     if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
-        return f"exercises/{where.name}"
+        return f"{'zh/' * (where.parent.name == 'zh')}exercises/{where.name}"
     if where.suffix == ".ipynb":
         return where.relative_to(NOTEBOOKS).as_posix()
     return (PAGES | LISTS).get(name)
