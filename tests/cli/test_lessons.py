@@ -22,7 +22,8 @@ LINK = re.compile(r"\]\(([^()\s#]+\.(?:ipynb|md|py))[^()\s]*\)")
 
 
 @pytest.fixture(scope="module", params=["lessons", "lessons --teacher", "exercises",
-                                        "exercises --teacher"])
+                                        "exercises --teacher", "lessons --zh",
+                                        "lessons --zh --teacher", "exercises --zh"])
 def written(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("out") / "new" / "here"
     assert main([*request.param.split(), str(folder)]) == 0
@@ -75,6 +76,22 @@ def test_the_teacher_edition_is_that_of_the_repository(written):
         before, after = (path.read_text(encoding="utf-8").replace("../figures", "figures")
                          for path in (ROOT / "notebooks" / name, folder / name))
         assert re.sub(r"\[([^\[\]]*)\]\(\.\./[^()]*\)", r"\1", before) == after
+
+
+def test_in_chinese_the_text_is_chinese_and_the_outputs_are_the_english_ones(written):
+    what, folder = written
+    han = re.compile("[\u4e00-\u9fff]")
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.rglob("*.*")
+             if path.suffix in (".md", ".ipynb")}
+    assert any(map(han.search, texts.values())) == ("--zh" in what)
+    if "--zh" in what:
+        names = [n for n in texts if re.match(r"\d\d_|README|find_the_bug", n)]
+        assert len(names) >= 15
+        assert all(han.search(texts[name]) for name in names)
+    for name in LESSONS if what == "lessons --zh --teacher" else ():
+        ours, theirs = ([cell.get("outputs") for cell in cells(path)]
+                        for path in (folder / name, ROOT / "notebooks" / name))
+        assert ours == theirs
 
 
 @pytest.mark.parametrize("command", ["lessons", "exercises"])
