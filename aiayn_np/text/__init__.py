@@ -12,6 +12,7 @@
     presets.py      sizes that fit a laptop, and the paper's sizes
     pictures.py     loss and BLEU against steps; the attention of a translation
     number_words.py a small corpus that comes with the library; make_number_words.py makes it
+    chinese_phrases.py  another: numbers, dates and times in Chinese
     extra.py        imports the packages that only an extra needs
 
 The run of a training on text is runs/text_run.py. SentencePiece learns the byte-pair encoding, and
@@ -21,6 +22,7 @@ Public names, by the file that defines them:
 
     batches       Batches, arrays
     bleu          Score, bleu, check_tokenizer, chrf, tokenizer_for
+    chinese_phrases  chinese_phrases, write_chinese_phrases
     corpus        Corpus
     cutting       rules_of
     extra         extra

@@ -13,6 +13,7 @@ without spaces: the vocabulary learns from the lines where its pieces end.
 
 import datetime
 import sys
+from pathlib import Path
 
 from .make_number_words import digest, of_each_shape
 from .number_words import HELD_OUT, NumberWords, write_lists
@@ -149,7 +150,12 @@ def chinese_phrases() -> NumberWords:
                        others[:HELD_OUT])
 
 
+def write_chinese_phrases(folder: str | Path) -> list[Path]:
+    """Write the pairs as files of lines, as `write_number_words` does; the test is test.zh."""
+    return write_lists(chinese_phrases(), ("zh", "en"), folder)
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -m aiayn_np.text.chinese_phrases FOLDER")
-    print(*write_lists(chinese_phrases(), ("zh", "en"), sys.argv[1]), sep="\n")
+    print(*write_chinese_phrases(sys.argv[1]), sep="\n")

@@ -13,8 +13,9 @@ from aiayn_np.text.chinese_phrases import (
     date,
     english_number,
     time_of_day,
+    write_chinese_phrases,
 )
-from aiayn_np.text.number_words import number_words, write_lists
+from aiayn_np.text.number_words import number_words
 
 DIGITS = {digit: i for i, digit in enumerate("零一二三四五六七八九")}
 UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -102,9 +103,16 @@ def test_the_lists_share_no_pair_and_training_has_every_character():
     assert sum(len(f"{a}\t{b}\n".encode()) for a, b in training) < 800_000
 
 
+def test_they_are_written_as_files_to_train_on(tmp_path):
+    paths = write_chinese_phrases(tmp_path)
+    assert [path.name for path in paths] == ["training.tsv", "validation.tsv", "test.zh", "test.en"]
+    lines = paths[2].read_text(encoding="utf-8").splitlines()
+    assert lines == [source for source, _ in chinese_phrases().test]
+
+
 @pytest.mark.slow
 def test_a_model_learns_phrases_that_it_has_not_seen(tmp_path):
-    write_lists(chinese_phrases(), ("zh", "en"), tmp_path)
+    write_chinese_phrases(tmp_path)
     files = dict(pairs=tmp_path / "training.tsv", validation_pairs=tmp_path / "validation.tsv")
     run, _ = start(tmp_path / "run", files, preset="phrases", bleu_every=100, seed=0)
     run.history = list(run.train())
