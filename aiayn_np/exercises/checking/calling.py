@@ -43,7 +43,7 @@ def call(what, function, *args, case="", **options):
             raise Stop("changed in place", say("{what} writes into an array that it was given"
                        "{line}. {why}", what=what, line=line_of(error),
                        why=say(OWN_ARRAY))) from error
-        key, why = advice(text, line_of(error))
+        key, why = advice(text, line_of(error), what)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)

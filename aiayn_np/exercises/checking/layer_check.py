@@ -9,7 +9,7 @@ from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .comparing import factor, guess, look, other_axes, row_of, same
-from .diagnosis import explain, has, is_wrong, observed, predict, telling, told
+from .diagnosis import explain, has, is_wrong, observed, predict, seen_elsewhere, telling, told
 from .errors import in_words
 from .report import Row, listed
 from .trial import MUST_ADD, Trial, as_list
@@ -96,21 +96,10 @@ class LayerCheck:
             plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
                                 zero=plain[1], part=part)
         key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
-        if found and len(found.changes) == 1:
-            why += self.seen_elsewhere(found.changes[0], stage, trials, wrong)
+        if found:
+            later = self.others(stage, trials)[len(telling(trials, wrong)) :]
+            why += seen_elsewhere(found, stage, later, wrong)
         return key, why, found
-
-    def seen_elsewhere(self, change, stage, trials, wrong):
-        """What the cases that come later say of a second mistake, where all numbers are finite."""
-        for trial in self.others(stage, trials)[len(telling(trials, wrong)) :]:
-            value = predict(change, stage, trial) or {}
-            for tensor in value.keys() & set(wrong):
-                got, want = observed(trial, tensor)
-                if np.isfinite(got).all() and np.isfinite(want).all() and not same(
-                        got, value[tensor]) and not same(got, want):
-                    return say(" There is more: look at {case} when this is mended.",
-                               case=say(trial.case.what))
-        return ""
 
     def without_options(self, trials, wrong):
         """(diagnosis, sentence) if the first output that is wrong is right without an option."""

@@ -104,6 +104,9 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
      " is model.pad."),
     (LAST, "logits[:, 0]", "wrong position", "The token is taken from the first position. The"
      " logits of the last one predict what comes next: logits[:, -1]."),
+    *((f"{LAST}.argmax(axis=-1)", f"logits.argmax(axis=1)[:, {i}]", "wrong axis", "argmax runs over"
+       " the positions. The token is the largest along the vocabulary, the last axis.")
+      for i in (0, -1)),
     (f"{LAST}.argmax(axis=-1)", f"{LAST}.argmin(axis=-1)", "argmin", "The least probable token is"
      " taken: argmax."),
     ("model.decode(tgt, memory, memory_allowed=memory_allowed)",

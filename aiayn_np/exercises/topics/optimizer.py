@@ -75,9 +75,14 @@ ZIP = "zip(self.parameters, self.m, self.v)"
 SHARED = "[np.zeros_like(self.parameters[0].value)] * len(self.parameters)"
 BETA_2, OWN = ("self.beta_2 * v", "1 - self.beta_2"), "It has its own, beta_2."
 V_NEW = "self.beta_2 * v + (1 - self.beta_2) * p.grad ** 2"
+LOCAL_M, LOCAL_V = "m = self.beta_1 * m + (1 - self.beta_1) * p.grad", f"v = {V_NEW}"
+M_WRITTEN, V_WRITTEN = LOCAL_M.replace("m", "m[...]", 1), LOCAL_V.replace("v", "v[...]", 1)
 BETA_1 = ("self.beta_1 * v", "1 - self.beta_1")
 SMALL_AT_FIRST = "m and v start at zero and are too small at first:"
 EACH = "Every parameter has its own m and v: parameters of one shape must not share them."
+ONE = "m and v are one array, and what is written into v is in m, too: make zeros for each of them."
+KEPT = ("It begins at zero in every step. Make the zeros in __init__ alone, and keep what is computed:"
+        " m = ... names a new array, m[...] = ... writes into the old.")
 DECAY = "A weight decay is added. Adam has none: the parameter itself does not count."
 
 
@@ -94,6 +99,8 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      "1 - beta missing", "The new gradient is added whole: (1 - beta_1) grad, (1 - beta_2)"
      " grad^2."),
     ("p.grad ** 2", "m ** 2", "v of the wrong thing", "v is a mean of m^2. It is a mean of"
+     " grad^2."),
+    ("p.grad ** 2", "p.grad", "v of the wrong thing", "v is a mean of grad. It is a mean of"
      " grad^2."),
     ("p.grad ** 2", "np.abs(p.grad)", "v of the wrong thing", "v is a mean of |grad|. It is a mean"
      " of grad^2."),
@@ -127,10 +134,10 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
                                                 f"v[...] = {V_HAT}\nv_hat = v"),
      "correction kept", "The corrected means are kept as m and v, and corrected again in the next"
      " step. m_hat and v_hat must be new arrays."),
-    (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."
-     " (An iterator such as parameters can be read once only: list(parameters).)"),
     (WRITTEN, WRITTEN.replace("[...]", ""), "not in place", "p.value becomes another array, and who"
      " holds the old one does not see the step. Write into it: p.value -= ..."),
+    (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."
+     " (An iterator such as parameters can be read once only: list(parameters).)"),
     (WRITTEN, f"{WRITTEN}\np.grad = 0 * p.grad", "gradient cleared", "The step clears p.grad. That"
      " is up to the loop."),
     (MOVE, "rate * p.grad", "no running means", "This is plain gradient descent."),
@@ -140,6 +147,10 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     (MOVE, "m_hat / (np.sqrt(v_hat) + self.eps)", "rate ignored", "The rate has no effect."),
     (ZIP, ZIP.replace("parameters", "parameters[:1]"), "first parameter only", "Only the first"
      " parameter moves: is there a `return` in the loop?"),
+    (V_ZEROS, "self.m", "m and v are one", ONE),
+    ((V_ZEROS, M_WRITTEN), ("self.m", LOCAL_M), "m and v are one", ONE),
+    ((M_WRITTEN, V_WRITTEN), (LOCAL_M, LOCAL_V), "means not kept", KEPT),
+    (M_WRITTEN, LOCAL_M, "means not kept", KEPT), (V_WRITTEN, LOCAL_V, "means not kept", KEPT),
     (M_ZEROS, SHARED, "means shared", EACH), (V_ZEROS, SHARED, "means shared", EACH),
     ((M_ZEROS, V_ZEROS), (SHARED, SHARED), "means shared", EACH),
     *(("self.eps", eps, "eps is fixed", "eps is a fixed number here. Use self.eps.")
