@@ -28,6 +28,7 @@ from .report import listed
 WIDTH = 64  # columns of a piece that is shown
 LIKELY = 1  # rank up to which changes are tried first, and two at a time
 PAIRS = 300  # that are tried at most
+LIKELIEST = 100  # changes that are tried two at a time
 MANY = 120  # places of a formula that takes its time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -129,7 +130,8 @@ class Formula:
         yield from self.likely
         yield from self.pairs([change for change in self.likely if change.known], different)
         yield from self.others
-        yield from self.pairs(self.likely, different)
+        few = self.pairs(self.likely[:LIKELIEST], different)
+        yield from itertools.islice(few, PAIRS // 6)
 
     def known_one(self, old, new, key, why):
         """The Change of a known mistake, wherever the old code stands."""
@@ -239,7 +241,7 @@ class Formula:
             distinct.setdefault(different(change), change)
         distinct.pop(None, None)
         some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
-        partly = (change for (part, _), change in distinct.items() if part)
+        partly = [change for (part, _), change in distinct.items() if part][:3]
         both = itertools.chain(((one, other) for one in partly for other in some),
                                ((some[i], some[total - i]) for total in range(2 * len(some))
                                 for i in range(max(0, total - len(some) + 1), (total + 1) // 2)))

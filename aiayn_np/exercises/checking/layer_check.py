@@ -12,6 +12,7 @@ from .comparing import factor, guess, look, other_axes, row_of, same
 from .diagnosis import explain, has, is_wrong, observed, predict, seen_elsewhere, telling, told
 from .errors import in_words
 from .report import Row, listed
+from .shapes import BESIDE
 from .trial import MUST_ADD, Trial, as_list
 
 TOLD = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
@@ -44,12 +45,34 @@ class LayerCheck:
         """Run the new cases, and compare the outputs of all that have been run."""
         for trial in new:
             with self.axes_counted(trial):
-                trial.got, trial.cache = trial.forward()
+                self.try_forward(trial, trials)
         if self.wrong(["output"], trials):
             key, why, found = self.why("forward", trials, ["output"])
             first = next(t for t in trials if is_wrong(t, ["output"]))
             more = self.own_backward(first) or self.more(trials, found)
             raise Stop(key, f"{why} {more}".strip())
+
+    def try_forward(self, trial, trials):
+        """Run it; a result of a wrong shape may be that of a change, in all cases so far."""
+        try:
+            trial.got, trial.cache = trial.forward()
+        except Stop as stop:
+            if stop.got is None or not (found := self.of_a_shape(trials)):
+                raise
+            plain = stop.message.removesuffix(say(BESIDE)).strip()
+            raise Stop(found.key, f"{plain} {found.why}", "output") from stop
+
+    def of_a_shape(self, trials):
+        """What explains all outputs, though their shapes are wrong, as Found; or None."""
+        for trial in trials:
+            try:
+                trial.got, _ = trial.forward()
+            except Stop as stop:
+                trial.got = stop.got
+        if any(trial.got is None for trial in trials):
+            return None
+        formula = self.subject.formulas["forward"]
+        return explain(formula, "forward", trials, ["output"], quickly=True)
 
     @contextlib.contextmanager
     def axes_counted(self, trial):

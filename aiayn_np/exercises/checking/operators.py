@@ -60,7 +60,8 @@ NAMED = table(
     (2, "off by one", "({0} + 1)", "({0} - 1)"),
     (3, "first or last only", "{0}[:1]", "{0}[-1:]", "{0}[:, :1]", "{0}[:, -1:]"),
     (3, "the opposite", "~{0}", "-{0}"), (3, "fixed number", "0", "1", "2"),
-    (3, "cut to whole numbers", "np.trunc({0})"), (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
+    (3, "cut to whole numbers", "np.trunc({0})"),
+    (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
     (3, "summed for all", *(f"({{0}}.{name}(axis={axis}, keepdims=True) + 0 * {{0}})"
                             for name in ("sum", "mean") for axis in (0, -1, -2))),
     (3, "shifted by one", "np.roll({0}, 1, -1)", "np.roll({0}, -1, -1)", "np.roll({0}, 1, -2)",
@@ -75,6 +76,7 @@ WHOLE = table(  # the right side of a line
     (4, "a function too many", *(f"np.{name}({{0}})" for name in (
         "exp", "log", "sqrt", "abs", "square", "tanh", "floor")), "np.maximum({0}, 0)",
      "1 / ({0})", "1 - ({0})", "({0}) + 1", "np.round({0}, 4)", "np.round({0}, 6)"),
+    (4, "softmax", "np.exp({0}) / np.exp({0}).sum(axis=-1, keepdims=True)"),
     (4, "float32", "({0}).astype(np.float32)"),
 )
 SIZE = table((1, "off by one", "({0} - 1)"))

@@ -15,8 +15,8 @@ NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradien
               " them: sum over every axis that the parameter does not have, without keepdims.")
 LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"
         " keepdims=True to stay beside it.")
-GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index picks"
-        " from it. Entry by entry, the larger of two is np.maximum.")
+GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index"
+        " picks from it. Entry by entry, the larger of two is np.maximum.")
 TURNED = "One of the two is the other one's transpose: check the order of the factors."
 FACTORS = ("In a product the last axis of the first factor and the last but one of the second must"
            " have one length: one of them must be transposed (X.mT swaps the last two axes only,"
@@ -38,7 +38,7 @@ def shapes_that_do_not_fit(text, line):
     first, second, *target = [s for s in shapes if s] if len(shapes) > 2 else shapes
     if first == second[::-1]:
         return "transposed", say(TURNED)
-    if target == [first] and ".grad" in line:                                         # first += second
+    if target == [first] and ".grad" in line:                          # first += second
         return "not summed", say(NOT_SUMMED)
     if len(second) + 1 == len(first) and is_without_an_axis(second, first):
         return "axis lost", say(LOST)

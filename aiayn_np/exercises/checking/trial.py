@@ -13,8 +13,8 @@ from .errors import GRADIENTS, UNPACK
 from .shapes import shape_guess
 
 COUNT = "one gradient for each array of forward that stands before the *"
-ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack what"
-         " backward returns, such as grad_Q, grad_K, grad_V, and add each.")
+ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
+         " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
 MUST_ADD = ("It must add, `+=`: a layer may be used several times before the optimizer reads the"
             " sum.")
 
@@ -220,7 +220,7 @@ def check_shape(what, tensor, got, want, case):
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
             tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
-            why=why), tensor)
+            why=why), tensor, got=got)
 
 
 def unpacked(what, got):
