@@ -28,7 +28,7 @@ from .report import listed
 WIDTH = 64  # columns of a piece that is shown
 LIKELY = 1  # rank up to which changes are tried first, and two at a time
 PAIRS = 300  # that are tried at most
-LIKELIEST = 100  # changes that are tried two at a time
+LIKELIEST = 150  # changes that are tried two at a time
 MANY = 120  # places of a formula that takes its time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -131,7 +131,7 @@ class Formula:
         yield from self.pairs([change for change in self.likely if change.known], different)
         yield from self.others
         few = self.pairs(self.likely[:LIKELIEST], different)
-        yield from itertools.islice(few, PAIRS // 6)
+        yield from itertools.islice(few, PAIRS // 2)
 
     def known_one(self, old, new, key, why):
         """The Change of a known mistake, wherever the old code stands."""

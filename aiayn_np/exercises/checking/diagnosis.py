@@ -36,12 +36,13 @@ def explain(formula, stage, trials, wrong, *, quickly=False):
     failing = next(t for t in trials if is_wrong(t, wrong))
     found: list[Any] = []
     memo: dict[Any, set] = {}
-    some = {id(t): t for t in (failing, *reversed(trials)) if is_wrong(t, wrong)}.values()
-    some = list(some)[:2]
+    quickly |= not is_finite(failing, wrong)                           # many pairs give nan
+    last = next(t for t in reversed(trials) if is_wrong(t, wrong))
 
     @functools.cache
     def different(change):
-        values = [(trial, predict(change, stage, trial) or {}) for trial in some]
+        values = [(trial, predict(change, stage, trial) or {})
+                  for trial in dict.fromkeys((failing, last))]
         off = [(value[t], observed(trial, t)[0]) for trial, value in values for t in wrong
                if t in value and not same(value[t], observed(trial, t)[1])]
         part = any(same(got, value) for value, got in off)
@@ -109,6 +110,12 @@ def telling(trials, tensors):
 
 def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
+
+
+def is_finite(trial, tensors):
+    """Whether no number is nan or inf where a finite one must be."""
+    return not any(np.any(~np.isfinite(got)) and np.all(np.isfinite(want)) for got, want in
+                   (observed(trial, t) for t in tensors if has(trial, t)))
 
 
 def explains(change, stage, trials):
