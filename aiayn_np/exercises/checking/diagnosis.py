@@ -36,7 +36,7 @@ def explain(formula, stage, trials, wrong, *, quickly=False):
     failing = next(t for t in trials if is_wrong(t, wrong))
     found: list[Any] = []
     memo: dict[Any, set] = {}
-    quickly |= not is_finite(failing, wrong)                           # many pairs give nan
+    quickly = quickly or not is_finite(failing, wrong)                 # many pairs give nan
     last = next(t for t in reversed(trials) if is_wrong(t, wrong))
 
     @functools.cache
