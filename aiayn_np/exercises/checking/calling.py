@@ -17,13 +17,13 @@ PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ou
 class Stop(Exception):
     """Nothing more can be compared: a diagnosis, what to say, and the tensor that it is about.
 
-    by_error   whether the student's code stopped with an error
+    by_error   whether the student's code stopped with an error;   got   an array of a wrong shape
     """
 
-    def __init__(self, diagnosis, message, tensor=None, *, by_error=False):
+    def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
-        self.by_error = by_error
+        self.by_error, self.got = by_error, got
 
 
 def call(what, function, *args, case="", **options):
@@ -43,7 +43,7 @@ def call(what, function, *args, case="", **options):
             raise Stop("changed in place", say("{what} writes into an array that it was given"
                        "{line}. {why}", what=what, line=line_of(error),
                        why=say(OWN_ARRAY))) from error
-        key, why = advice(text, line_of(error))
+        key, why = advice(text, line_of(error), what)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)

@@ -28,6 +28,7 @@ from .report import listed
 WIDTH = 64  # columns of a piece that is shown
 LIKELY = 1  # rank up to which changes are tried first, and two at a time
 PAIRS = 300  # that are tried at most
+LIKELIEST = 150  # changes that are tried two at a time
 MANY = 120  # places of a formula that takes its time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -123,12 +124,14 @@ class Formula:
     def changes(self, different):
         """All Changes, the likeliest first: known, then single, then two known at once, others.
 
-        different   gives what a change alone computes, as something that can be compared, or None
+        different   gives (how much of the student's numbers a change alone explains, what it
+                    computes, as something that can be compared), or None if it changes nothing
         """
         yield from self.likely
         yield from self.pairs([change for change in self.likely if change.known], different)
         yield from self.others
-        yield from self.pairs(self.likely, different)
+        few = self.pairs(self.likely[:LIKELIEST], different)
+        yield from itertools.islice(few, PAIRS // 2)
 
     def known_one(self, old, new, key, why):
         """The Change of a known mistake, wherever the old code stands."""
@@ -229,14 +232,19 @@ class Formula:
                 for place, n in theirs for i in spots.get(text(place.node), ())]
 
     def pairs(self, changes, different):
-        """Two Changes at once, of those that make a difference by themselves."""
+        """Two Changes at once, of those that make a difference by themselves.
+
+        What explains a part of the numbers comes first, with every other.
+        """
         distinct: dict[Any, Any] = {}
         for change in changes:
             distinct.setdefault(different(change), change)
         distinct.pop(None, None)
         some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
-        both = ((some[i], some[total - i]) for total in range(2 * len(some))
-                for i in range(max(0, total - len(some) + 1), (total + 1) // 2))
+        partly = [change for (part, _), change in distinct.items() if part][:3]
+        both = itertools.chain(((one, other) for one in partly for other in some),
+                               ((some[i], some[total - i]) for total in range(2 * len(some))
+                                for i in range(max(0, total - len(some) + 1), (total + 1) // 2)))
         apart = (Pair(one, other) for one, other in both if one.apart_from(other))
         yield from itertools.islice(apart, most)
 

@@ -1,10 +1,11 @@
 """Which change of the right formula, or which two, give the student's numbers."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..language import say
+from ..language import say, say_name
 from .calling import copied
 from .changes import Pair
 from .comparing import is_numbers, same
@@ -14,11 +15,12 @@ MOST = 2  # changes that are named, each for tensors of its own
 
 
 class Found(NamedTuple):
-    """An explanation: its key, its sentences, and the changes."""
+    """An explanation: its key, its sentences, the changes, and the tensors that are left."""
 
     key: str
     why: str
     changes: list
+    left: set
 
     @property
     def known(self):
@@ -34,11 +36,17 @@ def explain(formula, stage, trials, wrong, *, quickly=False):
     failing = next(t for t in trials if is_wrong(t, wrong))
     found: list[Any] = []
     memo: dict[Any, set] = {}
+    quickly = quickly or not is_finite(failing, wrong)                 # many pairs give nan
+    last = next(t for t in reversed(trials) if is_wrong(t, wrong))
 
+    @functools.cache
     def different(change):
-        value = predict(change, stage, failing) or {}
-        return tuple(np.asarray(value[t]).tobytes() for t in wrong
-                     if t in value and not same(value[t], observed(failing, t)[1])) or None
+        values = [(trial, predict(change, stage, trial) or {})
+                  for trial in dict.fromkeys((failing, last))]
+        off = [(value[t], observed(trial, t)[0]) for trial, value in values for t in wrong
+               if t in value and not same(value[t], observed(trial, t)[1])]
+        part = any(same(got, value) for value, got in off)
+        return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
     while left and len(found) < MOST:
         candidates = formula.likely if quickly or found else formula.changes(different)
@@ -52,8 +60,8 @@ def explain(formula, stage, trials, wrong, *, quickly=False):
     why = say(" And then: ").join(dict.fromkeys(change.why for change in found))
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
-                   names=listed(sorted(left)))
-    return Found(found[0].key, why, found)
+                   names=listed([say_name(tensor) for tensor in sorted(left)]))
+    return Found(found[0].key, why, found, left)
 
 
 def told(plain, found, otherwise):
@@ -62,8 +70,8 @@ def told(plain, found, otherwise):
         return plain or otherwise()
     if not plain:
         return found.key, found.why
-    why = found.why
-    if plain[0] in ("nan", "inf"):                                     # many changes give the same
+    why, empty = found.why, plain[0] == "zero" and found.key == "replaced by zeros"
+    if empty or plain[0] in ("nan", "inf"):                            # many changes give the same
         why = " ".join(say(change.known) for change in found.changes)
     return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
 
@@ -104,6 +112,12 @@ def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
 
 
+def is_finite(trial, tensors):
+    """Whether no number is nan or inf where a finite one must be."""
+    return not any(np.any(~np.isfinite(got)) and np.all(np.isfinite(want)) for got, want in
+                   (observed(trial, t) for t in tensors if has(trial, t)))
+
+
 def explains(change, stage, trials):
     """The tensors that this change makes wrong in just the way in which they are; or none.
 
@@ -118,7 +132,7 @@ def explains(change, stage, trials):
             if not has(trial, tensor):
                 continue
             got, want = observed(trial, tensor)
-            if not same(got, value):
+            if not same(got, value) or not (np.size(got) or change.known):
                 off.add(tensor)
                 if same(got, want):
                     return set()
@@ -127,11 +141,26 @@ def explains(change, stage, trials):
     return differs - off
 
 
+def seen_elsewhere(found, stage, trials, wrong):
+    """What the cases that come later say of a second mistake, where all numbers are finite."""
+    for trial in trials if len(found.changes) == 1 else ():
+        value = predict(found.changes[0], stage, trial) or {}
+        for tensor in (value.keys() & set(wrong)) - found.left:
+            got, want = observed(trial, tensor)
+            if np.isfinite(got).all() and np.isfinite(want).all() and not same(
+                    got, value[tensor]) and not same(got, want):
+                return say(" There is more: look at {case} when this is mended.",
+                           case=say(trial.case.what))
+    return ""
+
+
 def predict(formula, stage, trial):
     """{tensor: value} that a formula gives in one case; None where it cannot be computed."""
-    case, options, layer = trial.case, copied(trial.case.options), trial.ours
     try:
         with np.errstate(all="ignore"):
+            if stage == "function":
+                return trial.run(formula)
+            case, options, layer = trial.case, copied(trial.case.options), trial.ours
             if stage == "forward":
                 return {"output": np.asarray(formula(layer, *case.inputs, **options))}
             if not formula.by_itself:

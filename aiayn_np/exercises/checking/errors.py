@@ -6,7 +6,30 @@ from ..language import say
 from .shapes import shapes_that_do_not_fit
 
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
+GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
+             " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
 SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
+    (r"Input operand .* \(has 0.*@ *self\.linear_\w+\b(?!\.)", "layer for an array", "A layer is"
+     " no array: call its forward, `y, cache = layer.forward(x)`, or take its matrix,"
+     " layer.W.value."),
+    (r"Input operand .* \(has 0|too many subscripts for operand", "value forgotten", "A factor of"
+     " the product has too few axes: a Parameter is no array, its numbers are in .value, as in"
+     " self.W.value."),
+    (r"with shape \(\) doesn't match", "value forgotten", "The array on the left has no axes, such"
+     " as np.zeros_like(p) of a Parameter p: it must be made from p.value."),
+    (r"(?:integer|AxisError|inhomogeneous).*`.*np\.a?(max|min)\(", "two arrays for one", "{name}"
+     " looks along an axis of one array. Entry by entry, between two, it is np.{name}imum."),
+    (r"truth value of an array.*`.*(?<![\w.])(max|min)\(", "two arrays for one", "Python's {name}"
+     " compares two numbers. Entry by entry, between two arrays, it is np.{name}imum."),
+    (r"broadcast.*`(?!.*\[:, -1\].*\b1\)).*argmax\((?!.*-1\))", "wrong axis", "argmax looks along"
+     " the axis"
+     " that it is given and keeps the others: it must be the vocabulary, the last axis, axis=-1,"
+     " at the last"
+     " position alone."),
+    (r"(?:broadcast|mismatch|not aligned).*`.*np\.dot\(|remapped shapes \[original",
+     "another product", "From three axes on np.dot is not @: it makes all pairs of matrices. Write"
+     " @, and X.mT for the"
+     " last two axes swapped."),
     (r"Parameter'|not Parameter|Parameter object", "value forgotten", "A Parameter is no array: its"
      " numbers are in .value, as in self.W.value, and its gradient in .grad."),
     (r"name '(np|math)' is not defined", "import missing", "`import {name}` is missing at the top"
@@ -20,8 +43,20 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
      " self in front and with every argument under its name; and what is called must get what it"
      " asks for."),
+    (r"backward .*('tuple' object has no attribute '(shape|ndim|dtype|T|mT|swapaxes|reshape|sum)'"
+     r"|'tuple' and|and 'tuple'|got tuple|unpack.*`.*\.backward\()", "not unpacked", GRADIENTS),
+    (r"backward .*'tuple' object has no attribute", "not kept", "A tuple has no names: unpack it,"
+     " `a, b = cache`, or keep a Cache(a=a, b=b)."),
+    (r"shape of y, \(\d+, (.*)\), got \(\1\)", "not unpacked", "The first axis is gone: an array"
+     " that is unpacked, `a, b = array`, is split along it. A backward that has one gradient"
+     " returns it"
+     " alone."),
+    (r"grad_y must have the shape of y", "shapes", "What forward does is undone in reverse order:"
+     " what it split is merged, what it merged is split, and each gradient goes back where its"
+     " array"
+     " came from."),
     (r"'tuple' object (has no attribute|is not callable|cannot be interpreted)|'tuple' and|and"
-     r" 'tuple'|inhomogeneous shape", "not unpacked", UNPACK),
+     r" 'tuple'|not tuple|got tuple|inhomogeneous shape", "not unpacked", UNPACK),
     (r"unpack.*`[^`]*\.shape", "number of axes", "The input may have any number of axes in front:"
      " take the sizes from the end, such as x.shape[-1]."),
     (r"unpack", "not unpacked", "The names on the left are not as many as the things on the right."
@@ -38,6 +73,13 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"(not supported between|unsupported operand).*('Cache'|'dict'|'list')", "cache for an array",
      "A cache or a list stands here in the place of an array. Take the array out of it, or pass the"
      " cache that this function made itself."),
+    (r"boolean index did not match", "index", "A mask with axes of length 1 is no index. np.where"
+     " stretches it: np.where(allowed, scores, -math.inf)."),
+    (r"must have same number of dimensions", "number of axes", "What is joined must have the same"
+     " number of axes: token[:, None] makes a column of a row."),
+    (r"K and V must have one length", "another array", "Keys and values come from one sequence:"
+     " look"
+     " which array each projection reads, and which result is split."),
     (r"index -?\d+ is out of bounds for axis", "index", "The axis that is indexed is shorter: look"
      " which axis counts what."),
     (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
@@ -83,13 +125,12 @@ def in_words(error):
                 say("with: {error}", error=error))
 
 
-def advice(text, line):
-    """(diagnosis, sentence) for the text of an error, and the line of code in which it came."""
+def advice(text, line, what=""):
+    """(diagnosis, sentence) for an error in `what`, and the line of code in which it came."""
     part = say(PARTS) if ".backward(" in line else ""
-    if found := shapes_that_do_not_fit(text):
-        return found[0], f"{found[1]} {part}".strip()
     for pattern, diagnosis, sentence in SAID:
-        if match := re.search(pattern, f"{text} `{line}"):
+        if match := re.search(pattern, f"{what} {text} `{line}"):
             said = say(sentence, name=next(filter(None, match.groups()), ""))
-            return diagnosis, f"{said} {part}".strip()
-    return "error", part
+            return diagnosis, said if sentence is GRADIENTS else f"{said} {part}".strip()
+    diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
+    return diagnosis, f"{said} {part}".strip()

@@ -1,13 +1,14 @@
 """The check of a function, or of a class that is no layer, such as an optimizer."""
 
 import dataclasses
+import re
 
 import numpy as np
 
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Found, told
+from .diagnosis import explain, is_wrong, seen_elsewhere, telling, told
 from .report import Row
 from .shapes import BESIDE
 from .trial import check_shape
@@ -96,34 +97,45 @@ class FunctionCheck:
                                     dtype=np.asarray(got).dtype), name)
 
     def explain(self, tried):
-        """The change, or the two, that give the same, as Found; or None.
+        """The change, or the two, that give the same, as Found; or None."""
+        trials = [Tried(self, *each) for each in tried]
+        wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
+        found = explain(self.formula, "function", trials, wrong)
+        if not found:
+            return None
+        trials += [Tried(self, *each) for each in self.others(len(tried))]
+        later = trials[len(telling(trials, wrong)) :]
+        return found._replace(why=found.why + seen_elsewhere(found, "function", later, wrong))
 
-        All ordinary cases must fit, and the special ones up to the first that is wrong.
-        """
-        wrong = [i for i, (_, got, want) in enumerate(tried) if not same_all(got, want)]
-        ordinary = sum(not case.special for case, _, _ in tried)
-        case, got, want = tried[wrong[0]]
-        rest = tried[: max(ordinary, wrong[0] + 1)]
-
-        def fits(change):
-            return same_all(got, self.wrong_on(change, case)) and all(
-                same_all(other, self.wrong_on(change, where)) for where, other, _ in rest)
-
-        def different(change):
-            value = self.wrong_on(change, case)
-            return None if not value or same_all(want, value) else tuple(
-                np.asarray(x).tobytes() for x in value.values())
-
-        found = next(filter(fits, self.formula.changes(different)), None)
-        return found and Found(found.key, found.why, [found])
-
-    def wrong_on(self, change, case):
-        """What a change gives, {} where it cannot be computed."""
+    def others(self, number):
+        """The cases after some number of them, if the student's code does not stop there."""
         try:
-            with np.errstate(all="ignore"):
-                return self.run_on(change, case)
-        except Exception:                                              # a change may break anything
-            return {}
+            return [(case, self.student_on(case), want)
+                    for case, want in list(zip(self.cases, self.wanted))[number:]]
+        except Stop:
+            return []
+
+
+class Tried:
+    """One case: what the student's code `found`, and what is `expected`, each kind as a whole."""
+
+    def __init__(self, checking, case, got, want):
+        self.checking, self.case = checking, case
+        self.found, self.expected = kinds(got), kinds(want)
+
+    def run(self, change):
+        """What a change gives."""
+        return kinds(self.checking.run_on(change, self.case))
+
+
+def kinds(found):
+    """{kind: array}: what is numbered, such as the values after each step, as one array."""
+    parts: dict[str, list] = {}
+    for name, array in found.items():
+        array = np.asarray(array if is_numbers(array) else np.nan)
+        parts.setdefault(re.split(r" \d", name)[0], []).append(array)
+    return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
+            for kind, some in parts.items()}
 
 
 def same_all(got, value):

@@ -9,9 +9,10 @@ from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .comparing import factor, guess, look, other_axes, row_of, same
-from .diagnosis import explain, has, is_wrong, observed, predict, telling, told
+from .diagnosis import explain, has, is_wrong, observed, predict, seen_elsewhere, telling, told
 from .errors import in_words
 from .report import Row, listed
+from .shapes import BESIDE
 from .trial import MUST_ADD, Trial, as_list
 
 TOLD = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
@@ -44,12 +45,34 @@ class LayerCheck:
         """Run the new cases, and compare the outputs of all that have been run."""
         for trial in new:
             with self.axes_counted(trial):
-                trial.got, trial.cache = trial.forward()
+                self.try_forward(trial, trials)
         if self.wrong(["output"], trials):
             key, why, found = self.why("forward", trials, ["output"])
             first = next(t for t in trials if is_wrong(t, ["output"]))
             more = self.own_backward(first) or self.more(trials, found)
             raise Stop(key, f"{why} {more}".strip())
+
+    def try_forward(self, trial, trials):
+        """Run it; a result of a wrong shape may be that of a change, in all cases so far."""
+        try:
+            trial.got, trial.cache = trial.forward()
+        except Stop as stop:
+            if stop.got is None or not (found := self.of_a_shape(trials)):
+                raise
+            plain = stop.message.removesuffix(say(BESIDE)).strip()
+            raise Stop(found.key, f"{plain} {found.why}", "output") from stop
+
+    def of_a_shape(self, trials):
+        """What explains all outputs, though their shapes are wrong, as Found; or None."""
+        for trial in trials:
+            try:
+                trial.got, _ = trial.forward()
+            except Stop as stop:
+                trial.got = stop.got
+        if any(trial.got is None for trial in trials):
+            return None
+        formula = self.subject.formulas["forward"]
+        return explain(formula, "forward", trials, ["output"], quickly=True)
 
     @contextlib.contextmanager
     def axes_counted(self, trial):
@@ -96,21 +119,10 @@ class LayerCheck:
             plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
                                 zero=plain[1], part=part)
         key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
-        if found and len(found.changes) == 1:
-            why += self.seen_elsewhere(found.changes[0], stage, trials, wrong)
+        if found:
+            later = self.others(stage, trials)[len(telling(trials, wrong)) :]
+            why += seen_elsewhere(found, stage, later, wrong)
         return key, why, found
-
-    def seen_elsewhere(self, change, stage, trials, wrong):
-        """What the cases that come later say of a second mistake, where all numbers are finite."""
-        for trial in self.others(stage, trials)[len(telling(trials, wrong)) :]:
-            value = predict(change, stage, trial) or {}
-            for tensor in value.keys() & set(wrong):
-                got, want = observed(trial, tensor)
-                if np.isfinite(got).all() and np.isfinite(want).all() and not same(
-                        got, value[tensor]) and not same(got, want):
-                    return say(" There is more: look at {case} when this is mended.",
-                               case=say(trial.case.what))
-        return ""
 
     def without_options(self, trials, wrong):
         """(diagnosis, sentence) if the first output that is wrong is right without an option."""

@@ -29,8 +29,9 @@ def table(*kinds):
 OPERATORS = {
     ast.Add: table(
         (0, "term left out", "{l}", "{r}"), (0, "sign", "{l} - {r}"),
+        (0, "term twice", "{l} + 2 * {r}", "2 * {l} + {r}"),
         (1, "product instead of sum", "{l} * {r}"), (2, "term counted wrong", *(
-            sides for n in (2, 0.5, 3) for sides in (f"{{l}} + {n} * {{r}}", f"{n} * {{l}} + {{r}}")
+            sides for n in (0.5, 3) for sides in (f"{{l}} + {n} * {{r}}", f"{n} * {{l}} + {{r}}")
         ))),
     ast.Sub: table(
         (0, "term left out", "{l}", "-{r}"), (0, "sign", "{l} + {r}"),
@@ -59,6 +60,7 @@ NAMED = table(
     (2, "off by one", "({0} + 1)", "({0} - 1)"),
     (3, "first or last only", "{0}[:1]", "{0}[-1:]", "{0}[:, :1]", "{0}[:, -1:]"),
     (3, "the opposite", "~{0}", "-{0}"), (3, "fixed number", "0", "1", "2"),
+    (3, "cut to whole numbers", "np.trunc({0})"),
     (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
     (3, "summed for all", *(f"({{0}}.{name}(axis={axis}, keepdims=True) + 0 * {{0}})"
                             for name in ("sum", "mean") for axis in (0, -1, -2))),
@@ -74,6 +76,7 @@ WHOLE = table(  # the right side of a line
     (4, "a function too many", *(f"np.{name}({{0}})" for name in (
         "exp", "log", "sqrt", "abs", "square", "tanh", "floor")), "np.maximum({0}, 0)",
      "1 / ({0})", "1 - ({0})", "({0}) + 1", "np.round({0}, 4)", "np.round({0}, 6)"),
+    (4, "softmax", "np.exp({0}) / np.exp({0}).sum(axis=-1, keepdims=True)"),
     (4, "float32", "({0}).astype(np.float32)"),
 )
 SIZE = table((1, "off by one", "({0} - 1)"))
@@ -142,6 +145,9 @@ def codes(place, code, names):
         yield from ((1, "another array", name) for name in names[0] if name != code)
         if isinstance(holder, ast.Call):
             yield from ((4, "something added", f"({code} + {name})") for name in names[0])
+    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
+            isinstance(node, ast.Call)):
+        yield 0, "results in another order", f"{code}[::-1]"
     if isinstance(holder, ast.Dict):
         yield from ((0, "gradient of another argument", text(value)) for value in holder.values
                     if value is not node)
@@ -172,6 +178,7 @@ def called(node, code, names):
             rest = call(args, function=short)
             yield 2, "factor outside of the sum", f"({one}) * ({two}).{rest}"
             yield 2, "factor outside of the sum", f"({two}) * ({one}).{rest}"
+    yield from ((2, "applied twice", call([code, *args[1:]])) for _ in args[:1] if short != "where")
     yield from ((0, f"{short} left out", arg) for arg in args if not arg.startswith("*"))
     for i in range(len(args)):
         for j in range(i):

@@ -38,7 +38,7 @@ class ScriptedModel:
         prefixes = np.cumsum(tgt * length, axis=1)                     # (B, T_tgt)
         told = 0.37 * sums[:, None] + 1.71 * prefixes + 2.3 * length   # all that a token depends on
         scores = np.sin(1e3 * told[..., None] * np.arange(1, VOCAB_SIZE + 1) ** 0.5)
-        scores[..., [self.pad, self.bos, self.eos, 3]] = -2            # not by chance
+        scores[..., [self.pad, self.bos, self.eos, 3]] -= 3            # not by chance
         ends = (length == sizes[:, None] + 1) & ~(self.endless & (sizes[:, None] == 5))
         scores[..., self.eos] = np.where(ends, 2, -2)
         return scores, None

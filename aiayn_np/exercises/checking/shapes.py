@@ -15,15 +15,17 @@ NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradien
               " them: sum over every axis that the parameter does not have, without keepdims.")
 LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"
         " keepdims=True to stay beside it.")
+GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index"
+        " picks from it. Entry by entry, the larger of two is np.maximum.")
 TURNED = "One of the two is the other one's transpose: check the order of the factors."
 FACTORS = ("In a product the last axis of the first factor and the last but one of the second must"
            " have one length: one of them must be transposed (X.mT swaps the last two axes only,"
            " X.T all of them), or they stand in the wrong order.")
 
 
-def shapes_that_do_not_fit(text):
-    """(diagnosis, sentence) for an error of NumPy about shapes, or None."""
-    if TOO_LARGE.search(text):
+def shapes_that_do_not_fit(text, line):
+    """(diagnosis, sentence) for an error of NumPy about shapes in a line, or None."""
+    if TOO_LARGE.search(text) and ".grad" in line:
         return "not summed", say(NOT_SUMMED)
     if "matmul" in text and "mismatch" in text:
         return "error", say(FACTORS)
@@ -32,10 +34,11 @@ def shapes_that_do_not_fit(text):
                              " into.")
     if not (found := BROADCAST.search(text)):
         return None
-    first, second, *target = [ast.literal_eval(shape) for shape in found[1].split()]
+    shapes = [ast.literal_eval(shape) for shape in found[1].split()]
+    first, second, *target = [s for s in shapes if s] if len(shapes) > 2 else shapes
     if first == second[::-1]:
         return "transposed", say(TURNED)
-    if target == [first]:                                              # first += second
+    if target == [first] and ".grad" in line:                          # first += second
         return "not summed", say(NOT_SUMMED)
     if len(second) + 1 == len(first) and is_without_an_axis(second, first):
         return "axis lost", say(LOST)
@@ -65,6 +68,8 @@ def shape_guess(got, want, sizes):
         return "shape", say("An axis was summed that must stay.")
     if [n for n in got if n != 1] == [n for n in want if n != 1]:
         return "shape", say("An axis of length 1 is left over or lost: look at keepdims.")
+    if is_without_an_axis(got, want):
+        return "axis lost", say(GONE)
     if sorted(got) == sorted(want):
         return "transposed", say("The axes are in another order.")
     return "shape", say(BESIDE)

@@ -9,9 +9,12 @@ from ...proofs.probing import randomise
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import is_numbers, same
+from .errors import GRADIENTS, UNPACK
 from .shapes import shape_guess
 
 COUNT = "one gradient for each array of forward that stands before the *"
+ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
+         " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
 MUST_ADD = ("It must add, `+=`: a layer may be used several times before the optimizer reads the"
             " sum.")
 
@@ -207,15 +210,22 @@ def check_shape(what, tensor, got, want, case):
     """Stop if a result is no array of real numbers of the right shape, with the likely reason."""
     if not is_numbers(got):
         raise Stop("wrong type", say(
-            "{what}: {tensor} must be an array of real numbers, and is {kind}.", what=what,
-            tensor=say_name(tensor), kind=kind(got)), tensor)
+            "{what}: {tensor} must be an array of real numbers, and is {kind}. {why}", what=what,
+            tensor=say_name(tensor), kind=kind(got), why=unpacked(what, got)).strip(), tensor)
     got = np.asarray(got)
     if got.shape != np.shape(want):
         diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)
+        if tensor.startswith("grad_") and got.shape[1:] == np.shape(want) and len(got) in (2, 3):
+            diagnosis, why = "not unpacked", say(ADDED, count=len(got))
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
             tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
-            why=why), tensor)
+            why=why), tensor, got=got)
+
+
+def unpacked(what, got):
+    """What is to be unpacked, where a tuple stands for an array."""
+    return say(GRADIENTS if what == "backward" else UNPACK) if isinstance(got, tuple) else ""
 
 
 def parameter(value):

@@ -130,8 +130,10 @@ GRAD_Q, GRAD_K = (f"{product} / math.sqrt(Q.shape[-1])"
      " its sum: w (grad_w - sum grad_w w), not w grad_w."),
     (JACOBIAN, "weights * (1 - weights) * grad_weights", "sum forgotten in softmax", "w (1 - w) is"
      " the derivative of a sigmoid. The backward of softmax is w (grad_w - sum grad_w w)."),
-    (JACOBIAN, "grad_weights", "softmax skipped", "The gradient of the weights is used as that of"
-     " the scores: the softmax between them is skipped."),
+    *((JACOBIAN, code, "softmax skipped", "The gradient of the weights is used as that of"
+     " the scores: the softmax between them is skipped.") for code in (
+         "grad_weights",
+         "grad_weights if allowed is None else np.where(allowed, grad_weights, 0)")),
     ("weights.mT @ grad_out", "grad_weights.mT @ grad_out", "gradient instead of weights", "grad_V"
      " is made from the gradient of the weights. It must be weights^T grad_out."),
     ("weights.mT @ grad_out", "scores.mT @ grad_out", "scores instead of weights", "grad_V is made"

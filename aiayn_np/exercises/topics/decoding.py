@@ -86,6 +86,9 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
      " the loop does not stop when all rows have ended. It must be as long as its longest row."),
     (ANSWER, "np.where(tgt == eos, model.pad, tgt)[:, 1:]", "eos removed", "eos is replaced by"
      " model.pad. A row ends with its eos."),
+    (APPEND, "tgt = token[:, None]", "prefix lost", "The new token takes the place of all before"
+     " it."
+     " It must be appended: the model needs the whole prefix."),
     ((APPEND, STOP), ("pass", f"{STOP}\n{APPEND}"), "eos removed", "The loop ends before the last"
      " token is appended, so that the longest row has no eos: append first."),
     (ANSWER, "np.concatenate([tgt[:, 1:-1], np.where(ended, tgt[:, -1], eos)[:, None]], axis=1)",
@@ -104,6 +107,9 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
      " is model.pad."),
     (LAST, "logits[:, 0]", "wrong position", "The token is taken from the first position. The"
      " logits of the last one predict what comes next: logits[:, -1]."),
+    *((f"{LAST}.argmax(axis=-1)", f"logits.argmax(axis=1)[:, {i}]", "wrong axis", "argmax runs over"
+       " the positions. The token is the largest along the vocabulary, the last axis.")
+      for i in (0, -1)),
     (f"{LAST}.argmax(axis=-1)", f"{LAST}.argmin(axis=-1)", "argmin", "The least probable token is"
      " taken: argmax."),
     ("model.decode(tgt, memory, memory_allowed=memory_allowed)",

@@ -103,6 +103,8 @@ TARGETS = (  # the q that many write
      " left out of the sum and of the number."),
     (MEAN, "(losses * real).sum() / real.size", "mean over pads", "Padding is left out of the sum,"
      f" and yet it is divided by the number of all positions. {NUMBER}"),
+    (MEAN, "(losses * real).sum() / (V * real.size)", "mean over everything", "It is divided by the"
+     f" number of all entries of the logits. {NUMBER}"),
     (MEAN, "losses.sum() / real.sum()", "mean over pads", "Padding is left out of the number, and"
      " not of the sum."),
     (MEAN, "(losses * real).sum()", "sum instead of mean", "The loss is a sum. It must be a mean"
