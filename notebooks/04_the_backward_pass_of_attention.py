@@ -166,7 +166,7 @@ print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 # %% [markdown]
 # In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
 # query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
-# with `V[j]`. It asks: "would more of this value help?" And row $j$ of $V$ went to every query, with that query's weight.
+# with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
 # So its gradient comes from every query, with the same weight:
 # $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
 #
@@ -448,21 +448,21 @@ print(check_gradients(NotTransposed(), Q, K, V))
 
 # %% [markdown]
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
-# with the true one. Here are the cosines at the start, for the array that each mistake hits:
+# with the true one. Here are the cosines at the start:
 
 # %%
 out, cache = attention.forward(Q, K, V)
 right = attention.backward(out - target, cache)
-for layer, i in zip(layers[1:], (0, 0, 2)):
-    wrong = layer.backward(out - target, cache)[i]
-    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
-    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+print("cosine            grad_Q  grad_K  grad_V")
+for layer in layers[1:]:
+    pairs = zip(layer.backward(out - target, cache), right)
+    cosines = [(a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+    print(f"{type(layer).__name__:16}", *(f"{cosine:7.2f}" for cosine in cosines))
 
 # %% [markdown]
 # A forgotten scale does not turn the gradient of $Q$ or of $K$; it only makes them longer. But $x$ gets a sum of three
 # gradients (Lesson 4.8), and that sum is turned, and with it the gradient of every layer below. Adam (Lesson 10) does not
-# even feel the extra length in $W^Q$ and $W^K$. The other two mistakes turn the gradient of one array a little. Each
-# other array is right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
+# even feel the extra length in $W^Q$ and $W^K$. `OnlyTheDiagonal` turns the gradients of $Q$ and $K$, and `NotTransposed` turns that of $V$. The other gradients are right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
 # because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
 
 # %% [markdown]
@@ -561,7 +561,7 @@ print(check_gradients(Remembers(), Q, K, V))
 
 # %% [markdown]
 # When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
-# order. The Transformer needs that, because one of its layers is used for the source and again for the target before
+# order. The Transformer needs that, because one of its layers, the positional encoding, is used for the source and again for the target before
 # either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
 # Inference may drop them at once. (The "KV cache" of a language model is another thing: it keeps keys and values of
 # earlier tokens while the model writes, see Lesson 5.7.)

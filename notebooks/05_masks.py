@@ -57,7 +57,7 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Masks act inside of the three lit boxes of Figure 1. Each of them has another mask.
+# Masks act inside the three lit boxes of Figure 1. Each of the three masks hides padding, and the masked attention hides the future as well.
 
 # %%
 figure_1("attention")
@@ -229,7 +229,7 @@ print("gradient at padded positions:", np.abs(grad_x[ids == 0]).max())
 print("gradient at real positions  :", np.abs(grad_x[ids != 0]).max())
 
 # %% [markdown]
-# No gradient flows into padding, so padding teaches nothing. To mask the rows as well would cost work and change nothing.
+# No gradient flows into padding, so padding teaches nothing. To mask the rows as well would cost work and change nothing that anybody reads.
 #
 # ## 5.4 The causal mask
 #

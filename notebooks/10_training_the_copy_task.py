@@ -270,7 +270,7 @@ fig
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
 # %% [markdown]
-# Blue and orange are models as in the paper, with the norm after each Add (post-norm). The left panel shows them after 120 steps. At the lowest rate warm-up makes no difference. At the rate 0.01 the model does not learn to read
+# Blue and orange (post-norm) are models as in the paper, with the norm after each Add. The left panel shows them after 120 steps. At the lowest rate warm-up only costs steps: without it the loss is a little lower. At the rate 0.01 the model does not learn to read
 # the source without warm-up, and it learns it with warm-up; the right panel shows these two runs. At the highest rate both fail. The best loss of blue and the best loss of orange are the same. So here warm-up buys a higher rate, not a better end.
 # Deep models are another matter: for them warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020). Green and pink are models with the norm before each sub-layer (Lesson 7.7). They learn at every rate.
 #

@@ -147,8 +147,8 @@ grad_kept = grad_out @ cache.V.T                                       # (T_q, T
 grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
 print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 
-# %% [markdown] en="01e69d99"
-# 按元素写，$\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$，其中 $c$ 是值的各个特征的编号。查询 $i$ 给键 $j$ 的权重，乘上了 $V$ 的第 $j$ 行的所有元素，所以它的梯度是 `grad_out[i]` 与 `V[j]` 的点积。它问的是：“这个值多一点，有帮助吗？”而 $V$ 的第 $j$ 行流向了每个查询，各带那个查询的权重。所以它的梯度来自每个查询，带着同样的权重：$\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$。这就是同一幅注意力图，只不过按列来读。
+# %% [markdown] en="b0194723"
+# 按元素写，$\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$，其中 $c$ 是值的各个特征的编号。查询 $i$ 给键 $j$ 的权重，乘上了 $V$ 的第 $j$ 行的所有元素，所以它的梯度是 `grad_out[i]` 与 `V[j]` 的点积。它问的是：“这个值多一点，损失会升高吗？”而 $V$ 的第 $j$ 行流向了每个查询，各带那个查询的权重。所以它的梯度来自每个查询，带着同样的权重：$\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$。这就是同一幅注意力图，只不过按列来读。
 #
 # 接下来是暂退法，它什么也没做；再接下来是 softmax，逐行计算（第 2.5 节）：
 
@@ -400,19 +400,20 @@ for layer in layers:
 # %%
 print(check_gradients(NotTransposed(), Q, K, V))
 
-# %% [markdown] en="f5a5cbdf"
-# 错误的梯度为什么也能训练？只要错误的梯度与真正的梯度夹角的余弦为正，足够小的一步就能使损失下降。下面是开始时的余弦，对每个错误，取它所影响的数组：
+# %% [markdown] en="90af6acc"
+# 错误的梯度为什么也能训练？只要错误的梯度与真正的梯度夹角的余弦为正，足够小的一步就能使损失下降。下面是开始时的余弦：
 
 # %%
 out, cache = attention.forward(Q, K, V)
 right = attention.backward(out - target, cache)
-for layer, i in zip(layers[1:], (0, 0, 2)):
-    wrong = layer.backward(out - target, cache)[i]
-    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
-    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+print("cosine            grad_Q  grad_K  grad_V")
+for layer in layers[1:]:
+    pairs = zip(layer.backward(out - target, cache), right)
+    cosines = [(a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+    print(f"{type(layer).__name__:16}", *(f"{cosine:7.2f}" for cosine in cosines))
 
-# %% [markdown] en="9e8874e0"
-# 忘了缩放，并不会使 $Q$ 或 $K$ 的梯度转向，只会使它们变长。但是 $x$ 得到的是三个梯度的和（第 4.8 节），这个和会转向，下面所有层的梯度也跟着转向。至于 $W^Q$ 和 $W^K$ 的梯度变长，Adam（第 10 课）甚至感觉不到。另外两个错误使一个数组的梯度稍稍转向。其余的数组都是对的，所以全部梯度合在一起，余弦也是正的，损失就沿另一条路下降。单看损失曲线看不出这一点，因为没有人知道正确的曲线是什么样。而前向传播是已知的，所以可以拿梯度与它比较。
+# %% [markdown] en="35e11e72"
+# 忘了缩放，并不会使 $Q$ 或 $K$ 的梯度转向，只会使它们变长。但是 $x$ 得到的是三个梯度的和（第 4.8 节），这个和会转向，下面所有层的梯度也跟着转向。至于 $W^Q$ 和 $W^K$ 的梯度变长，Adam（第 10 课）甚至感觉不到。`OnlyTheDiagonal` 使 $Q$ 和 $K$ 的梯度转向，`NotTransposed` 使 $V$ 的梯度转向。其余的梯度都是对的，所以全部梯度合在一起，余弦也是正的，损失就沿另一条路下降。单看损失曲线看不出这一点，因为没有人知道正确的曲线是什么样。而前向传播是已知的，所以可以拿梯度与它比较。
 
 # %% [markdown] en="eeef6e69"
 # ## 4.8 一个数组用了三次
@@ -502,8 +503,8 @@ for layer in (attention, Remembers()):
 # %%
 print(check_gradients(Remembers(), Q, K, V))
 
-# %% [markdown] en="810409f1"
-# 返回缓存，谁也不会犯这个错误：可以先做任意多次前向传播，再按任意次序做它们的反向传播。Transformer 需要这一点，因为它有一个层，先用于源序列，再用于目标序列，然后才轮到两者的反向传播。从缓存也能看出，训练为什么需要内存：所有这些数组都要等到反向传播。推断时则可以马上丢掉。（语言模型的“键值缓存”（KV cache）是另一回事：模型写作时，它保存先前词元的键和值，见第 5.7 节。）
+# %% [markdown] en="e586d8e3"
+# 返回缓存，谁也不会犯这个错误：可以先做任意多次前向传播，再按任意次序做它们的反向传播。Transformer 需要这一点，因为它有一个层，即位置编码，先用于源序列，再用于目标序列，然后才轮到两者的反向传播。从缓存也能看出，训练为什么需要内存：所有这些数组都要等到反向传播。推断时则可以马上丢掉。（语言模型的“键值缓存”（KV cache）是另一回事：模型写作时，它保存先前词元的键和值，见第 5.7 节。）
 
 # %% [markdown] en="6506dee5"
 # ## 4.10 检验本课的结论

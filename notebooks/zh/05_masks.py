@@ -56,8 +56,8 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown] en="45f0f936"
-# 掩蔽在图 1 中三个亮起的方框内部起作用，每个方框的掩蔽都不同。
+# %% [markdown] en="06d1d3f4"
+# 掩蔽在图 1 中三个亮起的方框内部起作用。三个掩蔽都遮住填充，带掩蔽的那个注意力还要遮住未来。
 
 # %%
 figure_1("attention")
@@ -206,8 +206,8 @@ grad_x = encoder.backward(grad_y, cache)                                # (B, T,
 print("gradient at padded positions:", np.abs(grad_x[ids == 0]).max())
 print("gradient at real positions  :", np.abs(grad_x[ids != 0]).max())
 
-# %% [markdown] en="0d082910"
-# 没有梯度流入填充，所以从填充学不到任何东西。把行也掩蔽掉，只会多费工夫，什么也不会改变。
+# %% [markdown] en="6112211b"
+# 没有梯度流入填充，所以从填充学不到任何东西。把行也掩蔽掉，只会多费工夫，有人读的结果也都不会改变。
 #
 # ## 5.4 因果掩蔽
 #

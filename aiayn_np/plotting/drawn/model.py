@@ -105,7 +105,7 @@ def norm_places() -> "Figure":
         for (low, a), (high, b) in itertools.pairwise(stops):
             arrow(ax, (x, low + a), (x, high - b))
         arrow(ax, (x, 0.65), (x - 1.1, 0.65), (x - 1.1, sum_y), (x - 0.13, sum_y))
-    word(ax, 0.52, 1.4, "the way around", size=SMALL, rotation=90)
-    word(ax, 2.72, 2.9, "every step\npasses\nthe norm", size=SMALL, align="left")
-    word(ax, 5.2, 2.9, "nothing stands\non the way around", size=SMALL, align="left")
+    word(ax, 0.52, 1.4, "straight path", size=SMALL, rotation=90)
+    word(ax, 2.72, 2.9, "the norm\nstands on\nthe straight\npath", size=SMALL, align="left")
+    word(ax, 5.2, 2.9, "nothing stands\non the straight path", size=SMALL, align="left")
     return fig
