@@ -130,7 +130,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 # %% [markdown]
 # The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low. The picture shows all
 # temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
-# softmax would be "soft argmax". Temperature never changes the order: the lines come together (three of them at 0 on the left, all four on the right), but they never cross.
+# softmax would be "soft argmax". Temperature never changes the order: the lines come together , but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
 
 # %%
@@ -237,7 +237,7 @@ print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. It asks: "is this key worse than what I get on average?" (The gradient is that of a loss: if it is positive, descent lowers the score.)
+# difference between its own gradient and this mean, times its weight. It asks: "is this key worse than what I get on average?" (If it is positive, descent lowers the score.)
 #
 # > **Predict.** A map of 1000 queries and 1000 keys. How many times more memory do the Jacobians of all its rows take than the map?
 

@@ -209,7 +209,7 @@ print(inspect.getsource(ScaledDotProductAttention.backward))
 # %% [markdown]
 # ## 4.4 What does the gradient want?
 #
-# Set a task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
+# Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
 # half the squared distance from these wanted outputs.
 
 # %%
@@ -229,14 +229,14 @@ print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
 # %% [markdown]
 # Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
-# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores shall
-# rise, and orange scores shall fall.
+# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores should
+# rise, and orange scores should fall.
 
 # %%
-plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# `sat` shall look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
+# `sat` should look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
 # gradient only shows which values would help, compared with the mean of this row. The values of both `cat` and `down`
 # would help more than the mean:
 
@@ -422,22 +422,23 @@ for name, losses in curves.items():
 
 # %% [markdown]
 # The loss falls with all four, and two of the wrong layers here end lower than the right one. The picture shows the four curves.
-# Cover the legend: would you find the right one?
+# Their names are not in it: would you find the right one? The cell after it tells.
 
 # %%
 fig = new_figure(7, 4.2)
 ax = fig.subplots()
-for i, (name, losses) in enumerate(curves.items()):
-    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+order = [2, 0, 3, 1]                                                   # of the layers, mixed
+for i, losses in enumerate([*curves.values()][j] for j in order):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=f"curve {i + 1}")
 ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
 ax.legend()
 fig
 
 # %%
-for layer in layers:
+for i, layer in enumerate(layers):
     report = check_gradients(layer, Q, K, V)
     wrong = [row.tensor for row in report.rows if not row.ok]
-    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+    print(f"curve {order.index(i) + 1}  {type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown]
 # The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$. The full

@@ -50,7 +50,7 @@ from aiayn_np.experiments.claims.head_jobs import (
 )
 from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.plotting.figures import COLORS, draw_map, new_figure
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
@@ -121,7 +121,7 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 # Look at head 1 of layer 2. Brightest is the symbol that is to be *written*: the row `4 → 0` looks at 0. These cells are the diagonal of the picture, $(t, t)$. Heads 2 to 4 do so in most rows only: head 3 looks at 4 there. If you label rows only with the token that was read, as many plots do, the same picture seems to look
 # one place ahead. Before you interpret a diagonal, ask what its rows are.
 #
-# Layer 1 is less clear, and no head is as sharp as one would draw it. So measure.
+# Layer 1 is less clear. So measure.
 #
 # ## 11.3 From looking to measuring
 #
@@ -214,7 +214,7 @@ fig
 
 # %% [markdown]
 # In every model some heads look at the answer, and most heads that have a job have that *same* job. Other jobs are rare,
-# and not in every model. So in models of this size, different jobs are the exception, and not what the paper's claim says of heads in general. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
+# and not in every model. So here, unlike in the paper's claim, different jobs are the exception. Perhaps one thing to look for gives heads no reason to differ: Lesson 6.7 has four.
 #
 # ## 11.4 Reverse and sort
 #
@@ -266,8 +266,7 @@ fig
 
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal. Sorting gives no line: to write 0 the model looks where 0 *is*, and that is
-# another place in each source. A map can follow a rule without showing a line. Mind what the
-# sorting model must do for this: it cannot know *where* to look before it knows *what* comes next.
+# another place in each source. A map can follow a rule without showing a line. For this the sorting model must know *what* comes next before it knows *where* to look.
 #
 # In the row `1 → 5` of the reversing model and the row `3 → 4` of the sorting model the ring is not on the brightest cell. What they wrote is right all the same: a picture shows one of eight cross heads.
 #
@@ -392,7 +391,6 @@ print("copy, one head less         layer 1               layer 2")
 for (name, kind, how), shares in exact.items():
     if name == "copy":
         print(f"{kind:16} {how:6}", shares)
-print("score on the answer    ", score)
 print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
 
 # %%
@@ -428,8 +426,8 @@ fig = new_figure(9, 3)
 axes = fig.subplots(1, 3, sharex=True, sharey=True)
 for ax, name in zip(axes, models):
     for layer, marker in enumerate("os"):
-        heads = slice(4 * layer, 4 * layer + 4)
-        ax.plot(aligned[name][0][heads], 1 - muted[name][heads], marker, label=f"layer {layer + 1}")
+        weight, lost = (values.reshape(2, 4)[layer] for values in (aligned[name][0], 1 - muted[name]))
+        ax.plot(weight, lost, marker, color=COLORS[layer], label=f"layer {layer + 1}")
     ax.axvline(aligned[name][1].mean(), color="0.5", linestyle=":")
     ax.set(xlabel="weight on the answer", title=name)
 axes[0].set_ylabel("lost when muted")

@@ -117,8 +117,8 @@ weights = softmax(s / taus[:, None])        # (36, 4)  one row for each temperat
 for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
-# %% [markdown] en="493a17a8"
-# $\tau$ 非常高时，`cat` 的权重是四分之一；非常低时是 1。图中画出了所有温度。最左端是 **argmax**，即独热的一行；最右端是普通平均。softmax 更名副其实的叫法是“soft argmax”（软的 argmax）。温度从不改变次序：几条曲线会靠到一起（左端有三条到 0，右端四条全部），但绝不交叉。（语言模型写作时的“温度”，就是这个 $\tau$。）
+# %% [markdown] en="b86af413"
+# $\tau$ 非常高时，`cat` 的权重是四分之一；非常低时是 1。图中画出了所有温度。最左端是 **argmax**，即独热的一行；最右端是普通平均。softmax 更名副其实的叫法是“soft argmax”（软的 argmax）。温度从不改变次序：几条曲线会靠到一起，但绝不交叉。（语言模型写作时的“温度”，就是这个 $\tau$。）
 
 # %%
 fig = new_figure(7, 3.8)
@@ -212,8 +212,8 @@ without = w * (grad_w - mean_grad)                                     # (4,)  b
 from_class = softmax.backward(grad_w, cache)                           # (4,)
 print(with_matrix, without, from_class, sep="\n")
 
-# %% [markdown] en="fcb205fb"
-# 来读这个公式。`mean_grad` 是以 $w$ 为权重对各个梯度求的平均。一个分数的梯度，等于它自己的梯度与这个平均之差，再乘以它的权重。它问的是：“这个键比我平均得到的更差吗？”（这是损失的梯度：如果它为正，下降就使分数降低。）
+# %% [markdown] en="626bf7bc"
+# 来读这个公式。`mean_grad` 是以 $w$ 为权重对各个梯度求的平均。一个分数的梯度，等于它自己的梯度与这个平均之差，再乘以它的权重。它问的是：“这个键比我平均得到的更差吗？”（如果它为正，下降就使分数降低。）
 #
 # > **预测：** 一幅注意力图有 1000 个查询和 1000 个键。所有行的雅可比矩阵所占的内存，是这幅图的多少倍？
 

@@ -182,7 +182,7 @@ print(inspect.getsource(ScaledDotProductAttention.backward))
 # %% [markdown] en="0b075f78"
 # 我们写 `.T` 的地方，类中写的是 `.mT`：它转置最后两个轴，前面的批量轴和头轴保持不变。`product_like` 就是矩阵乘法，没有别的；它只决定结果在内存中怎样排列。其余各行，在上文都有对应的一行。
 
-# %% [markdown] en="eb254f0f"
+# %% [markdown] en="e179bdda"
 # ## 4.4 梯度想要什么？
 #
 # 布置一个任务：`sat` 要得到 `cat` 所说的内容，输出的其他行保持不变。损失是输出与这些目标输出之间距离平方的一半。
@@ -202,13 +202,13 @@ print("weight that sat gives to cat", cache.weights[2, 1])
 print(grad_scores)
 print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
-# %% [markdown] en="376ae468"
+# %% [markdown] en="0337e492"
 # 只有一行不为零，因为眼下只有 `sat` 的输出是错的。每一行的和都为零，因为注意力只能从一个键移到另一个键。图中画的是 `-grad_scores`，即下降一步的方向：紫色的分数应当升高，橙色的分数应当降低。
 
 # %%
-plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
-# %% [markdown] en="ec889c8a"
+# %% [markdown] en="06b49a79"
 # `sat` 应当少看自己，多看 `cat`，但也要多看 `down`。损失并没有说要看*谁*。梯度只表明，与这一行的平均相比，哪些值会有帮助。`cat` 和 `down` 的值都比平均更有帮助：
 
 # %%
@@ -376,23 +376,24 @@ curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer i
 for name, losses in curves.items():
     print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
 
-# %% [markdown] en="d9af68c7"
-# 四个的损失都下降了，而且在这里，有两个错误的层最后比正确的层还低。图中画出四条曲线。遮住图例：你能找出正确的那一条吗？
+# %% [markdown] en="c65867ab"
+# 四个的损失都下降了，而且在这里，有两个错误的层最后比正确的层还低。图中画出四条曲线，没有写名字：你能找出正确的那一条吗？图后面的单元格给出答案。
 
 # %%
 fig = new_figure(7, 4.2)
 ax = fig.subplots()
-for i, (name, losses) in enumerate(curves.items()):
-    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+order = [2, 0, 3, 1]                                                   # of the layers, mixed
+for i, losses in enumerate([*curves.values()][j] for j in order):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=f"curve {i + 1}")
 ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
 ax.legend()
 fig
 
 # %%
-for layer in layers:
+for i, layer in enumerate(layers):
     report = check_gradients(layer, Q, K, V)
     wrong = [row.tensor for row in report.rows if not row.ok]
-    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+    print(f"curve {order.index(i) + 1}  {type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown] en="d16e704a"
 # 检验还指出错误*在哪里*：前两个错误影响 $Q$ 和 $K$，第三个影响 $V$。完整的报告还会列出错得最多的元素：

@@ -50,7 +50,7 @@ from aiayn_np.experiments.claims.head_jobs import (
 )
 from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.plotting.figures import COLORS, draw_map, new_figure
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
@@ -113,10 +113,10 @@ for name, weights in cross_maps(cache).items():
 # %%
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
-# %% [markdown] en="4d20b43b"
+# %% [markdown] en="0b421907"
 # 看第 2 层的头 1。最亮的是要*写*的那个符号：`4 → 0` 这一行看的是 0。这些格子就是图的对角线 $(t, t)$。头 2 到头 4 只在大多数行中这样：头 3 在这一行看的是 4。许多图只用读到的词元标注各行；那样一来，同一张图看上去就像在看后面一位。解释对角线之前，先问清楚它的行是什么。
 #
-# 第 1 层没有这么清楚，也没有一个头像示意图里画的那样分明。所以要测量。
+# 第 1 层没有这么清楚。所以要测量。
 #
 # ## 11.3 从观察到测量
 #
@@ -201,8 +201,8 @@ for i, ax in enumerate(fig.subplots(1, 2, sharey=True)):
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 fig
 
-# %% [markdown] en="41983ea7"
-# 每个模型都有一些头看着答案，而且有职责的头大多是*同一种*职责。其他职责很少见，也不是每个模型都有。所以在这种规模的模型上，职责不同是例外，而不像论文对各个头的一般说法。也许任务只有一样东西要找，各个头就没有理由分化：第 6.7 节有四样东西要找。
+# %% [markdown] en="8748424e"
+# 每个模型都有一些头看着答案，而且有职责的头大多是*同一种*职责。其他职责很少见，也不是每个模型都有。所以在这里，与论文的说法不同，职责不同是例外。也许任务只有一样东西要找，各个头就没有理由分化：第 6.7 节有四样东西要找。
 #
 # ## 11.4 反转与排序
 #
@@ -251,8 +251,8 @@ for ax, name in zip(fig.subplots(1, 3), models):
 fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
 
-# %% [markdown] en="f434a000"
-# 复制得到对角线，反转得到反对角线。排序没有线：要写 0，模型就看 0 *所在*的地方，而每个源序列中这个地方都不同。注意力图可以遵循一条规则，却不呈现一条线。请想想排序模型为此要做什么：它要先知道下一个是*什么*，才能知道该看*哪里*。
+# %% [markdown] en="1d9a97e2"
+# 复制得到对角线，反转得到反对角线。排序没有线：要写 0，模型就看 0 *所在*的地方，而每个源序列中这个地方都不同。注意力图可以遵循一条规则，却不呈现一条线。为此，排序模型要先知道下一个是*什么*，才能知道该看*哪里*。
 #
 # 反转模型的 `1 → 5` 行和排序模型的 `3 → 4` 行，白圈不在最亮的格子上。模型写出的结果仍然正确：每张图只画了八个交叉注意力头中的一个。
 #
@@ -368,7 +368,6 @@ print("copy, one head less         layer 1               layer 2")
 for (name, kind, how), shares in exact.items():
     if name == "copy":
         print(f"{kind:16} {how:6}", shares)
-print("score on the answer    ", score)
 print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
 
 # %%
@@ -403,8 +402,8 @@ fig = new_figure(9, 3)
 axes = fig.subplots(1, 3, sharex=True, sharey=True)
 for ax, name in zip(axes, models):
     for layer, marker in enumerate("os"):
-        heads = slice(4 * layer, 4 * layer + 4)
-        ax.plot(aligned[name][0][heads], 1 - muted[name][heads], marker, label=f"layer {layer + 1}")
+        weight, lost = (values.reshape(2, 4)[layer] for values in (aligned[name][0], 1 - muted[name]))
+        ax.plot(weight, lost, marker, color=COLORS[layer], label=f"layer {layer + 1}")
     ax.axvline(aligned[name][1].mean(), color="0.5", linestyle=":")
     ax.set(xlabel="weight on the answer", title=name)
 axes[0].set_ylabel("lost when muted")

@@ -215,7 +215,9 @@ for progress in run.train():
 folder.cleanup()
 
 # %%
-plot_text_training(run.history, title="Numbers, German to English")
+fig = plot_text_training(run.history, title="Numbers, German to English")
+fig.axes[0].set(yscale="log", ylim=(0.01, 7))
+fig
 
 # %% [markdown] en="7b2ea542"
 # 把所有的训练句对都用过一遍，叫一个**迭代周期**（epoch）。三个迭代周期之后，模型翻译对了四分之三的数；六个迭代周期之后，我们观察的 200 个全对。验证曲线最后低于训练曲线，大概是因为暂退法（dropout）只在训练时起作用。在最后一个迭代周期中，比例略有下降：单个状态会跳动（第 10.8 节）。从这里起用的是最后几个状态的平均，它翻译的 500 个全对，见下一张表。
@@ -390,8 +392,8 @@ assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
 assert not new                                                         # each word was seen
 assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert pieces_of(200, numbers.training, numbers.test)[1] == 1          # words are tokens
-assert [source[j] for j in weights[0].argmax(axis=1)[[0, 1, 2, 8, 9, 10]]] == [
-    "_zwanzig", "_und", "_drei", "_fünfzig", "_und", "_zwei"]          # the picture of 14.6
+backwards = ["_zwanzig", "_und", "_drei", "_fünfzig", "_und", "_zwei"]   # the picture of 14.6
+assert any([source[j] for j in head.argmax(axis=1)[[0, 1, 2, 8, 9, 10]]] == backwards for head in weights)
 assert 1 - real / padded < 0.5 * (1 - real / positions)                # what sorting saves
 assert scores["at the end"][0] >= 0.99 > scores["after 3 epochs"][0]
 assert scores["after 3 epochs"][1] > 100 * scores["after 3 epochs"][0]  # BLEU is kinder

@@ -1,4 +1,4 @@
-"""The eleven drawings: what stands on them comes from the layers, is large enough and within them."""
+"""The eleven drawings: what stands on them comes from the layers, and all of it can be read."""
 
 import itertools
 import re
