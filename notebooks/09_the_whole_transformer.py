@@ -7,7 +7,7 @@
 # | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to prove a whole model right; how many parameters it has; for the keen: what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 50 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -58,7 +58,7 @@ figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "s
 # %% [markdown]
 # ## 9.1 A small one
 #
-# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper. (The paper has an encoder and a decoder. BERT is the encoder alone, GPT the decoder alone, without the attention to a source.)
+# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper.
 
 # %%
 rng = np.random.default_rng(0)
@@ -195,7 +195,7 @@ for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.laye
     show(f"{name}.attention.weights", rows)
 
 # %% [markdown]
-# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed. Lesson 11 shows maps of trained models.
+# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed.
 #
 # ## 9.5 The loss, for one token
 #
@@ -350,7 +350,7 @@ print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   âˆ
 # ## 9.8 The proof, for all of it
 #
 # Most parts were proven one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
-# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on (the model has the rate of the paper, unless told otherwise), since there is an `rng`; it is the same
+# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on (at the paper's rate), since there is an `rng`; it is the same
 # in every forward of the check.
 
 # %%
@@ -360,7 +360,7 @@ text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
 # %% [markdown]
-# The check compares the gradient of each of the 61 tensors with the complex step, and then all of them together. What if one line is missing? Here is a model that forgets the
+# The check compares the gradients of the 61 tensors with the complex step, each and all together. What if one line is missing? Here is a model that forgets the
 # last line of `backward`, the source's share of $E$.
 #
 # > **Predict.** How many of the 62 rows are then wrong?
@@ -418,7 +418,7 @@ for name, (printed, *size) in rows.items():
     print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
 # %% [markdown]
-# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one prints too much, the other too little. So Figure 1 does not explain the counts that the paper prints for these two. The experiment `parameter_counts` counts every row of the table.
+# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one prints too much, the other too little. So Figure 1 does not explain these two counts. The experiment `parameter_counts` counts every row of the table.
 #
 # ## 9.10 For the keen: what training has to remember
 #

@@ -1,4 +1,4 @@
-# %% [markdown] en="fe3edadc"
+# %% [markdown] en="5f4f5be0"
 # # 第 9 课 · 完整的 Transformer：前向与反向
 #
 # | | |
@@ -7,7 +7,7 @@
 # | **你将学到** | 图 1 的各个部件怎样组装在一起；为什么目标序列要移位；$p - q$ 是什么；怎样证明整个模型是对的；模型有多少参数；选读：训练时必须记住什么 |
 # | **需要** | 第 1 课到第 8 课，至少看过图；反向传播需要第 4 课 |
 # | **论文** | 第 3.1 节、第 3.4 节、第 5.4 节、图 1、表 3 |
-# | **时间** | 50 分钟，不含标有*选读*的部分（运行其中的单元格，跳过文字。后面的部分都用不到它们） |
+# | **时间** | 45 分钟，不含标有*选读*的部分（运行其中的单元格，跳过文字。后面的部分都用不到它们） |
 #
 # 请从上到下依次运行各个单元格。看到**预测**时，先停下来，写下一个数，再往下走。
 
@@ -55,10 +55,10 @@ np.set_printoptions(precision=4, suppress=True, linewidth=100)
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
 
-# %% [markdown] en="79a681b3"
+# %% [markdown] en="f71d9e04"
 # ## 9.1 一个小模型
 #
-# 这一课的模型，每个栈有两层，其他各处都很窄。除此以外，它就是论文的模型。（论文既有编码器，又有解码器。BERT 只有编码器；GPT 只有解码器，而且没有对源序列的注意力。）
+# 这一课的模型，每个栈有两层，其他各处都很窄。除此以外，它就是论文的模型。
 
 # %%
 rng = np.random.default_rng(0)
@@ -187,8 +187,8 @@ for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.laye
     print(name)
     show(f"{name}.attention.weights", rows)
 
-# %% [markdown] en="cb496fe7"
-# 在编码器-解码器注意力中，行是目标序列，列是源序列。源序列从一开始就全部在那里，所以只有它的 `<pad>` 关闭。第 11 课会展示训练好的模型的注意力图。
+# %% [markdown] en="bb13beff"
+# 在编码器-解码器注意力中，行是目标序列，列是源序列。源序列从一开始就全部在那里，所以只有它的 `<pad>` 关闭。
 #
 # ## 9.5 一个词元的损失
 #
@@ -328,12 +328,12 @@ short(c for c in whole["decoder.layers.1"].components if c.depth <= 1)
 norms = [c.activation for c in whole.components if c.layer == "LayerNorm"]
 print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   √240 = {240**0.5:.3f}")
 
-# %% [markdown] en="36178148"
+# %% [markdown] en="8fc74297"
 # 每次都是 $\sqrt{240}$：不论子层给出什么，下一个子层收到的大小都一样。把 trace 的结果放在单元格末尾，它会显示为一张含有所有列的表：试试 `whole["decoder.layers.1.cross_attention"]`，其中有图 2 的各个方框。
 #
 # ## 9.8 对整个模型的证明
 #
-# 大多数部件已经逐个证明过（第 4 课、第 6 课和第 7 课）。它们组装得对吗？`ModelLoss` 把模型和损失当作一层，而 `check_gradients` 像对待别的层一样证明它。（在终端里，`aiayn-np check` 做的也是这件事。）因为有 `rng`，暂退法已启用（若不另行指定，模型用论文的暂退率）；在检验中的每一次前向传播里，它都相同。
+# 大多数部件已经逐个证明过（第 4 课、第 6 课和第 7 课）。它们组装得对吗？`ModelLoss` 把模型和损失当作一层，而 `check_gradients` 像对待别的层一样证明它。（在终端里，`aiayn-np check` 做的也是这件事。）因为有 `rng`，暂退法已启用（用论文的暂退率）；在检验中的每一次前向传播里，它都相同。
 
 # %%
 criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
@@ -341,7 +341,7 @@ report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_o
 text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
-# %% [markdown] en="42f0c8b2"
+# %% [markdown] en="6fe99c64"
 # 检验把 61 个张量的梯度与复数步长的结果比较，先逐个比较，再全部一起比较。如果漏了一行代码呢？下面这个模型漏掉了 `backward` 的最后一行，也就是源序列对 $E$ 的那一份贡献。
 #
 # > **预测：** 这时 62 行中有几行出错？
@@ -395,7 +395,7 @@ for name, (printed, *size) in rows.items():
     ours = (count_parameters(37_000, *size) - base) / 1e6
     print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
-# %% [markdown] en="179f9bc4"
+# %% [markdown] en="a8df5edd"
 # $N$ 不同的两行相符：印出的数经过四舍五入，所以两个数的差可能有 1 的误差。$d_\mathrm{model} = 1024$ 的两行不相符，而且无论词表取多大，都不能使两行同时相符：一个印得偏大，另一个印得偏小。所以，图 1 解释不了论文给这两行印出的数。实验 `parameter_counts` 计算表中的每一行。
 #
 # ## 9.10 选读：训练时必须记住什么
