@@ -248,8 +248,7 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 #
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and
-# *who answers*:
+# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and *who answers*. (The target: German `die Katze setzte sich hin`.)
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
@@ -264,13 +263,13 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
 #
 # > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
-# > side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
+# > side, each with 6 of 12 features. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
 # > two axes are query and key.
 
 # %%
-layer = DecoderLayer(d_model, 16, 2, rng=rng)            # d_ff = 16, h = 2 heads
-target = rng.standard_normal((1, 3, d_model))            # (B, T_tgt, d_model)
-memory = rng.standard_normal((1, 4, d_model))            # (B, T_src, d_model)
+layer = DecoderLayer(12, 16, 2, rng=rng)                 # d_model = 12, d_ff = 16, h = 2 heads
+target = rng.standard_normal((1, 3, 12))                 # (B, T_tgt, d_model)
+memory = rng.standard_normal((1, 4, 12))                 # (B, T_src, d_model)
 y, cache = layer.forward(target, memory)
 for name in ("self_attention", "cross_attention"):
     inner = getattr(cache, name).attention               # the cache of the attention itself
@@ -345,7 +344,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
+# If no other key matches it, it gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
 # values under one key. Attention averages them.
 #
 # </details>

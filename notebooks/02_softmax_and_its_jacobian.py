@@ -82,7 +82,7 @@ print("weight of cat / weight of sat:", w[1] / w[2], "  e =", math.e)
 # %% [markdown]
 # ## 2.2 Overflow, and the max trick
 #
-# > **Predict.** What does `by_hand` give for the scores 10000, 9999 and 0?
+# > **Predict.** What does `by_hand` give for the scores 10000, 9999 and 0? (The largest `float64` is about $10^{308}$.)
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
@@ -130,7 +130,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 # %% [markdown]
 # The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low. The picture shows all
 # temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
-# softmax would be "soft argmax". Temperature never changes the order: the lines meet at the ends but never cross.
+# softmax would be "soft argmax". Temperature never changes the order: the lines come together , but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
 
 # %%
@@ -237,8 +237,7 @@ print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. It asks: "is this key better than what I get on
-# average?"
+# difference between its own gradient and this mean, times its weight. It asks: "is this key worse than what I get on average?" (If it is positive, descent lowers the score.)
 #
 # > **Predict.** A map of 1000 queries and 1000 keys. How many times more memory do the Jacobians of all its rows take than the map?
 
@@ -307,6 +306,7 @@ ax = fig.subplots()
 ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
 ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ")
 for tau in (0.3, 0.03):
+    ax.plot(tau, norm_of_J(softmax(s / tau)), "ko", markersize=5)
     ax.annotate(f"τ = {tau}", (tau, norm_of_J(softmax(s / tau))), xytext=(12, -4), textcoords="offset points")
 ax.set(xlabel="temperature τ", ylabel="norm", title="A sure softmax: its Jacobian vanishes", ylim=(1e-16, 10))
 ax.axvline(1, color="0.6", linestyle=":", label="τ = 1: softmax as it is")
@@ -337,8 +337,7 @@ for lead in (2.0, 10.0):
 # says so, and almost nothing of the gradient arrives.
 #
 # Does a sure softmax always stop the gradient? No, this depends on the loss. At the *end* of the model the loss is
-# the **log-loss** $L = -\ln w_2$ (Lesson 10). Its gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$
-# is simply $w - t$, where $t$ is the one-hot row that is wanted. (Lessons 9 and 10 write the same difference for the
+# the **log-loss** $L = -\ln w_2$ (Lesson 10). Its gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the one-hot row that is wanted: the weighted mean of the gradients is $-1$, so the key $k$ gets $w_k (\mathrm{grad\_w}_k + 1)$, which is $w_2 - 1$ for the second key and $w_k$ for the others. (Lessons 9 and 10 write the same difference for the
 # output of a model.)
 #
 # > **Predict.** With the log-loss, does the row with the lead of 10 learn in 200 steps?

@@ -50,7 +50,7 @@ from aiayn_np.variants.scoring import AdditiveScore, DotScore, ScoredAttention, 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# The scale stands inside of every attention. In Figure 1 these boxes are lit.
+# The scale stands inside every attention. In Figure 1 these boxes are lit.
 
 # %%
 figure_1("attention")
@@ -290,7 +290,7 @@ for name, weights in maps.items():
 # **median**. The **mean** counts all of them.
 #
 # > **Predict.** $d_k = 512$, with the scale and without. Which *median* is larger? And which *mean*? (A hint: without the
-# > scale nothing shortens the keys in this formula, and a key of width 512 is about 22 long.)
+# > scale nothing shortens the keys in this formula, and a key of width 512 is about 22 long. And how many queries of width 512 have one weight > 0.99, in the table above?)
 
 # %%
 at = list(saturation.d_k).index(512)
@@ -305,7 +305,7 @@ for name, size in {"median": median, "mean": mean}.items():
 # paper, the median is *larger* without the scale, more than three times. So at the paper's own width one does not yet
 # see gradients vanish, at least not at the start of training. And the mean is larger without the scale at all three
 # widths, several times. The picture shows the norm of $J$ and of the gradient against $d_k$. A band holds the middle half
-# of the queries, and the dotted line is the mean.
+# of the queries, and on the right the dotted line is the mean.
 
 # %%
 saturation.figure()
@@ -319,7 +319,7 @@ saturation.figure()
 Q = rng.standard_normal((32, 64, 512))                                 # 32 groups of 64 queries
 K, V = rng.standard_normal((2, 32, 32, 512))                           # 32 keys and values each
 grad_out = rng.standard_normal(Q.shape) / math.sqrt(512)               # rows of length 1
-shares = {}
+shares, means = {}, {}
 for name, layer in {"with": attention, "without": unscaled}.items():
     _, cache = layer.forward(Q, K, V)
     grad_Q, _, _ = layer.backward(grad_out, cache)                     # (32, 64, 512)
@@ -327,16 +327,18 @@ for name, layer in {"with": attention, "without": unscaled}.items():
     order = size.argsort()                                             # ascending
     poor, rich = order[:1024], order[-205:]
     shares[name] = size[poor].sum() / size.sum(), size[rich].sum() / size.sum()
+    means[name] = size[rich].mean()
     largest = cache.weights.max(axis=-1).ravel()                       # (2048,)  of each query's weights
     print(f"{name:8} the poorer half gets {shares[name][0]:.3f} of the gradient, the richest tenth {shares[name][1]:.3f}")
-    print(f"         median of the largest weight: {np.median(largest[poor]):.3f} there, {np.median(largest[rich]):.3f} here")
+    print(f"         median of the largest weight: poorer half {np.median(largest[poor]):.3f},"
+          f" richest tenth {np.median(largest[rich]):.3f}; mean gradient of that tenth {means[name]:.2f}")
 
 # %% [markdown]
 # Without the scale, one half of the queries gets next to nothing. These queries are sure by chance, and almost no
 # gradient can change that. Two thirds of the gradient go to one tenth of the queries: those that happen to be undecided,
-# as their largest weights show. They get several times as much as with the scale: without it the gradient of $q$ is
+# as their largest weights show. They get more than twenty times as much as the richest tenth gets with the scale: without it the gradient of $q$ is
 # $\sum_j \mathrm{grad\_s}_j\, k_j$, and a key of width $d_k$ is about $\sqrt{d_k}$ long. So the claim in its honest form is:
-# without the scale and with a wide $d_k$, the gradient of *most* queries vanishes, and a few get several times as much.
+# without the scale and with a wide $d_k$, the gradient of *most* queries vanishes, and a few get more than ten times as much.
 #
 # What matters here is the spread *between queries*. The absolute sizes matter less, for an optimizer such as Adam
 # (Lesson 10) divides the size of a gradient out.
@@ -367,8 +369,7 @@ for (p, d_k), (var, largest, size) in table.items():
 print("an equal share:", 1 / 32)
 
 # %% [markdown]
-# Divided by $d_k$, the variance is $d_k / d_k^2 = 1/d_k$: the wider the vectors, the flatter the weights. The largest of
-# 32 weights is then hardly more than an equal share, so every query gets the plain mean, whatever it asks. Nothing is
+# Divided by $d_k$, the variance is $d_k / d_k^2 = 1/d_k$: the wider the vectors, the flatter the weights. In a wide model the largest of 32 weights is then hardly more than an equal share, so every query gets nearly the plain mean, whatever it asks. Nothing is
 # saturated, but the gradient shrinks too, about as $1/\sqrt{d_k}$. To look at one key at all, the model would have to
 # learn scores that are $\sqrt{d_k}$ times larger. Only with the root do variance, weights and gradient stay the same at
 # every width, *at the start of training*. After training, $q$ and $k$ are no longer independent, and dot products may
@@ -458,7 +459,7 @@ ax = fig.subplots()
 steps = 10 * np.arange(1, 13)                                          # a point is the mean of ten
 for i, name in enumerate(("with the scale", "without")):
     draw_spread(ax, steps, training.best[i, -1], name, i)
-ax.set(xlabel="step", ylabel="loss (nats per token)", title="Learning to copy, $d_k$ = 256")
+ax.set(xlabel="step", ylabel="loss (cross-entropy per token)", title="Learning to copy, $d_k$ = 256")
 ax.set_ylim(bottom=0)
 ax.legend()
 fig
@@ -605,8 +606,7 @@ print("all true")
 #
 # - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
 #   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Divided by $d_k$ it would be too flat.
-# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get no gradient, and a few get several
-#   times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
+# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get no gradient, and a few get more than ten times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
 #   one-hot, and the typical gradient is larger, not smaller.
 # - The scale stands in the backward pass as well, where it cancels the length of the keys.
 # - Additive attention needs no scale: tanh is bounded, and its parameters start small.

@@ -166,7 +166,7 @@ print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 # %% [markdown]
 # In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
 # query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
-# with `V[j]`. It asks: "would more of this value help?" And row $j$ of $V$ went to every query, with that query's weight.
+# with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
 # So its gradient comes from every query, with the same weight:
 # $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
 #
@@ -209,7 +209,7 @@ print(inspect.getsource(ScaledDotProductAttention.backward))
 # %% [markdown]
 # ## 4.4 What does the gradient want?
 #
-# Set a task: `sat` shall get what `cat` has to tell, and the other rows of the output shall stay as they are. The loss is
+# Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
 # half the squared distance from these wanted outputs.
 
 # %%
@@ -229,14 +229,14 @@ print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
 # %% [markdown]
 # Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
-# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores shall
-# rise, and orange scores shall fall.
+# from one key to another. The picture shows `-grad_scores`, the direction of a step of descent: purple scores should
+# rise, and orange scores should fall.
 
 # %%
-plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# `sat` shall look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
+# `sat` should look less at itself and more at `cat`, but also more at `down`. The loss does not say *whom* to look at. The
 # gradient only shows which values would help, compared with the mean of this row. The values of both `cat` and `down`
 # would help more than the mean:
 
@@ -422,22 +422,23 @@ for name, losses in curves.items():
 
 # %% [markdown]
 # The loss falls with all four, and two of the wrong layers here end lower than the right one. The picture shows the four curves.
-# Cover the legend: would you find the right one?
+# Their names are not in it: would you find the right one? The cell after it tells.
 
 # %%
 fig = new_figure(7, 4.2)
 ax = fig.subplots()
-for i, (name, losses) in enumerate(curves.items()):
-    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+order = [2, 0, 3, 1]                                                   # of the layers, mixed
+for i, losses in enumerate([*curves.values()][j] for j in order):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=f"curve {i + 1}")
 ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
 ax.legend()
 fig
 
 # %%
-for layer in layers:
+for i, layer in enumerate(layers):
     report = check_gradients(layer, Q, K, V)
     wrong = [row.tensor for row in report.rows if not row.ok]
-    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+    print(f"curve {order.index(i) + 1}  {type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown]
 # The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$. The full
@@ -448,21 +449,21 @@ print(check_gradients(NotTransposed(), Q, K, V))
 
 # %% [markdown]
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
-# with the true one. Here are the cosines at the start, for the array that each mistake hits:
+# with the true one. Here are the cosines at the start:
 
 # %%
 out, cache = attention.forward(Q, K, V)
 right = attention.backward(out - target, cache)
-for layer, i in zip(layers[1:], (0, 0, 2)):
-    wrong = layer.backward(out - target, cache)[i]
-    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
-    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+print("cosine            grad_Q  grad_K  grad_V")
+for layer in layers[1:]:
+    pairs = zip(layer.backward(out - target, cache), right)
+    cosines = [(a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+    print(f"{type(layer).__name__:16}", *(f"{cosine:7.2f}" for cosine in cosines))
 
 # %% [markdown]
 # A forgotten scale does not turn the gradient of $Q$ or of $K$; it only makes them longer. But $x$ gets a sum of three
 # gradients (Lesson 4.8), and that sum is turned, and with it the gradient of every layer below. Adam (Lesson 10) does not
-# even feel the extra length in $W^Q$ and $W^K$. The other two mistakes turn the gradient of one array a little. Each
-# other array is right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
+# even feel the extra length in $W^Q$ and $W^K$. `OnlyTheDiagonal` turns the gradients of $Q$ and $K$, and `NotTransposed` turns that of $V$. The other gradients are right, so the cosine of all together is positive, too, and the loss goes down on another path. A loss curve alone cannot show this,
 # because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
 
 # %% [markdown]
@@ -561,7 +562,7 @@ print(check_gradients(Remembers(), Q, K, V))
 
 # %% [markdown]
 # When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
-# order. The Transformer needs that, because one of its layers is used for the source and again for the target before
+# order. The Transformer needs that, because one of its layers, the positional encoding, is used for the source and again for the target before
 # either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
 # Inference may drop them at once. (The "KV cache" of a language model is another thing: it keeps keys and values of
 # earlier tokens while the model writes, see Lesson 5.7.)

@@ -57,7 +57,7 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Masks act inside of the three lit boxes of Figure 1. Each of them has another mask.
+# Masks act inside the three lit boxes of Figure 1. Each of the three masks hides padding, and the masked attention hides the future as well.
 
 # %%
 figure_1("attention")
@@ -229,7 +229,7 @@ print("gradient at padded positions:", np.abs(grad_x[ids == 0]).max())
 print("gradient at real positions  :", np.abs(grad_x[ids != 0]).max())
 
 # %% [markdown]
-# No gradient flows into padding, so padding teaches nothing. To mask the rows as well would cost work and change nothing.
+# No gradient flows into padding, so padding teaches nothing. To mask the rows as well would cost work and change nothing that anybody reads.
 #
 # ## 5.4 The causal mask
 #
@@ -312,7 +312,7 @@ leaking = Transformer(task.vocab_size, **size, decoder_layer=LeakingDecoderLayer
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each
 changed = tgt_in.copy()
-changed[0, 4] = task.bos                                                # a token that was not there
+changed[0, 4] = task.bos                                                # any other token would do
 for name, m in (("honest ", honest), ("leaking", leaking)):
     difference = np.abs(m(src, tgt_in) - m(src, changed)).max(axis=-1)[0]   # (T,)
     print(name, difference)
@@ -386,7 +386,7 @@ for name, out in written.items():
 # The dashed curve was the leaking model. It has learned to copy its input one place to the left, and not to reverse. When
 # nothing stands to its right, it has nothing to copy. The picture shows the two heads that do it most clearly. From here on, a row of
 # a decoder is named "read → written": the token that the decoder reads at that place, the query, and the one that it has
-# to write after it. Find the written token of a row among the columns: there the row looks. The cell counts, in each
+# to write after it. Find the written token of a row among the columns: there the row looks. (The last row has nothing to copy.) The cell counts, in each
 # head, the queries with their largest weight one place to the right of the diagonal, on the key that holds the answer.
 
 # %%

@@ -139,7 +139,7 @@ other[0] += 5                                                           # anothe
 splits = {"split_heads": (lambda a: split_heads(a, 2), merge_heads),
           "wrong       ": (lambda a: a.reshape(2, T, d_k), lambda a: a.reshape(T, 2 * d_k))}
 for name, (split, merge) in splits.items():
-    one, two = (merge(attention(split(a), split(a), split(a))) for a in (x / 40, other / 40))
+    one, two = (merge(attention(split(a), split(a), split(a))) for a in (x / 40, other / 40))   # / 40: small scores, no one-hot rows
     print(name, " change at each token:", np.abs(one - two).max(axis=-1))
 
 # %% [markdown]
@@ -299,7 +299,7 @@ for d_k in ranks:
 # largest key, a negative query prefers the smallest, and no other key is ever first. In two dimensions only the keys on
 # the outer edge of the cloud can win, and neighbours on this edge get nearly the same weight. With more dimensions more
 # keys lie on the edge. (With 64 dimensions the number is due to chance: 64 queries that choose freely among 64 keys do
-# not choose them all.) So a head needs width if every token shall be found by its own query. Table 3 (B) of the paper
+# not choose them all.) So a head needs width if every token should be found by its own query. Table 3 (B) of the paper
 # makes $d_k$ alone smaller, and the model gets worse.
 #
 # ## 6.7 Four jobs, h heads
@@ -334,7 +334,7 @@ def fit(h, steps=3000, seed=0, **widths):
     return cache, errors
 
 # %% [markdown]
-# The output 0 has an error of 1, the variance of the content. Every layer has the same number of parameters. One head
+# A layer that always answers 0 has an error of 1, the variance of the content. Every layer has the same number of parameters. One head
 # gives one weighted mean of contents at each place, so 4 numbers about the neighbours, and 16 are wanted.
 #
 # > **Predict.** Suppose that each head finds one neighbour perfectly and knows nothing of the others. Which error would 1, 2 and 4 heads then have?
@@ -428,7 +428,7 @@ print(report)
 
 # %% [markdown]
 # In our model all four answers are right: each of these heads does work that the others do as well. With all four muted
-# the answer is wrong from its first symbol on. In the decoder's self-attention of layer 1 the heads are no doubles: without head 3 the answer ends one
+# the answer is wrong from its first symbol on. In the decoder's self-attention of layer 1 the heads cannot stand in for each other: without head 3 the answer ends one
 # symbol too early. (A training on another machine may share the jobs out in another way.) Lesson 11.7 counts this over
 # many sequences.
 

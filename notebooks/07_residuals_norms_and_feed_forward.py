@@ -104,9 +104,7 @@ for name, runs in (("y = f(x)    ", plain), ("y = x + f(x)", added)):
 # even grown.
 #
 # Is the sum the only cure? No. The plain stack loses gradient because of how its weights start. The library draws them
-# by Xavier's rule (Glorot and Bengio, 2010). That rule averages the two widths of a matrix, here 32 and 128, which costs
-# each layer a factor of 0.8. And it does not know that ReLU sets half of the numbers to 0, which costs a factor of
-# $\sqrt{1/2}$ (He et al., 2015, in their paper on initialisation). The next cell measures the first factor by itself.
+# by Xavier's rule (Glorot and Bengio, 2010). That rule gives both matrices of a layer, of widths 32 and 128, the variance $2/(32 + 128)$, or one in 80. On the way back this multiplies the squared length of the gradient by $128/80$ in one matrix and by $32/80$ in the other: the length gets a factor of 0.8. And the rule does not know of the step between them, **ReLU**, which is $\max(0, x)$ for each number $x$. It sets half of the numbers to 0, which costs a factor of $\sqrt{1/2}$ (He et al., 2015, in their paper on initialisation). The next cell measures the first factor by itself.
 
 # %%
 rng, shares = np.random.default_rng(0), []
@@ -130,7 +128,7 @@ for name, runs in (("y = f(x)    ", louder), ("y = x + f(x)", louder_added)):
 
 # %% [markdown]
 # About all of it arrives, without any sum. So a plain stack *can* pass its gradient, but only with one well-chosen gain:
-# a factor of 0.57 or of 1.3 for each layer becomes tiny or huge after 24 layers. (The authors of the ResNet paper, who
+# a factor of 0.57 for each layer becomes tiny after 24 layers, and a factor of $1/0.57$ becomes huge. (The authors of the ResNet paper, who
 # made the sum popular, write that vanishing gradients are unlikely to be why plain stacks fail, since
 # their stacks had been normalised.) In the picture, a line is the median of five stacks, and its band goes from the
 # least to the most.
@@ -154,7 +152,7 @@ fig
 #
 # The product on the left has no term that is safe: it is tiny when the factors are small, and huge when they are large.
 # Multiply out the product on the right, and its first term is $I$: a **straight path** on which no layer changes
-# anything, whatever the weights are. Two things follow:
+# anything, whatever the weights are. (In the paper a norm stands behind every sum, so the path is not quite straight: Lesson 7.6.) Two things follow:
 #
 # - $x$ and $f(x)$ are added, so every sub-layer and the embedding have one width, `d_model` (Section 3.1).
 # - Nothing limits the sum: here the gradient has *grown*, more than tenfold. Something must keep the sum in range.
@@ -356,8 +354,7 @@ print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))
 # %% [markdown]
 # ## 7.5 Feed-forward: each token by itself
 #
-# The other sub-layer is Equation 2: it widens a token to $d_{ff}$ numbers, sets the negative ones to 0, and narrows it
-# again.
+# The other sub-layer is Equation 2: it widens a token to $d_{ff}$ numbers, sets the negative ones to 0 (this is ReLU), and narrows it again.
 #
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 
@@ -534,7 +531,7 @@ measured = {(kind, N): np.array([measure(kinds[kind], N, seed) for seed in range
             for kind in kinds for N in (6, 24)}                        # (seeds, 2, N) each
 
 # %% [markdown]
-# A stack becomes four times as deep, from 6 layers to 24. How does the gradient of its *last* layer change?
+# The next cell makes a stack four times as deep, from 6 layers to 24, and looks at the gradient of its *last* layer.
 
 # %%
 last = {key: np.median(both[:, 0, -1]) for key, both in measured.items()}
@@ -568,12 +565,10 @@ fig
 # - A pre-norm stack **needs one more norm at its end**. `Transformer` adds it, because the layer says so: `stack_norm`.
 # - This norm divides by its $\sigma$, forwards and backwards: the deeper the stack, the smaller the gradient at its top.
 #
-# Now the upper part. With post-norm the gradient does not vanish: its norms also rescale the paths through the
-# sub-layers, which fits (though it is not measured here). But its top layers get the same gradient, however deep the
+# Now the upper part. With post-norm the gradient does not vanish: a possible reason, not measured here, is that the norms also make the gradients inside the sub-layers larger. But its top layers get the same gradient, however deep the
 # stack is. The paper has to *warm up*: the rate starts near 0 and rises (Section 5.3). Xiong et al. (2020) give this as
 # one explanation: the first steps at the top are too large. It cannot be the whole explanation, since Adam divides by the
-# size of the gradient. Liu et al. (2020) have another: a post-norm model leans on its sub-layers, and so a small change
-# of their weights changes its output much.
+# size of the gradient. Liu et al. (2020) have another: in a post-norm model more of the output comes from the sub-layers, so a small change of their weights changes it much.
 #
 # What warm-up does to training is measured in Lesson 10.4, for both norms. In short: *there* it makes a higher rate
 # possible, and no better end. In deep post-norm models it can decide whether they learn at all. (Why did the authors

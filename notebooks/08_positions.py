@@ -124,7 +124,7 @@ codes = {
     "integer":   lambda T: np.arange(T)[:, None] * 1.0,                # (T, 1)    pos
     "pos / T":   lambda T: np.arange(T)[:, None] / T,                  # (T, 1)
     "one-hot":   lambda T: np.eye(512)[:T],                            # (T, 512)
-    "binary":    lambda T: (np.arange(T)[:, None] >> np.arange(9)) % 2 * 1.0,  # (T, 9)  digits
+    "binary":    lambda T: (np.arange(T)[:, None] >> np.arange(9)) % 2 * 1.0,  # (T, 9)  digit j of pos
     "sinusoids": sinusoids.table,                                      # (T, 512)
 }
 print(codes["binary"](5)[:, :4])
@@ -228,7 +228,7 @@ print("each is longer than the one before by a factor", wavelength[1] / waveleng
 # %% [markdown]
 # The paper says "from $2\pi$ to $10000 \cdot 2\pi$", which is $62\,832$; the last pair is $2i = 510$, one step before it.
 # The picture shows the table for 64 positions and $d_\mathrm{model} = 32$. Each column is one wave: follow it downwards.
-# The columns on the left are fast waves. Towards the right they get slower and slower.
+# The columns on the left are fast waves. Towards the right they get slower and slower. At the far right the columns alternate: a sine still near 0 stands beside a cosine still near 1.
 
 # %%
 plot_positional_encoding(SinusoidalPositionalEncoding(32, max_len=64).table(64))
@@ -280,7 +280,7 @@ print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 # has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
 #
 # The authors chose sinusoids because they *hypothesized* that this helps (Section 3.5). Why might it? A score can hold the
-# term $PE_p^\top M_k\, PE_j$, since $W^Q$ and $W^K$ can learn a matrix such as $M_k$. Now $M_k\, PE_j = PE_{j+k}$, so this
+# term $PE_p^\top M_k\, PE_j$, since $W^Q$ and $W^K$ can learn a matrix such as $M_k$, for as many pairs as fit into $d_k$ (Lesson 6.6). Now $M_k\, PE_j = PE_{j+k}$, so this
 # term is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions. (Rotary positions, RoPE, by
 # Su et al., 2021, which most language models use today, turn queries and keys by these matrices instead of adding anything.)
 #
@@ -410,10 +410,10 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown]
-# Learned or sinusoidal? Table 3 (E) of the paper says: no difference. (Both end at perplexity $4.92$, a measure of error,
+# Learned or sinusoidal? Table 3 (E) of the paper says: hardly any difference. (Both end at perplexity $4.92$, a measure of error,
 # Lesson 10.2.) The authors took the sinusoids, since these *may* work
 # for sequences that are longer than those in training; they did not test it. The experiment `learned_positions` tests it: small models learn to copy up to 8 symbols,
-# and then have to copy more. Do sinusoids help with 10 symbols, two more than in training?
+# and then have to copy more, in sequences kept out of training (*held-out*). Do sinusoids help with 10 symbols, two more than in training?
 
 # %%
 if Path("../figures/learned_positions.json").exists():                 # what the whole experiment found

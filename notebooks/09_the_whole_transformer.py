@@ -43,7 +43,7 @@ from aiayn_np import (
     trace,
 )
 from aiayn_np.module import leaves
-from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.drawings import figure_1, model_gradients
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.training.loss import ModelLoss
 
@@ -58,7 +58,7 @@ figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "s
 # %% [markdown]
 # ## 9.1 A small one
 #
-# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper. (The paper has an encoder and a decoder. BERT is the encoder alone, GPT the decoder alone, without the attention to a source.)
+# The model of this lesson has two layers in each stack, and everything else is narrow. Otherwise it is the model of the paper.
 
 # %%
 rng = np.random.default_rng(0)
@@ -68,13 +68,13 @@ model = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=rng)
 def lines(thing, *starts):                                             # of what print(thing) would say
     return "\n".join(line for line in str(thing).splitlines() if line.startswith(starts))
 
-print(lines(model, "Transformer", "src", "encoder.layers.0", "61"))
+print(lines(model, "Transformer", "encoder.layers.0", "61"))
 
 # %% [markdown]
-# `print(model)` lists every parameter; here are those of the first encoder layer only, and $E$. Compare with Figure 1: the names are
+# `print(model)` lists every parameter; here are those of the first encoder layer only. Compare with Figure 1: the names are
 # the boxes, from bottom to top.
 #
-# > **Predict.** The model has an embedding for the source, one for the target, and a projection to the logits. How many matrices $E$ does the list hold?
+# > **Predict.** The model has an embedding for the source, one for the target, and a projection to the logits. How many matrices $E$ does the whole list hold?
 
 # %%
 names = dict(model.named_parameters())
@@ -144,7 +144,7 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. The class does the same in two methods. Compare `encode` with our first cell, line by line; `decode` is built in the same way:
+# That is the whole model. The class does the same in two methods. Compare `encode` with the first cell of Lesson 9.3, line by line; `decode` is built in the same way:
 
 # %%
 print(inspect.getsource(Transformer.encode))
@@ -195,7 +195,7 @@ for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.laye
     show(f"{name}.attention.weights", rows)
 
 # %% [markdown]
-# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed. Lesson 11 shows maps of trained models.
+# In encoder-decoder attention rows are the target and columns the source. All of the source is there from the start, so only its `<pad>` is closed.
 #
 # ## 9.5 The loss, for one token
 #
@@ -244,7 +244,10 @@ print("at <pad>:", np.abs(grad_logits[~real]).max())
 # %% [markdown]
 # ## 9.6 Backwards, part by part
 #
-# The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache.
+# The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache. The drawing shows the way; three arrows end in the gradient of $E$.
+
+# %%
+model_gradients()
 
 # %%
 model.zero_grad()
@@ -314,8 +317,7 @@ for name, part in uses.items():
 #
 # ## 9.7 The whole journey in one table
 #
-# `trace` does a forward and a backward on a copy of the model. It notes of every layer what it computes, its shapes, the norm of its output and the
-# norm of the gradient that came back to it. `print(whole)` shows all of it, on wide lines. Here are the outer layers with four columns:
+# `trace` does a forward and a backward on a copy of the model. It notes of every layer what it computes, its shapes, the norm of its output and the norm of the gradient of that output. `print(whole)` shows all of it, on wide lines. Here are the outer layers with four columns:
 
 # %%
 whole = trace(model, src, tgt_in, tgt_out)
@@ -348,7 +350,7 @@ print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   âˆ
 # ## 9.8 The proof, for all of it
 #
 # Most parts were proven one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
-# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on, since there is an `rng`; it is the same
+# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on (at the paper's rate), since there is an `rng`; it is the same
 # in every forward of the check.
 
 # %%
@@ -358,7 +360,7 @@ text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
 # %% [markdown]
-# The check compares 61 tensors, each by itself, and then all of them together, with what the forward alone says. What if one line is missing? Here is a model that forgets the
+# The check compares the gradients of the 61 tensors with the complex step, each and all together. What if one line is missing? Here is a model that forgets the
 # last line of `backward`, the source's share of $E$.
 #
 # > **Predict.** How many of the 62 rows are then wrong?
@@ -416,8 +418,7 @@ for name, (printed, *size) in rows.items():
     print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
 # %% [markdown]
-# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one
-# prints too much, the other too little. The experiment `parameter_counts` counts every row of the table.
+# The rows with other $N$ fit: the printed numbers are rounded, so a difference of two of them may be off by 1. The two rows with $d_\mathrm{model} = 1024$ do not fit, and no vocabulary makes both fit: one prints too much, the other too little. So Figure 1 does not explain these two counts. The experiment `parameter_counts` counts every row of the table.
 #
 # ## 9.10 For the keen: what training has to remember
 #

@@ -82,9 +82,9 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 # Three arrays of ids. The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
 # must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make 13 classes, $|V| = 13$. Short rows are padded.
 #
-# There are about a hundred million sequences, so each batch is drawn fresh. A batch might then contain a sequence that we test on later.
+# There are about a hundred million sequences, so each batch is drawn fresh. But there are only 1000 sequences of 3 digits, and a batch must not contain one that we test on later. So a **hash**, a number computed from its symbols, puts each sequence into training, validation or test, and into one of them only.
 #
-# > **Predict.** 20 000 training examples are drawn, and 500 validation sequences. How many of these 500 are among the 20 000?
+# > **Predict.** 20 000 training examples are drawn. How many *different* sequences are among them: all 20 000, nearly all, or half? And how many of 500 validation sequences?
 
 # %%
 drawn = task.batch(20_000, np.random.default_rng(0))[0]
@@ -95,13 +95,12 @@ print(f"{sum(10**n for n in range(1, 9)):,} sequences exist; {len(seen):,} diffe
 print("of them in validation:", len(common))
 
 # %% [markdown]
-# None of the validation sequences is among them, however many we draw: each sequence belongs to one split, by a hash of its symbols. So a model that is right on validation did not remember: it copies. (Sequences of 1 or 2 digits
+# Short sequences come again and again. None of the validation sequences is among them, however many we draw. So a model that is right on validation did not remember: it copies. (Sequences of 1 or 2 digits
 # are so few that all of them are in training; validation has none.)
 #
 # ## 10.2 The loss, on three classes
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy**
-# $-\sum_v q_v \log p_v$ with what we want, $q$. (Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$. (With the natural logarithm its unit is the **nat**.) (Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
@@ -154,7 +153,7 @@ for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
 # The least loss is at $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond it the gradient has the
 # other sign and pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$. A model that
 # minimises this loss has perplexity 1.102 even on a task that can be learned perfectly, with perplexity 1. Section 5.4 says that smoothing hurts perplexity, but improves accuracy. The experiment `label_smoothing`
-# measures both on a task in which some symbols are random, so that nobody can know them for certain:
+# measures both on a task (reverse) in which 30 % of the symbols are random, so that nobody can know them for certain:
 
 # %%
 def committed(name, **small):
@@ -165,13 +164,15 @@ def committed(name, **small):
 
 
 smoothing = committed("label_smoothing", steps=100, max_length=3, seeds=(0,))
-print(smoothing.finding)
+print("ε_ls   perplexity   change of tokens right, in percentage points (all seeds)")
+for eps, perplexity, change in zip(smoothing.eps_ls, smoothing.perplexity, 100 * smoothing.change[1]):
+    print(f"{eps:<4g} {np.median(perplexity):12.2f}   {np.median(change):+.1f} ({change.min():+.1f} to {change.max():+.1f})")
 
 # %% [markdown]
 # So here it is as the paper says: perplexity gets worse, and accuracy gains less than half a point.
 #
-# The other regulariser of Section 5.4 is dropout. The experiment `dropout` gives a model only 200 sequences to learn from. The picture shows, on the left,
-# its loss on sequences that it has not seen, and on its own ones (dashed).
+# The other **regulariser** of Section 5.4, that is, means against learning by heart, is dropout. The experiment `dropout` gives a model only 200 sequences to learn from. The picture shows, on the left,
+# its loss on sequences that were kept out of training (*held-out*), and on its own ones (dashed).
 #
 # > **Predict.** Without dropout, the loss on unseen sequences falls first. And then?
 
@@ -186,7 +187,9 @@ dropping.figure()
 # ## 10.3 Adam, three steps by hand
 #
 # Adam (Kingma and Ba, 2015) keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Section 5.3, with $\beta_1 = 0.9$,
-# $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right.
+# $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. The step from $\theta$ divides one by the root of the other:
+#
+# $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
 #
 # > **Predict.** The first gradient is 4, the rate 0.1. How far does the first step go? And if the gradient were 4000?
 
@@ -210,7 +213,7 @@ for t, grad in enumerate(gradients, start=1):
 print(inspect.getsource(Adam.step).split("store = self.store\n")[1])   # its loop
 
 # %% [markdown]
-# The loop has our lines, for all parameters at once. (`blocks` takes them side by side from memory, some at a time, which is faster.) The class agrees with our numbers. And it
+# The loop has our lines, for all parameters at once. (`unbias_m` is $1/(1 - \beta_1^t)$; `blocks` takes them side by side from memory, some at a time, which is faster.) The class agrees with our numbers. And it
 # takes the same steps, but for `eps`, if all gradients are a thousand times as large:
 
 # %%
@@ -270,7 +273,7 @@ fig
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
 # %% [markdown]
-# Blue and orange are models as in the paper, with the norm after each Add (post-norm). The left panel shows them after 120 steps. At the lowest rate warm-up makes no difference. At the rate 0.01 the model does not learn to read
+# Blue and orange (post-norm) are models as in the paper, with the norm after each Add. The left panel shows them after 120 steps. At the lowest rate warm-up only costs steps: without it the loss is a little lower. At the rate 0.01 the model does not learn to read
 # the source without warm-up, and it learns it with warm-up; the right panel shows these two runs. At the highest rate both fail. The best loss of blue and the best loss of orange are the same. So here warm-up buys a higher rate, not a better end.
 # Deep models are another matter: for them warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020). Green and pink are models with the norm before each sub-layer (Lesson 7.7). They learn at every rate.
 #
@@ -327,7 +330,7 @@ print("the same 30 losses, to the last bit:", losses == [r.loss for r in records
 # ## 10.6 Train it
 #
 # Train for 400 steps, and keep every tenth state for later. (By default `train` validates every 25 steps and stops when all
-# is right. Here it shall go on, so it validates only once.)
+# is right. Here it should go on, so it validates only once.)
 
 # %%
 model, history, states = new_model(), [], {}
@@ -349,12 +352,15 @@ print(f"not reading the source: {blind:.2f}, beaten first at step {reads}")
 print(f"smoothing's best: {floor:.3f};  mean of the last 20 steps: {np.mean([r.loss for r in history[-20:]]):.2f}")
 
 # %% [markdown]
-# The picture shows the loss above, with dotted lines at these two numbers, and the share of right tokens below. The dot is the share of whole validation sequences right.
+# The picture shows the loss above, on a logarithmic axis, and the share of right tokens below. The dot is the share of whole validation sequences right.
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
-for number in (blind, floor):
-    fig.axes[0].axhline(number, color="0.4", linestyle=":", linewidth=1)
+top = fig.axes[0]
+top.set(yscale="log", ylim=(0.06, 4))
+for number, step, name in ((blind, 250, "not reading the source"), (floor, 0, "smoothing's best")):
+    top.axhline(number, color="0.4", linestyle=":", linewidth=1)
+    top.annotate(name, (step, number), xytext=(0, 4), textcoords="offset points", size="small")
 fig
 
 # %% [markdown]
@@ -502,7 +508,7 @@ print("same seed, same losses  :", few_losses(0) == few_losses(0))
 print("other seed, same losses :", few_losses(0) == few_losses(1))
 
 # %% [markdown]
-# > **Predict.** You stop after 5 steps, save, load into a new model, and go on to step 10. Is it enough to save the parameters, if the end shall be the same to the last bit as without a stop?
+# > **Predict.** You stop after 5 steps, save, load into a new model, and go on to step 10. Is it enough to save the parameters, if the end should be the same to the last bit as without a stop?
 
 # %%
 def run_to(step, model, optimizer, rng, recent):

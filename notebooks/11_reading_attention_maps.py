@@ -50,7 +50,7 @@ from aiayn_np.experiments.claims.head_jobs import (
 )
 from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.plotting.figures import COLORS, draw_map, new_figure
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
@@ -118,11 +118,10 @@ for name, weights in cross_maps(cache).items():
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
 # %% [markdown]
-# Look at the heads of layer 2. Bright is the symbol that is to be *written*: the row `4 → 0` looks at 0. These cells are
-# the diagonal of the picture, $(t, t)$. If you label rows only with the token that was read, as many plots do, the same picture seems to look
+# Look at head 1 of layer 2. Brightest is the symbol that is to be *written*: the row `4 → 0` looks at 0. These cells are the diagonal of the picture, $(t, t)$. Heads 2 to 4 do so in most rows only: head 3 looks at 4 there. If you label rows only with the token that was read, as many plots do, the same picture seems to look
 # one place ahead. Before you interpret a diagonal, ask what its rows are.
 #
-# Layer 1 is less clear, and no head is as sharp as one would draw it. So measure.
+# Layer 1 is less clear. So measure.
 #
 # ## 11.3 From looking to measuring
 #
@@ -215,7 +214,7 @@ fig
 
 # %% [markdown]
 # In every model some heads look at the answer, and most heads that have a job have that *same* job. Other jobs are rare,
-# and not in every model. So in models of this size, different jobs are the exception, and not what the paper's claim says of heads in general. Perhaps a task with one thing to look for gives heads no reason to differ: Lesson 6.7 has four things to look for.
+# and not in every model. So here, unlike in the paper's claim, different jobs are the exception. Perhaps one thing to look for gives heads no reason to differ: Lesson 6.7 has four.
 #
 # ## 11.4 Reverse and sort
 #
@@ -250,12 +249,14 @@ for name, (scores, shuffled) in aligned.items():
 # The picture shows that head of each model. White rings are where the answer stands.
 
 # %%
-fig = new_figure(9, 3.2, layout="compressed")
+fig, missed = new_figure(9, 3.2, layout="compressed"), {}
 for ax, name in zip(fig.subplots(1, 3), models):
     cache, rows, columns = read(name)
     weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
+    answers = places(name, tasks[name].source("4 0 2 5 1 3")[0], 6)
+    missed[name] = (weights[:6].argmax(axis=1) != answers).sum()
     image = draw_map(ax, weights, np.array(True), name)
-    ax.plot(places(name, tasks[name].source("4 0 2 5 1 3")[0], 6), range(6), "o", color="white",
+    ax.plot(answers, range(6), "o", color="white",
             markersize=11, markerfacecolor="none")
     ax.set_xticks(range(7), columns, rotation=90)
     ax.set_yticks(range(7), rows)
@@ -265,10 +266,9 @@ fig
 
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal. Sorting gives no line: to write 0 the model looks where 0 *is*, and that is
-# another place in each source. A map can follow a rule without showing a line. Mind what the
-# sorting model must do for this: it cannot know *where* to look before it knows *what* comes next.
+# another place in each source. A map can follow a rule without showing a line. For this the sorting model must know *what* comes next before it knows *where* to look.
 #
-# In two rows of the sorting model the ring is not on the brightest cell. What the model wrote is right all the same: this is only the best of its eight cross heads.
+# In the row `1 → 5` of the reversing model and the row `3 → 4` of the sorting model the ring is not on the brightest cell. What they wrote is right all the same: a picture shows one of eight cross heads.
 #
 # ## 11.5 For the keen: how sharp? Self-attention, too
 #
@@ -391,7 +391,6 @@ print("copy, one head less         layer 1               layer 2")
 for (name, kind, how), shares in exact.items():
     if name == "copy":
         print(f"{kind:16} {how:6}", shares)
-print("score on the answer    ", score)
 print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
 
 # %%
@@ -427,8 +426,8 @@ fig = new_figure(9, 3)
 axes = fig.subplots(1, 3, sharex=True, sharey=True)
 for ax, name in zip(axes, models):
     for layer, marker in enumerate("os"):
-        heads = slice(4 * layer, 4 * layer + 4)
-        ax.plot(aligned[name][0][heads], 1 - muted[name][heads], marker, label=f"layer {layer + 1}")
+        weight, lost = (values.reshape(2, 4)[layer] for values in (aligned[name][0], 1 - muted[name]))
+        ax.plot(weight, lost, marker, color=COLORS[layer], label=f"layer {layer + 1}")
     ax.axvline(aligned[name][1].mean(), color="0.5", linestyle=":")
     ax.set(xlabel="weight on the answer", title=name)
 axes[0].set_ylabel("lost when muted")
@@ -493,7 +492,7 @@ fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
 fig
 
 # %% [markdown]
-# Both pictures are right, and they differ. The map says where the symbol is *fetched*. Whether it is this symbol's turn depends on the others:
+# Both pictures are right, and they differ. The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others:
 # on how many of them are smaller, wherever they stand. A map shows one step of a computation; influence shows the whole of it.
 
 # %% [markdown]
@@ -531,6 +530,7 @@ assert before.max() < 0.25                                             # untrain
 assert max(chance) > 0.1                                               # but some job is found
 assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
 assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
+assert missed == {"copy": 0, "reverse": 1, "sort": 1}                   # rows beside the ring
 assert np.allclose(effective_keys(np.full((1, 1, 2, 7), 1 / 7)), 7)
 assert 1.5 < sharp["decoder.layers.1.cross_attention"][0].mean() < 4.5
 assert 0.02 < np.mean(other_favourite) < 0.4                           # a minority

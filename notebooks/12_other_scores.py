@@ -156,7 +156,7 @@ print(f"the two blocks     {2 * 512 * 64:,}")
 # %% [markdown]
 # The rank is $d_k = 4$, and the two blocks together have a quarter of the numbers of a free $W$. So a head *is* a general score, of low rank. A further $W$ *inside* a head, between its queries and its keys, adds nothing: since $(x W_i^Q)\, W = x\, (W_i^Q W)$, it can be put into $W_i^Q$ (Lesson 12.8 checks it).
 #
-# So under multi-head attention "general" has more parameters, and no function more. Luong et al. needed it because their
+# So under multi-head attention "general" has more parameters, but can compute nothing new. Luong et al. needed it because their
 # queries and keys were the states of two networks, without projections. Three scores are left.
 
 # %% [markdown]
@@ -221,7 +221,8 @@ plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 #
 # Lesson 3.8 has the argument: tanh is bounded, and $v$ starts small enough. Here is the derivation. For $q$ and $k$ with entries of
 # variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
-# $1/d_a$ (here $d_a = d_k$) and mean 0, so
+# $1/d_a$ (here $d_a = d_k$) and mean 0, and they are independent, so the terms of the sum have no covariance:
+
 #
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$
 #
@@ -301,7 +302,7 @@ last = {name: curve[-25:].mean() for name, curve in curves.items()}
 print("loss at the end:", "   ".join(f"{name} {loss:.2f}" for name, loss in last.items()))
 
 # %% [markdown]
-# The dot product without its scale is behind. The picture shows the five losses; each point is the mean of ten steps.
+# The dot product without its scale is behind. (General has no scale either, but its $W$ starts with entries of variance $1/d_k^2$, which keeps its first scores small.) Concat and additive are the same function (Lesson 12.3), but start with other random numbers. The picture shows the five losses; each point is the mean of ten steps.
 
 # %%
 fig = new_figure(7, 4)
@@ -330,8 +331,7 @@ result.figure()
 
 # %% [markdown]
 # For $d_k = 4$ the ranges of the three overlap; the wider the heads, the further the dot product without the scale falls behind.
-# Additive attention does not fall behind. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices
-# are drawn with smaller entries. Training makes them so large (Lesson 3.7). With the scale the dot product keeps up. So on this small task the paper's choice is as good as
+# Additive attention does not fall behind. Mind the open squares: in the models the scores do not *start* larger where the heads are wider, because wider matrices are drawn with smaller entries. Where the heads are wide, training makes them large (Lesson 3.7). With the scale the dot product keeps up. So on this small task the paper's choice is as good as
 # additive attention, and it costs one matrix product and one division.
 
 # %% [markdown]
@@ -451,7 +451,7 @@ def distance_attention(h, d_k, d_v, rng):
     return ScoredAttention(DistanceScore())
 
 curve = train_with(distance_attention)
-print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['scaled dot']:.1f}")
+print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
 # The model with the new score learns to copy. You have seen the whole way: an idea, twenty lines of code, a proof and a comparison.
@@ -459,7 +459,7 @@ print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['sc
 # %% [markdown]
 # ## 12.8 For the keen: a W inside a head, and the price of a bound
 #
-# Two claims of this lesson are still unchecked. The first: a $W$ *inside* each head can be put into $W_i^Q$ (Lesson 12.2).
+# Two claims of this lesson are still unchecked; the cells below check them. The first: a $W$ *inside* each head can be put into $W_i^Q$ (Lesson 12.2).
 
 # %%
 inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head

@@ -117,7 +117,7 @@ for name in layers:
 
 # %% [markdown]
 # Self-attention needs the most, and the formulas are exact. Table 1 drops the factors 2 and keeps $n^2 d$, $r n d$, $n d^2$, $k n d^2$. So
-# self-attention against recurrence is $n^2 d$ against $n d^2$, that is, $n$ against $d$.
+# self-attention against recurrence is $n^2 d$ against $n d^2$.
 #
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 
@@ -128,7 +128,7 @@ for length in (32, 128, 512, 2048, 8192):
     print(f"{length:<5}", *(f"{f(length, 512) / 1e6:15,.0f}" for f in formula.values()))
 
 # %% [markdown]
-# Self-attention is cheaper for $n < d$: below 512 tokens, that is for nearly every sentence, as Section 4 says. At $n = d$ the two are equal, and at
+# $n^2 d$ against $n d^2$ is $n$ against $d$, so self-attention is cheaper for $n < d$: below 512 tokens, that is for nearly every sentence, as Section 4 says. At $n = d$ the two are equal, and at
 # $n = 8192$ self-attention takes 16 times as many.
 #
 # Table 1 leaves out the projections of attention. Multi-head attention has four, $4 n d^2$ multiply-adds, and that is twice the whole RNN:
@@ -250,7 +250,7 @@ for name, sizes in bytes_of.items():
 # %% [markdown]
 # ## 13.4 Parallelism: who has to wait?
 #
-# You have two workers. One shall compute the first half of the output, the other the second half, at the same time, and neither shall do the other's work again.
+# You have two workers. One should compute the first half of the output, the other the second half, at the same time, and neither should do the other's work again.
 #
 # > **Predict.** With which of these does it work: self-attention, a convolution, an RNN?
 
@@ -285,7 +285,7 @@ for name, chain in chains.items():
 
 # %% [markdown]
 # Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one (its $k$ products do not wait
-# for each other). The RNN has $n + 1$: the product $xW$, and then one product with $U$ for each step.
+# for each other). The RNN has $n + 1$ (only products of matrices are counted): the product $xW$, and then one product with $U$ for each step.
 #
 # An RNN must multiply its rows one after the other. What does it cost that they are not one product? Multiply 1024 rows by the same matrix, once in a single product, and once row after row.
 # The number of multiply-adds is the same.
@@ -439,7 +439,7 @@ def open_gru(rng):
 # %%
 messages = {"RNN": lengths_of_jacobian(lambda rng: RNN(d, d, rng=rng)),
             "GRU": lengths_of_jacobian(lambda rng: GRU(d, d, rng=rng)),
-            "GRU, gate held open": lengths_of_jacobian(open_gru),
+            "GRU, told to keep": lengths_of_jacobian(open_gru),
             "self-attention": lengths_of_jacobian(lambda rng: MultiHeadAttention(d, 4, rng=rng))}
 
 # %% [markdown]
@@ -461,7 +461,7 @@ fig = new_figure(7, 4.2)
 ax = fig.subplots()
 for i, (name, length) in enumerate(messages.items()):
     ax.semilogy(length, color=COLORS[i], marker=MARKERS[i], markevery=10, label=name)
-ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-16, 30),
+ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-25, 30),
        title="How much does the last output hear?")
 ax.legend()
 fig

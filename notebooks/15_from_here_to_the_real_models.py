@@ -3,8 +3,8 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | write the translator of Lesson 14 as a folder of Hugging Face and open it again, turn the paper's layers into those of GPT-2 and BERT one small difference at a time, generate with kept keys and values, and find out on which words a translation depends |
-# | **You will learn** | what GPT-2, BERT and OPUS-MT changed, and what they did not; what the files of a downloaded model hold; what a gradient by the input tells, and what it does not |
+# | **You will do** | write the translator of Lesson 14 as a folder of Hugging Face and open it again, turn the paper's decoder into GPT-2, one small difference at a time, and build a small BERT, generate with kept keys and values, and find out on which words a translation depends |
+# | **You will learn** | what GPT-2, BERT and OPUS-MT changed, and what they did not; what the files of a downloaded model hold; what a gradient with respect to the input tells, and what it does not |
 # | **You need** | Lessons 9 and 14; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
 # | **Time** | 35 minutes |
@@ -36,6 +36,7 @@ for package in ("sentencepiece", "safetensors", "sacrebleu"):
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import json
 import os
 import tempfile
@@ -43,10 +44,12 @@ import tempfile
 import numpy as np
 
 from aiayn_np import (
+    DecoderLayer,
     EncoderLayer,
     LearnedPositionalEncoding,
     ReLU,
     Softmax,
+    Transformer,
     check_gradients,
     not_padding,
     plot_attention,
@@ -54,14 +57,14 @@ from aiayn_np import (
 from aiayn_np.decoding.generation import GrowingText, WholeText, generate
 from aiayn_np.interop import marian_format
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import new_figure
+from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.pretrained import load_marian
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.number_words import number_words, write_number_words
 from aiayn_np.text.translation import translate
 from aiayn_np.variants.activations import GELU, SiLU, TanhGELU
-from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.embeddings import SinusoidsInHalves, UnscaledEmbedding
 from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.models import LanguageModel
@@ -70,11 +73,12 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# In Figure 1 this lesson asks what later models kept of the two halves. GPT-2 (Radford et al., 2019) kept the right half. BERT (Devlin et al., 2018) kept the left half.
+# In Figure 1 this lesson asks what later models kept of the two halves. GPT-2 (Radford et al., 2019) kept the boxes that are lit: the right half, without the attention to a source and its Add & Norm. BERT (Devlin et al., 2018) kept the left half.
 # OPUS-MT (Tiedemann and Thottingal, 2020) kept both: it is a collection of a thousand translators.
 
 # %%
-figure_1("encoder", "decoder")
+figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1", "decoder.feed_forward",
+         "decoder.add_norm_3", "output_projection", "softmax")
 
 # %% [markdown]
 # ## 15.1 A model as others keep it
@@ -110,7 +114,7 @@ for name in ("d_model", "encoder_layers", "encoder_attention_heads", "activation
 # %% [markdown]
 # ## 15.2 Open it
 #
-# > **Predict.** How many arrays does the file hold for one layer on each side? (Each attention has four matrices, and each of them has a bias. Each norm has two arrays.)
+# > **Predict.** How many arrays does the file hold in all, with one layer on each side? (Each attention has four matrices, and each of them has a bias. Each network has two matrices with biases. Each norm has two arrays. Then there are $E$ and, unlike in the paper, a bias of the logits.)
 
 # %%
 loaded = load_marian(folder)
@@ -134,11 +138,11 @@ print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translati
 # | attention's projections | without biases | with biases (ours were written as zeros) |
 # | activation | ReLU | mostly SiLU (ours has ReLU) |
 # | sinusoids | sine and cosine in turn | all sines, then all cosines |
-# | $\epsilon$ of the layer norms | not said | $10^{-5}$ |
 # | logits | $x E^T$ | $x E^T + b$ |
 # | first token of a target | a start token | the token of padding |
+# | $\epsilon$ of the layer norms | not said | $10^{-5}$ |
 #
-# The order of the sinusoids makes no difference. If the channels of *every* matrix change places together, no logit changes. The function that wrote the file has
+# The order of the sinusoids makes no difference. If the channels (the features of a token) of *every* matrix change places together, no logit changes: with a matrix $P$ that only changes places, $(x P)(P^\top W) = x W$. The function that wrote the file has
 # changed them so, and the last cell shows that the translations stayed the same.
 #
 # The first token is a trap. Our mask hides padding. Then the first token would be hidden, and the first row would have nothing to look at. So our model has one
@@ -159,10 +163,10 @@ print("rows of E:", len(loaded.model.src_embedding.E.value), "  pieces:", loaded
 x = np.linspace(-4, 3, 300)
 fig = new_figure(4.6, 5)
 axes = fig.subplots(2, 1, sharex=True)
-for activation, style in ((ReLU(), "-"), (GELU(), "--"), (SiLU(), ":")):
+for color, activation, style in zip(COLORS, (ReLU(), GELU(), SiLU()), ("-", "--", ":")):
     y, cache = activation.forward(x)
     for ax, values in zip(axes, (y, activation.backward(np.ones_like(x), cache))):
-        ax.plot(x, values, style, label=type(activation).__name__, linewidth=2)
+        ax.plot(x, values, style, color=color, label=type(activation).__name__, linewidth=2)
 axes[0].set(title="activation", ylabel="y")
 axes[1].set(title="its derivative", xlabel="x", ylabel="dy / dx")
 axes[0].legend()
@@ -171,7 +175,7 @@ print(" ".join(f"{type(a).__name__} {a(at)[0]:.3f}" for a in (ReLU(), GELU(), Si
 fig
 
 # %% [markdown]
-# Both are below 0 there, and their derivative is not zero: a unit that is "off" still learns. By the product rule the derivative of GELU is $\Phi(x) + x\,\varphi(x)$, where $\varphi = \Phi'$ is
+# Both are below 0 there, and their derivative is not zero: a unit that is a little below 0 still learns. By the product rule the derivative of GELU is $\Phi(x) + x\,\varphi(x)$, where $\varphi = \Phi'$ is
 # the density of the normal distribution. GPT-2 has an approximation of it by a tanh, `TanhGELU`. All three backward passes are checked by the complex step:
 
 # %%
@@ -196,16 +200,27 @@ print(proven)
 # | embedding | $E$ times $\sqrt{d_\text{model}}$ | $E$ | $E$, plus a vector for the first or second sentence, then a norm |
 # | trained to guess | the next token of the target | the next token | tokens that were hidden |
 #
-# Small models with these choices, with random numbers:
+# The next cell turns the paper's decoder into a small GPT-2, one difference at a time, and proves all its gradients after each. All numbers are random. Then it builds a small BERT, and changes one token of a text for both:
 
 # %%
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64)
-gpt2 = LanguageModel(
-    50, pad=None, layer=layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU),
-    embedding=UnscaledEmbedding, positions=LearnedPositionalEncoding, rng=rng, **sizes)
+ids = rng.integers(1, 50, (1, 8))
+chosen, steps_proven = {}, []
+for difference, options in (
+    ("decoder without a source", dict(layer=EncoderLayer)),           # and with a causal mask
+    ("norm before each sub-layer", dict(layer=PreNormEncoderLayer)),
+    ("GELU, by tanh", dict(layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU))),
+    ("biases in attention", dict(layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU, bias=True))),
+    ("learned positions", dict(positions=LearnedPositionalEncoding)),
+    ("E without its factor", dict(embedding=UnscaledEmbedding)),
+):
+    chosen |= options
+    gpt2 = LanguageModel(50, pad=None, rng=rng, **chosen, **sizes)
+    steps_proven.append(bool(check_gradients(gpt2, ids)))
+    print(f"{difference:28}{sum(p.value.size for p in gpt2.parameters()):7,} parameters  {'proven' if steps_proven[-1] else 'wrong'}")
+
 bert = MaskedLanguageModel(
     50, layer=layer_factory(EncoderLayer, bias=True, activation=GELU), rng=rng, **sizes)
-ids = rng.integers(1, 50, (1, 8))
 changed = ids.copy()
 changed[0, 5] = ids[0, 5] % 49 + 1
 for name, model in (("GPT-2", gpt2), ("BERT", bert)):
@@ -213,14 +228,15 @@ for name, model in (("GPT-2", gpt2), ("BERT", bert)):
     print(f"{name:6}", np.where(moved > 0, "moved", "-"))
 
 # %% [markdown]
-# Position 5 was changed. In GPT-2 only the positions from there on change: that is the causal mask. In BERT all positions change, since each one reads left and right.
+# The norm adds one of its own at the end of the stack, the biases and the learned positions add numbers of their own; GELU and the missing factor add none. Position 5 was changed. In GPT-2 only the positions from there on change: that is the causal mask. In BERT all positions change, since each one reads left and right.
 # So BERT cannot be trained to guess the next token, which it sees. It is trained to guess tokens that were hidden from it.
 #
-# GPT-2 writes one token after another. With a causal mask earlier positions never change (Lesson 5.7), so their keys and values can be kept.
+# GPT-2 writes one token after another. With a causal mask earlier positions never change (Lesson 5.7), so their keys and values can be kept. The cell shows how `GrowingText` does it: only the new tokens pass the layers, whose attentions keep the rest.
 #
 # > **Predict.** A text of 60 tokens is written. How many positions are computed in all, if the whole prefix is computed for each token? And with kept keys and values?
 
 # %%
+print(inspect.getsource(GrowingText.next_logits))
 whole, growing, steps = WholeText(gpt2), GrowingText(gpt2), 60
 text = rng.integers(1, 50, (1, steps))
 largest, computed = 0.0, [0, 0]
@@ -258,10 +274,10 @@ source, written, weights, _ = opened.translation_attention(src)
 rows = [f"{read} → {write}" for read, write in zip(["<start>", *written], written)]
 looked = weights.mean(axis=0)                                          # (T_tgt, T_src), of the last layer
 print(opened.task.text(opened.decode(src)[0]))
-plot_attention(looked, rows, source, title="mean of the heads")
+plot_attention(weights, rows, source, title="the heads of the last layer")
 
 # %% [markdown]
-# A row has read one token and writes the next (Lesson 11.2). Columns are the words of the source. English says the tens before the units, German says them after: the map crosses over.
+# A row has read one token and writes the next (Lesson 11.2). Columns are the words of the source. English says the tens before the units, German says them after: in head 1 the rows that write *twenty*, the hyphen and *three* go backwards.
 #
 # ## 15.6 On which words does a token depend?
 #
@@ -271,7 +287,7 @@ plot_attention(looked, rows, source, title="mean of the heads")
 #   model's own backward, and take the length of each gradient. Such pictures are called saliency maps (Simonyan et al., 2013).
 # - **Hiding.** How much of its log-probability does the token lose, if a source word is hidden from the decoder, as in Lesson 14.8?
 #
-# The gradient of $\log p$ by the logits is $\mathbb{1}[\text{token}] - p$ (Lesson 2.6). We do not take a logit alone: a constant added to all logits changes no probability.
+# The gradient of $\log p$ with respect to the logits is $\mathbb{1}[\text{token}] - p$ (Lesson 2.6). We do not take a logit alone: a constant added to all logits changes no probability.
 #
 # > **Predict.** The model writes *twenty* in "five hundred and twenty-three". Which source word has the longest gradient? Which one is missed most when it is hidden?
 
@@ -316,18 +332,15 @@ for t, word in enumerate(written):
 
 # %% [markdown]
 # The word *zwanzig* is missed most for *twenty*, and *drei* for *three*. For five of seven tokens all three columns name the same word. The gradients of *hundred* and *and* are
-# longest at other words, and they are spread over many. Hiding gives one word for each token. The two ask different questions: a gradient asks about a very small
+# longest at other words, and they are spread over many. Hiding gives one word for each token. (For *and* it is the end mark: hiding a place hides whatever the encoder has put there, and that need not be the word.) The two ask different questions: a gradient asks about a very small
 # change of a vector, and hiding takes a whole word away. (A word whose hiding makes the token *more* likely counts as 0 here.)
 #
 # So a map, a gradient and a missing word are three measurements, and each needs its own sentence. What a map shows and what a model needs has been argued about at length: Jain and
 # Wallace (2019), Wiegreffe and Pinter (2019). This is one sentence and one model.
 #
-# A small model with biases, SiLU and the sinusoids of OPUS-MT is checked in whole by the complex step:
+# A small model with biases, SiLU and the sinusoids of OPUS-MT is checked as a whole by the complex step:
 
 # %%
-from aiayn_np import DecoderLayer, Transformer
-from aiayn_np.variants.embeddings import SinusoidsInHalves
-
 options = dict(bias=True, activation=SiLU)
 small = Transformer(
     11, N=1, d_model=8, d_ff=12, h=2, positions=SinusoidsInHalves,
@@ -342,11 +355,14 @@ print("proven" if report else "wrong")
 assert before == after                                                 # out and in: the same translations
 assert len(state) == 44
 assert all(proven.values())
+assert all(steps_proven)
 assert computed == [1830, 60]
 assert largest < 1e-10
 assert bool(report)
 if "OPUS_MT" not in os.environ:
     missed = [source[int(x.argmax())].strip("_▁") for x in lost]
+    assert any([source[j].strip("_▁") for j in head[3:6].argmax(axis=1)] == ["zwanzig", "und", "drei"]
+               for head in weights)                                    # backwards
     assert [missed[3], missed[5]] == ["zwanzig", "drei"]               # for "twenty" and "three"
 work.cleanup()
 print("all true")

@@ -7,6 +7,7 @@ Public names, by the file that defines them:
     drawn.heads      heads_split, masks_combined
     drawn.model      figure_1, norm_places
     drawn.sums       clock_hands, dot_products, norm_axes
+    drawn.way_back   model_gradients
     drawn.workers    two_workers
     explorer         Attention, write_explorer
     figures          draw_grid, draw_map, draw_spread, load_matplotlib, log_ticks, new_figure,

@@ -213,12 +213,12 @@ for _ in range(100):                                     # 100 draws of the two 
 print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) == np.arange(4))
 print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
 
-# %% [markdown] en="417775d1"
+# %% [markdown] en="c0545659"
 # 那样的话，每个词元主要看的都是自己：向量与自身的点积是各个分量的平方和，多半比它与另一个向量的点积大。但是，一个词要找什么，与它本身是什么，是两回事。有了这两个矩阵，词元就能看别处。（用随机矩阵时，它主要看自己的机会大约就是随机水平：4 次里有 1 次。）
 #
 # ## 1.6 Transformer 的三种注意力
 #
-# 论文第 3.2.3 节在三处用到了这同一个函数，也就是图 1 中亮起的方框。它们的区别只在于*谁来问*、*谁来答*：
+# 论文第 3.2.3 节在三处用到了这同一个函数，也就是图 1 中亮起的方框。它们的区别只在于*谁来问*、*谁来答*。（目标序列：德语 `die Katze setzte sich hin`。）
 #
 # | 位置 | 查询来自 | 键和值来自 | 于是 |
 # |---|---|---|---|
@@ -230,12 +230,12 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 #
 # 键和值总是来自同一处，因为值就是在键下面找到的东西。只有查询可以来自别处，所以注意力图不一定是正方形。下面是一个解码器层：它的目标序列有 3 个词元，源序列有 4 个。
 #
-# > **预测：** 这一层接收一对句子（批量大小为 1），它有 2 个头（第 6 课），也就是两个并排的注意力。自注意力和编码器-解码器注意力的注意力图，形状 (1, 2, ?, ?) 各是什么？最后两个轴是查询和键。
+# > **预测：** 这一层接收一对句子（批量大小为 1），它有 2 个头（第 6 课），也就是两个并排的注意力，各用 12 个特征中的 6 个。自注意力和编码器-解码器注意力的注意力图，形状 (1, 2, ?, ?) 各是什么？最后两个轴是查询和键。
 
 # %%
-layer = DecoderLayer(d_model, 16, 2, rng=rng)            # d_ff = 16, h = 2 heads
-target = rng.standard_normal((1, 3, d_model))            # (B, T_tgt, d_model)
-memory = rng.standard_normal((1, 4, d_model))            # (B, T_src, d_model)
+layer = DecoderLayer(12, 16, 2, rng=rng)                 # d_model = 12, d_ff = 16, h = 2 heads
+target = rng.standard_normal((1, 3, 12))                 # (B, T_tgt, d_model)
+memory = rng.standard_normal((1, 4, 12))                 # (B, T_src, d_model)
 y, cache = layer.forward(target, memory)
 for name in ("self_attention", "cross_attention"):
     inner = getattr(cache, name).attention               # the cache of the attention itself
@@ -282,7 +282,7 @@ assert inner.weights.shape == (1, 2, 3, 4)               # (B, h, T_tgt, T_src)
 assert crossed.weights.argmax(axis=1).tolist() == [0, 1, 2]
 print("all true")
 
-# %% [markdown] en="40e8350c"
+# %% [markdown] en="3eda1837"
 # ## 小结
 #
 # - 注意力是一种查找，每个键都答一点：输出是各个值的加权平均，权重取决于每个键与查询匹配得有多好。
@@ -296,7 +296,7 @@ print("all true")
 #
 # <details><summary>答案</summary>
 #
-# 得到两个值的平均：键相等，分数就相等，权重也就相等。字典不能在一个键下存放两个值，注意力则对它们求平均。
+# 如果没有别的键与它匹配，得到的是两个值的平均：键相等，分数就相等，权重也就相等。字典不能在一个键下存放两个值，注意力则对它们求平均。
 #
 # </details>
 #

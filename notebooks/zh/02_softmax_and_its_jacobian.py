@@ -74,10 +74,10 @@ print("differ by less than 1e-12:", np.abs(by_hand(s) - by_hand(s + 100)).max() 
 w = by_hand(s)
 print("weight of cat / weight of sat:", w[1] / w[2], "  e =", math.e)
 
-# %% [markdown] en="eb7a905d"
+# %% [markdown] en="aa227427"
 # ## 2.2 上溢，以及减去最大值的技巧
 #
-# > **预测：** 对于分数 10000、9999 和 0，`by_hand` 会给出什么？
+# > **预测：** 对于分数 10000、9999 和 0，`by_hand` 会给出什么？（最大的 `float64` 约为 $10^{308}$。）
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
@@ -117,8 +117,8 @@ weights = softmax(s / taus[:, None])        # (36, 4)  one row for each temperat
 for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
-# %% [markdown] en="5e24a82e"
-# $\tau$ 非常高时，`cat` 的权重是四分之一；非常低时是 1。图中画出了所有温度。最左端是 **argmax**，即独热的一行；最右端是普通平均。softmax 更名副其实的叫法是“soft argmax”（软的 argmax）。温度从不改变次序：几条曲线在两端相遇，但绝不交叉。（语言模型写作时的“温度”，就是这个 $\tau$。）
+# %% [markdown] en="b86af413"
+# $\tau$ 非常高时，`cat` 的权重是四分之一；非常低时是 1。图中画出了所有温度。最左端是 **argmax**，即独热的一行；最右端是普通平均。softmax 更名副其实的叫法是“soft argmax”（软的 argmax）。温度从不改变次序：几条曲线会靠到一起，但绝不交叉。（语言模型写作时的“温度”，就是这个 $\tau$。）
 
 # %%
 fig = new_figure(7, 3.8)
@@ -212,8 +212,8 @@ without = w * (grad_w - mean_grad)                                     # (4,)  b
 from_class = softmax.backward(grad_w, cache)                           # (4,)
 print(with_matrix, without, from_class, sep="\n")
 
-# %% [markdown] en="21c87c38"
-# 来读这个公式。`mean_grad` 是以 $w$ 为权重对各个梯度求的平均。一个分数的梯度，等于它自己的梯度与这个平均之差，再乘以它的权重。它问的是：“这个键比我平均得到的更好吗？”
+# %% [markdown] en="626bf7bc"
+# 来读这个公式。`mean_grad` 是以 $w$ 为权重对各个梯度求的平均。一个分数的梯度，等于它自己的梯度与这个平均之差，再乘以它的权重。它问的是：“这个键比我平均得到的更差吗？”（如果它为正，下降就使分数降低。）
 #
 # > **预测：** 一幅注意力图有 1000 个查询和 1000 个键。所有行的雅可比矩阵所占的内存，是这幅图的多少倍？
 
@@ -274,6 +274,7 @@ ax = fig.subplots()
 ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
 ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ")
 for tau in (0.3, 0.03):
+    ax.plot(tau, norm_of_J(softmax(s / tau)), "ko", markersize=5)
     ax.annotate(f"τ = {tau}", (tau, norm_of_J(softmax(s / tau))), xytext=(12, -4), textcoords="offset points")
 ax.set(xlabel="temperature τ", ylabel="norm", title="A sure softmax: its Jacobian vanishes", ylim=(1e-16, 10))
 ax.axvline(1, color="0.6", linestyle=":", label="τ = 1: softmax as it is")
@@ -298,10 +299,10 @@ for lead in (2.0, 10.0):
     before, after = learn(lead, by_weight, steps=0), learn(lead, by_weight)
     print(f"lead {lead:4}   weight of the wanted key: {before:.6f} before, {after:.6f} after")
 
-# %% [markdown] en="3e3af306"
+# %% [markdown] en="ca332826"
 # 领先 2 分的那一行学会了。领先 10 分的那一行没有动：它完全错了，损失也指出了这一点，但几乎没有梯度传过来。
 #
-# 确定的 softmax 总会挡住梯度吗？不是，这取决于损失。在模型的*末端*，损失是**对数损失** $L = -\ln w_2$（第 10 课）。$w_2$ 很小时，它的梯度 $-1/w_2$ 非常大，而它与 $J$ 的乘积就是 $w - t$，其中 $t$ 是想要的那个独热行。（第 9 课和第 10 课对模型的输出会写出同样的差。）
+# 确定的 softmax 总会挡住梯度吗？不是，这取决于损失。在模型的*末端*，损失是**对数损失** $L = -\ln w_2$（第 10 课）。$w_2$ 很小时，它的梯度 $-1/w_2$ 非常大，而它与 $J$ 的乘积就是 $w - t$，其中 $t$ 是想要的那个独热行：各个梯度的加权平均是 $-1$，所以键 $k$ 得到 $w_k (\mathrm{grad\_w}_k + 1)$，对第二个键是 $w_2 - 1$，对其他的键是 $w_k$。（第 9 课和第 10 课对模型的输出会写出同样的差。）
 #
 # > **预测：** 用对数损失，领先 10 分的那一行能在 200 步内学会吗？
 

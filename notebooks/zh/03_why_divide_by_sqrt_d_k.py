@@ -49,7 +49,7 @@ from aiayn_np.variants.scoring import AdditiveScore, DotScore, ScoredAttention, 
 
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown] en="be606bab"
+# %% [markdown] en="85b38349"
 # 每个注意力的内部都有缩放。图 1 中亮起了这些方框。
 
 # %%
@@ -253,12 +253,12 @@ for name, weights in maps.items():
     print(f"{name:24} norm of J {np.linalg.norm(J):.1e}"
           f"   of grad_s {np.linalg.norm(J.T @ grad_w):.1e}")
 
-# %% [markdown] en="7f0e16a8"
+# %% [markdown] en="3147b101"
 # 论文说，大的分数会把 softmax 推到梯度极小的区域。对这个查询，确实如此。对所有查询都如此吗？我们需要到达查询的梯度。用一步链式法则就能得到：查询出现在每个分数 $s_j = q \cdot k_j / \sqrt{d_k}$ 中，每次都带有因子 $k_j / \sqrt{d_k}$。所以
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
 # （没有缩放时，去掉 $1/\sqrt{d_k}$。其他数组的梯度在第 4 课推导。）同一个实验对 2048 个查询逐一测量了这个梯度的范数。一半的查询低于**中位数**，**均值**则把所有查询都算在内。
 #
-# > **预测：** $d_k = 512$，比较有缩放和没有缩放：哪一种的*中位数*更大？哪一种的*均值*更大？（提示：没有缩放时，这个公式里没有什么会缩短键，而宽度为 512 的键，长度约为 22。）
+# > **预测：** $d_k = 512$，比较有缩放和没有缩放：哪一种的*中位数*更大？哪一种的*均值*更大？（提示：没有缩放时，这个公式里没有什么会缩短键，而宽度为 512 的键，长度约为 22。还有，在上面的表中，宽度为 512 的查询，有多少个的某个权重 > 0.99？）
 
 # %%
 at = list(saturation.d_k).index(512)
@@ -268,8 +268,8 @@ for name, size in {"median": median, "mean": mean}.items():
         print(f"d_k = {saturation.d_k[i]:<5} {name:7} with {size[0, i]:.3f}   without {size[1, i]:.3f}"
               f"   ratio {size[1, i] / size[0, i]:.2g}")
 
-# %% [markdown] en="a376a3b5"
-# 没有缩放时，中位数更小：512 时约为有缩放时的十分之一，4096 时什么也不剩。但在 64，即论文的宽度，没有缩放的中位数反而*更大*，是有缩放时的三倍多。所以在论文自己的宽度上，还看不到梯度消失，至少在训练开始时看不到。至于均值，在这三个宽度上，没有缩放时都更大，是有缩放时的好几倍。图中画出 $J$ 的范数和梯度的范数随 $d_k$ 的变化。色带包含中间一半的查询，点线是均值。
+# %% [markdown] en="b2673a5f"
+# 没有缩放时，中位数更小：512 时约为有缩放时的十分之一，4096 时什么也不剩。但在 64，即论文的宽度，没有缩放的中位数反而*更大*，是有缩放时的三倍多。所以在论文自己的宽度上，还看不到梯度消失，至少在训练开始时看不到。至于均值，在这三个宽度上，没有缩放时都更大，是有缩放时的好几倍。图中画出 $J$ 的范数和梯度的范数随 $d_k$ 的变化。色带包含中间一半的查询，右图的点线是均值。
 
 # %%
 saturation.figure()
@@ -281,7 +281,7 @@ saturation.figure()
 Q = rng.standard_normal((32, 64, 512))                                 # 32 groups of 64 queries
 K, V = rng.standard_normal((2, 32, 32, 512))                           # 32 keys and values each
 grad_out = rng.standard_normal(Q.shape) / math.sqrt(512)               # rows of length 1
-shares = {}
+shares, means = {}, {}
 for name, layer in {"with": attention, "without": unscaled}.items():
     _, cache = layer.forward(Q, K, V)
     grad_Q, _, _ = layer.backward(grad_out, cache)                     # (32, 64, 512)
@@ -289,12 +289,14 @@ for name, layer in {"with": attention, "without": unscaled}.items():
     order = size.argsort()                                             # ascending
     poor, rich = order[:1024], order[-205:]
     shares[name] = size[poor].sum() / size.sum(), size[rich].sum() / size.sum()
+    means[name] = size[rich].mean()
     largest = cache.weights.max(axis=-1).ravel()                       # (2048,)  of each query's weights
     print(f"{name:8} the poorer half gets {shares[name][0]:.3f} of the gradient, the richest tenth {shares[name][1]:.3f}")
-    print(f"         median of the largest weight: {np.median(largest[poor]):.3f} there, {np.median(largest[rich]):.3f} here")
+    print(f"         median of the largest weight: poorer half {np.median(largest[poor]):.3f},"
+          f" richest tenth {np.median(largest[rich]):.3f}; mean gradient of that tenth {means[name]:.2f}")
 
-# %% [markdown] en="60039148"
-# 没有缩放时，有一半的查询几乎得不到梯度。这些查询只是碰巧很确定，而几乎没有梯度能改变这一点。三分之二的梯度流向十分之一的查询：这些查询碰巧还举棋不定，从它们的最大权重就看得出来。它们得到的梯度是有缩放时的好几倍：没有缩放，$q$ 的梯度是 $\sum_j \mathrm{grad\_s}_j\, k_j$，而宽度为 $d_k$ 的键，长度约为 $\sqrt{d_k}$。所以，如实的说法是：没有缩放并且 $d_k$ 很大时，*大多数*查询的梯度会消失，少数查询的梯度会变成好几倍。
+# %% [markdown] en="f84487ea"
+# 没有缩放时，有一半的查询几乎得不到梯度。这些查询只是碰巧很确定，而几乎没有梯度能改变这一点。三分之二的梯度流向十分之一的查询：这些查询碰巧还举棋不定，从它们的最大权重就看得出来。它们得到的梯度是有缩放时最多的那十分之一的二十多倍：没有缩放，$q$ 的梯度是 $\sum_j \mathrm{grad\_s}_j\, k_j$，而宽度为 $d_k$ 的键，长度约为 $\sqrt{d_k}$。所以，如实的说法是：没有缩放并且 $d_k$ 很大时，*大多数*查询的梯度会消失，少数查询的梯度会变成十倍以上。
 #
 # 这里要紧的是*查询之间*的差距。绝对大小不那么要紧，因为像 Adam（第 10 课）这样的优化器会把梯度的大小除掉。
 
@@ -322,8 +324,8 @@ for (p, d_k), (var, largest, size) in table.items():
     print(f"d_k^{p:<10} {d_k:5} {var:10.4f} {largest:16.3f} {size:10.1e}")
 print("an equal share:", 1 / 32)
 
-# %% [markdown] en="a5e7a43e"
-# 除以 $d_k$，方差就是 $d_k / d_k^2 = 1/d_k$：向量越宽，权重越平均。这时，32 个权重中最大的那个，也只比平均份额大一点点，所以每个查询不管问什么，得到的都是普通平均。什么都没有饱和，但梯度也变小了，大约按 $1/\sqrt{d_k}$ 缩小。要想真正看某一个键，模型就得学出大 $\sqrt{d_k}$ 倍的分数。只有除以平方根，方差、权重和梯度才会在每个宽度下保持不变，而且这是指*训练开始时*。训练之后，$q$ 和 $k$ 不再独立，点积可能按 $d_k$ 增长（见问题 3）。正因为如此，有一种叫 μP 的规则终究还是除以 $d_k$（Yang 等，2022）：它能把窄模型的学习率用到宽模型上。
+# %% [markdown] en="c4db9fa3"
+# 除以 $d_k$，方差就是 $d_k / d_k^2 = 1/d_k$：向量越宽，权重越平均。这时，在宽的模型中，32 个权重中最大的那个，也只比平均份额大一点点，所以每个查询不管问什么，得到的都近乎普通平均。什么都没有饱和，但梯度也变小了，大约按 $1/\sqrt{d_k}$ 缩小。要想真正看某一个键，模型就得学出大 $\sqrt{d_k}$ 倍的分数。只有除以平方根，方差、权重和梯度才会在每个宽度下保持不变，而且这是指*训练开始时*。训练之后，$q$ 和 $k$ 不再独立，点积可能按 $d_k$ 增长（见问题 3）。正因为如此，有一种叫 μP 的规则终究还是除以 $d_k$（Yang 等，2022）：它能把窄模型的学习率用到宽模型上。
 #
 # 梯度为什么保持不变？看第 3.4 节的公式：每个 $k_j$ 的长度约为 $\sqrt{d_k}$，因子 $1/\sqrt{d_k}$ 恰好抵消这个长度。
 
@@ -394,7 +396,7 @@ ax = fig.subplots()
 steps = 10 * np.arange(1, 13)                                          # a point is the mean of ten
 for i, name in enumerate(("with the scale", "without")):
     draw_spread(ax, steps, training.best[i, -1], name, i)
-ax.set(xlabel="step", ylabel="loss (nats per token)", title="Learning to copy, $d_k$ = 256")
+ax.set(xlabel="step", ylabel="loss (cross-entropy per token)", title="Learning to copy, $d_k$ = 256")
 ax.set_ylim(bottom=0)
 ax.legend()
 fig
@@ -514,11 +516,11 @@ assert max(variances["additive"]) < 2 * min(variances["additive"])
 assert grown[-1] > 50 * grown[0]                                       # v makes the difference
 print("all true")
 
-# %% [markdown] en="aec8203c"
+# %% [markdown] en="f349ac14"
 # ## 小结
 #
 # - $q \cdot k$ 是 $d_k$ 个乘积的和，每个乘积的方差为 1，彼此没有协方差。所以它的方差是 $d_k$，典型大小是 $\sqrt{d_k}$。除以 $\sqrt{d_k}$，方差在每个宽度下都是 1。除以 $d_k$，权重就太平均了。
-# - 向量很宽又没有缩放时，softmax 会碰巧接近独热。于是大多数查询得不到梯度，少数查询得到好几倍的梯度。在论文自己的 $d_k = 64$ 下，开始时还看不到这种情况：五分之一的查询是独热的，而典型的梯度更大，不是更小。
+# - 向量很宽又没有缩放时，softmax 会碰巧接近独热。于是大多数查询得不到梯度，少数查询得到十倍以上的梯度。在论文自己的 $d_k = 64$ 下，开始时还看不到这种情况：五分之一的查询是独热的，而典型的梯度更大，不是更小。
 # - 缩放也出现在反向传播中，它在那里抵消键的长度。
 # - 加性注意力不需要缩放：tanh 有界，参数的初值也小。
 #

@@ -147,8 +147,8 @@ grad_kept = grad_out @ cache.V.T                                       # (T_q, T
 grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
 print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 
-# %% [markdown] en="01e69d99"
-# 按元素写，$\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$，其中 $c$ 是值的各个特征的编号。查询 $i$ 给键 $j$ 的权重，乘上了 $V$ 的第 $j$ 行的所有元素，所以它的梯度是 `grad_out[i]` 与 `V[j]` 的点积。它问的是：“这个值多一点，有帮助吗？”而 $V$ 的第 $j$ 行流向了每个查询，各带那个查询的权重。所以它的梯度来自每个查询，带着同样的权重：$\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$。这就是同一幅注意力图，只不过按列来读。
+# %% [markdown] en="b0194723"
+# 按元素写，$\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$，其中 $c$ 是值的各个特征的编号。查询 $i$ 给键 $j$ 的权重，乘上了 $V$ 的第 $j$ 行的所有元素，所以它的梯度是 `grad_out[i]` 与 `V[j]` 的点积。它问的是：“这个值多一点，损失会升高吗？”而 $V$ 的第 $j$ 行流向了每个查询，各带那个查询的权重。所以它的梯度来自每个查询，带着同样的权重：$\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$。这就是同一幅注意力图，只不过按列来读。
 #
 # 接下来是暂退法，它什么也没做；再接下来是 softmax，逐行计算（第 2.5 节）：
 
@@ -182,7 +182,7 @@ print(inspect.getsource(ScaledDotProductAttention.backward))
 # %% [markdown] en="0b075f78"
 # 我们写 `.T` 的地方，类中写的是 `.mT`：它转置最后两个轴，前面的批量轴和头轴保持不变。`product_like` 就是矩阵乘法，没有别的；它只决定结果在内存中怎样排列。其余各行，在上文都有对应的一行。
 
-# %% [markdown] en="eb254f0f"
+# %% [markdown] en="e179bdda"
 # ## 4.4 梯度想要什么？
 #
 # 布置一个任务：`sat` 要得到 `cat` 所说的内容，输出的其他行保持不变。损失是输出与这些目标输出之间距离平方的一半。
@@ -202,13 +202,13 @@ print("weight that sat gives to cat", cache.weights[2, 1])
 print(grad_scores)
 print("every row sums to 0:", np.abs(grad_scores.sum(axis=1)).max() < 1e-12)
 
-# %% [markdown] en="376ae468"
+# %% [markdown] en="0337e492"
 # 只有一行不为零，因为眼下只有 `sat` 的输出是错的。每一行的和都为零，因为注意力只能从一个键移到另一个键。图中画的是 `-grad_scores`，即下降一步的方向：紫色的分数应当升高，橙色的分数应当降低。
 
 # %%
-plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores shall rise?")
+plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
-# %% [markdown] en="ec889c8a"
+# %% [markdown] en="06b49a79"
 # `sat` 应当少看自己，多看 `cat`，但也要多看 `down`。损失并没有说要看*谁*。梯度只表明，与这一行的平均相比，哪些值会有帮助。`cat` 和 `down` 的值都比平均更有帮助：
 
 # %%
@@ -376,23 +376,24 @@ curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer i
 for name, losses in curves.items():
     print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
 
-# %% [markdown] en="d9af68c7"
-# 四个的损失都下降了，而且在这里，有两个错误的层最后比正确的层还低。图中画出四条曲线。遮住图例：你能找出正确的那一条吗？
+# %% [markdown] en="c65867ab"
+# 四个的损失都下降了，而且在这里，有两个错误的层最后比正确的层还低。图中画出四条曲线，没有写名字：你能找出正确的那一条吗？图后面的单元格给出答案。
 
 # %%
 fig = new_figure(7, 4.2)
 ax = fig.subplots()
-for i, (name, losses) in enumerate(curves.items()):
-    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=name)
+order = [2, 0, 3, 1]                                                   # of the layers, mixed
+for i, losses in enumerate([*curves.values()][j] for j in order):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=(4 * i, 25), label=f"curve {i + 1}")
 ax.set(xlabel="step", ylabel="loss", title="Three of these four backwards are wrong")
 ax.legend()
 fig
 
 # %%
-for layer in layers:
+for i, layer in enumerate(layers):
     report = check_gradients(layer, Q, K, V)
     wrong = [row.tensor for row in report.rows if not row.ok]
-    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+    print(f"curve {order.index(i) + 1}  {type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown] en="d16e704a"
 # 检验还指出错误*在哪里*：前两个错误影响 $Q$ 和 $K$，第三个影响 $V$。完整的报告还会列出错得最多的元素：
@@ -400,19 +401,20 @@ for layer in layers:
 # %%
 print(check_gradients(NotTransposed(), Q, K, V))
 
-# %% [markdown] en="f5a5cbdf"
-# 错误的梯度为什么也能训练？只要错误的梯度与真正的梯度夹角的余弦为正，足够小的一步就能使损失下降。下面是开始时的余弦，对每个错误，取它所影响的数组：
+# %% [markdown] en="90af6acc"
+# 错误的梯度为什么也能训练？只要错误的梯度与真正的梯度夹角的余弦为正，足够小的一步就能使损失下降。下面是开始时的余弦：
 
 # %%
 out, cache = attention.forward(Q, K, V)
 right = attention.backward(out - target, cache)
-for layer, i in zip(layers[1:], (0, 0, 2)):
-    wrong = layer.backward(out - target, cache)[i]
-    cosine = (wrong * right[i]).sum() / np.linalg.norm(wrong) / np.linalg.norm(right[i])
-    print(f"{type(layer).__name__:16} grad_{'QKV'[i]}  cosine {cosine:.2f}")
+print("cosine            grad_Q  grad_K  grad_V")
+for layer in layers[1:]:
+    pairs = zip(layer.backward(out - target, cache), right)
+    cosines = [(a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+    print(f"{type(layer).__name__:16}", *(f"{cosine:7.2f}" for cosine in cosines))
 
-# %% [markdown] en="9e8874e0"
-# 忘了缩放，并不会使 $Q$ 或 $K$ 的梯度转向，只会使它们变长。但是 $x$ 得到的是三个梯度的和（第 4.8 节），这个和会转向，下面所有层的梯度也跟着转向。至于 $W^Q$ 和 $W^K$ 的梯度变长，Adam（第 10 课）甚至感觉不到。另外两个错误使一个数组的梯度稍稍转向。其余的数组都是对的，所以全部梯度合在一起，余弦也是正的，损失就沿另一条路下降。单看损失曲线看不出这一点，因为没有人知道正确的曲线是什么样。而前向传播是已知的，所以可以拿梯度与它比较。
+# %% [markdown] en="35e11e72"
+# 忘了缩放，并不会使 $Q$ 或 $K$ 的梯度转向，只会使它们变长。但是 $x$ 得到的是三个梯度的和（第 4.8 节），这个和会转向，下面所有层的梯度也跟着转向。至于 $W^Q$ 和 $W^K$ 的梯度变长，Adam（第 10 课）甚至感觉不到。`OnlyTheDiagonal` 使 $Q$ 和 $K$ 的梯度转向，`NotTransposed` 使 $V$ 的梯度转向。其余的梯度都是对的，所以全部梯度合在一起，余弦也是正的，损失就沿另一条路下降。单看损失曲线看不出这一点，因为没有人知道正确的曲线是什么样。而前向传播是已知的，所以可以拿梯度与它比较。
 
 # %% [markdown] en="eeef6e69"
 # ## 4.8 一个数组用了三次
@@ -502,8 +504,8 @@ for layer in (attention, Remembers()):
 # %%
 print(check_gradients(Remembers(), Q, K, V))
 
-# %% [markdown] en="810409f1"
-# 返回缓存，谁也不会犯这个错误：可以先做任意多次前向传播，再按任意次序做它们的反向传播。Transformer 需要这一点，因为它有一个层，先用于源序列，再用于目标序列，然后才轮到两者的反向传播。从缓存也能看出，训练为什么需要内存：所有这些数组都要等到反向传播。推断时则可以马上丢掉。（语言模型的“键值缓存”（KV cache）是另一回事：模型写作时，它保存先前词元的键和值，见第 5.7 节。）
+# %% [markdown] en="e586d8e3"
+# 返回缓存，谁也不会犯这个错误：可以先做任意多次前向传播，再按任意次序做它们的反向传播。Transformer 需要这一点，因为它有一个层，即加上位置的那一层，先用于源序列，再用于目标序列，然后才轮到两者的反向传播。从缓存也能看出，训练为什么需要内存：所有这些数组都要等到反向传播。推断时则可以马上丢掉。（语言模型的“键值缓存”（KV cache）是另一回事：模型写作时，它保存先前词元的键和值，见第 5.7 节。）
 
 # %% [markdown] en="6506dee5"
 # ## 4.10 检验本课的结论

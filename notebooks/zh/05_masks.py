@@ -56,8 +56,8 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown] en="45f0f936"
-# 掩蔽在图 1 中三个亮起的方框内部起作用，每个方框的掩蔽都不同。
+# %% [markdown] en="06d1d3f4"
+# 掩蔽在图 1 中三个亮起的方框内部起作用。三个掩蔽都遮住填充，带掩蔽的那个注意力还要遮住未来。
 
 # %%
 figure_1("attention")
@@ -206,8 +206,8 @@ grad_x = encoder.backward(grad_y, cache)                                # (B, T,
 print("gradient at padded positions:", np.abs(grad_x[ids == 0]).max())
 print("gradient at real positions  :", np.abs(grad_x[ids != 0]).max())
 
-# %% [markdown] en="0d082910"
-# 没有梯度流入填充，所以从填充学不到任何东西。把行也掩蔽掉，只会多费工夫，什么也不会改变。
+# %% [markdown] en="6112211b"
+# 没有梯度流入填充，所以从填充学不到任何东西。把行也掩蔽掉，只会多费工夫，有人读的结果也都不会改变。
 #
 # ## 5.4 因果掩蔽
 #
@@ -279,7 +279,7 @@ leaking = Transformer(task.vocab_size, **size, decoder_layer=LeakingDecoderLayer
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each
 changed = tgt_in.copy()
-changed[0, 4] = task.bos                                                # a token that was not there
+changed[0, 4] = task.bos                                                # any other token would do
 for name, m in (("honest ", honest), ("leaking", leaking)):
     difference = np.abs(m(src, tgt_in) - m(src, changed)).max(axis=-1)[0]   # (T,)
     print(name, difference)
@@ -341,8 +341,8 @@ written = {name: greedy_decode(m, source, bos=task.bos, eos=task.eos, max_len=10
 for name, out in written.items():
     print("3 1 4 2 5  ", name, "writes", task.tokens(out[0]))
 
-# %% [markdown] en="b2350db9"
-# 虚线是有泄漏的模型。它学会的是把输入向左抄一位，而不是反转。右边什么都没有时，它就没有东西可抄。图中是最明显地做这件事的两个头。从这里起，解码器的行标注为“读到的 → 要写的”（read → written）：解码器在这个位置读到的词元，即查询，以及它接下来要写的词元。在各列中找到这一行要写的词元，这一行看的就是那里。单元格对每个头统计：有多少个查询，最大权重落在对角线右边一位，也就是放着答案的那个键上。
+# %% [markdown] en="cf962768"
+# 虚线是有泄漏的模型。它学会的是把输入向左抄一位，而不是反转。右边什么都没有时，它就没有东西可抄。图中是最明显地做这件事的两个头。从这里起，解码器的行标注为“读到的 → 要写的”（read → written）：解码器在这个位置读到的词元，即查询，以及它接下来要写的词元。在各列中找到这一行要写的词元，这一行看的就是那里。（最后一行没有东西可抄。）单元格对每个头统计：有多少个查询，最大权重落在对角线右边一位，也就是放着答案的那个键上。
 
 # %%
 src, tgt_out = task.source("3 1 4 2 5"), task.source("5 2 4 1 3")

@@ -128,7 +128,7 @@ other[0] += 5                                                           # anothe
 splits = {"split_heads": (lambda a: split_heads(a, 2), merge_heads),
           "wrong       ": (lambda a: a.reshape(2, T, d_k), lambda a: a.reshape(T, 2 * d_k))}
 for name, (split, merge) in splits.items():
-    one, two = (merge(attention(split(a), split(a), split(a))) for a in (x / 40, other / 40))
+    one, two = (merge(attention(split(a), split(a), split(a))) for a in (x / 40, other / 40))   # / 40: small scores, no one-hot rows
     print(name, " change at each token:", np.abs(one - two).max(axis=-1))
 
 # %% [markdown] en="d6610eb2"
@@ -266,7 +266,7 @@ for d_k in (1, 2, 4, 16, 64):
 for d_k in ranks:
     print(f"d_k = {d_k:2}  rank of the scores {ranks[d_k]:2}  different favourites {favourites[d_k]}")
 
-# %% [markdown] en="98b73fd2"
+# %% [markdown] en="c729736e"
 # 只有两个键。$d_k = 1$ 时，分数是两个数的积 $q_i k_j$。正的查询偏爱最大的键，负的查询偏爱最小的键，别的键永远排不到第一。在二维时，只有点云最外缘上的键才能胜出，而边缘上相邻的键得到的权重几乎相同。维数越高，落在边缘上的键就越多。（64 维时，这个数由随机性决定：64 个查询在 64 个键中随意选择，不会恰好把每个键都选到。）所以，如果每个词元都要能被自己的查询找到，头就需要足够的宽度。论文的表 3 (B) 只减小 $d_k$，模型就变差了。
 #
 # ## 6.7 四项职责，h 个头
@@ -299,8 +299,8 @@ def fit(h, steps=3000, seed=0, **widths):
         optimizer.step(0.02)
     return cache, errors
 
-# %% [markdown] en="9fd9bff8"
-# 如果输出 0，误差就是 1，也就是内容的方差。各种头数的层，参数个数都相同。一个头在每个位置只给出内容的一个加权平均，也就是关于邻居的 4 个数，而需要的是 16 个数。
+# %% [markdown] en="a8aeab45"
+# 如果一个层总是答 0，误差就是 1，也就是内容的方差。各种头数的层，参数个数都相同。一个头在每个位置只给出内容的一个加权平均，也就是关于邻居的 4 个数，而需要的是 16 个数。
 #
 # > **预测：** 假设每个头都能完美地找到一个邻居，对其余的邻居一无所知。那么 1、2、4 个头的误差各是多少？
 
@@ -372,7 +372,7 @@ print(report)
 #
 # 打开[学会反转的模型](../../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0)，点击头下方的“mute”，或者再点一次它的注意力图。然后选择“Decoder self-attention”，让第 1 层的头静音。
 
-# %% [markdown] en="b9c1831e"
+# %% [markdown] en="f859cbb6"
 # 在我们的模型里，四次的答案都正确：其中每个头的职责，别的头也担得起。四个头全部静音时，答案从第一个符号起就错了。在解码器第 1 层的自注意力里，各个头互相替代不了：少了头 3，答案就提前一个符号结束。（换一台机器训练，分工可能不同。）第 11.7 节用许多序列来统计这件事。
 
 # %% [markdown] en="0f1cce9d"

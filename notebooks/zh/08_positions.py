@@ -115,7 +115,7 @@ codes = {
     "integer":   lambda T: np.arange(T)[:, None] * 1.0,                # (T, 1)    pos
     "pos / T":   lambda T: np.arange(T)[:, None] / T,                  # (T, 1)
     "one-hot":   lambda T: np.eye(512)[:T],                            # (T, 512)
-    "binary":    lambda T: (np.arange(T)[:, None] >> np.arange(9)) % 2 * 1.0,  # (T, 9)  digits
+    "binary":    lambda T: (np.arange(T)[:, None] >> np.arange(9)) % 2 * 1.0,  # (T, 9)  digit j of pos
     "sinusoids": sinusoids.table,                                      # (T, 512)
 }
 print(codes["binary"](5)[:, :4])
@@ -210,8 +210,8 @@ wavelength = 2 * np.pi * 10000 ** (two_i / 512)
 print("pairs", len(wavelength), "  first ones", wavelength[:3], "  last", wavelength[-1].round())
 print("each is longer than the one before by a factor", wavelength[1] / wavelength[0])
 
-# %% [markdown] en="a8516a85"
-# 论文说波长“从 $2\pi$ 到 $10000 \cdot 2\pi$”，后者是 $62\,832$；最后一对是 $2i = 510$，比它还差一步。图中是 64 个位置、$d_\mathrm{model} = 32$ 的表。每一列是一条波，请从上往下看。左边的列是快波，越往右越慢。
+# %% [markdown] en="c25235e6"
+# 论文说波长“从 $2\pi$ 到 $10000 \cdot 2\pi$”，后者是 $62\,832$；最后一对是 $2i = 510$，比它还差一步。图中是 64 个位置、$d_\mathrm{model} = 32$ 的表。每一列是一条波，请从上往下看。左边的列是快波，越往右越慢。最右边的列一深一浅：仍接近 0 的正弦，旁边是仍接近 1 的余弦。
 
 # %%
 plot_positional_encoding(SinusoidalPositionalEncoding(32, max_len=64).table(64))
@@ -254,10 +254,10 @@ print("100 → 103:", np.abs(M_3 @ hand[100] - hand[103]).max() < 1e-12)
 print("every one:", np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12)
 print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 
-# %% [markdown] en="bf27be8f"
+# %% [markdown] en="76c53d11"
 # $M_3$ 把 100 变成 103，连用两次就是 $M_6$。走多少步，就有一个对应的矩阵，步数还可以相加。把所有的对合起来，$M_k$ 为每一对各有一个这样的块，于是 $PE_{pos+k} = M_k\, PE_{pos}$。
 #
-# 作者选择正弦曲线，是因为他们*猜想*（hypothesized）这样有帮助（论文第 3.5 节）。它为什么可能有帮助？分数里可以含有 $PE_p^\top M_k\, PE_j$ 这一项，因为 $W^Q$ 和 $W^K$ 能学到 $M_k$ 这样的矩阵。而 $M_k\, PE_j = PE_{j+k}$，所以这一项在键位于 $j = p - k$ 时最大：对所有的位置，“往回看 $k$ 步”都是同一个矩阵。（旋转位置编码 RoPE 由 Su 等（2021）提出，今天的大多数语言模型都在用。它不加任何东西，而是用这些矩阵旋转查询和键。）
+# 作者选择正弦曲线，是因为他们*猜想*（hypothesized）这样有帮助（论文第 3.5 节）。它为什么可能有帮助？分数里可以含有 $PE_p^\top M_k\, PE_j$ 这一项，因为 $W^Q$ 和 $W^K$ 能学到 $M_k$ 这样的矩阵，$d_k$ 容得下多少对，就能学多少对（第 6.6 节）。而 $M_k\, PE_j = PE_{j+k}$，所以这一项在键位于 $j = p - k$ 时最大：对所有的位置，“往回看 $k$ 步”都是同一个矩阵。（旋转位置编码 RoPE 由 Su 等（2021）提出，今天的大多数语言模型都在用。它不加任何东西，而是用这些矩阵旋转查询和键。）
 #
 # 旋转不改变长度，于是第 4 条要求成立：对每个 $p$，$\lVert PE_{p+k} - PE_p \rVert$ 都相同。点积也是如此，因为 $\sin a \sin b + \cos a \cos b = \cos(a - b)$：
 #
@@ -367,8 +367,8 @@ try:
 except ValueError as error:
     print("ValueError:", error)
 
-# %% [markdown] en="0333626e"
-# 可学习的好，还是正弦曲线好？论文的表 3 (E) 说没有区别。（两者最后的困惑度都是 $4.92$。困惑度是衡量错误的一种量，见第 10.2 节。）作者选了正弦曲线，因为它*或许*适用于比训练时更长的序列；他们没有检验这一点。实验 `learned_positions` 来检验：小模型学习复制最多 8 个符号，然后要复制更多的符号。有 10 个符号时，也就是比训练时多两个，正弦曲线有帮助吗？
+# %% [markdown] en="7e304300"
+# 可学习的好，还是正弦曲线好？论文的表 3 (E) 说几乎没有区别。（两者最后的困惑度都是 $4.92$。困惑度是衡量错误的一种量，见第 10.2 节。）作者选了正弦曲线，因为它*或许*适用于比训练时更长的序列；他们没有检验这一点。实验 `learned_positions` 来检验：小模型学习复制最多 8 个符号，然后要在训练时没有用过的（held-out）序列上复制更多的符号。有 10 个符号时，也就是比训练时多两个，正弦曲线有帮助吗？
 
 # %%
 if Path("../figures/learned_positions.json").exists():                 # what the whole experiment found

@@ -43,7 +43,7 @@ from aiayn_np import (
     trace,
 )
 from aiayn_np.module import leaves
-from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.drawings import figure_1, model_gradients
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.training.loss import ModelLoss
 
@@ -55,10 +55,10 @@ np.set_printoptions(precision=4, suppress=True, linewidth=100)
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
 
-# %% [markdown] en="79a681b3"
+# %% [markdown] en="f71d9e04"
 # ## 9.1 一个小模型
 #
-# 这一课的模型，每个栈有两层，其他各处都很窄。除此以外，它就是论文的模型。（论文既有编码器，又有解码器。BERT 只有编码器；GPT 只有解码器，而且没有对源序列的注意力。）
+# 这一课的模型，每个栈有两层，其他各处都很窄。除此以外，它就是论文的模型。
 
 # %%
 rng = np.random.default_rng(0)
@@ -68,12 +68,12 @@ model = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=rng)
 def lines(thing, *starts):                                             # of what print(thing) would say
     return "\n".join(line for line in str(thing).splitlines() if line.startswith(starts))
 
-print(lines(model, "Transformer", "src", "encoder.layers.0", "61"))
+print(lines(model, "Transformer", "encoder.layers.0", "61"))
 
-# %% [markdown] en="52db5792"
-# `print(model)` 会列出每一个参数；这里只列出编码器第一层的参数和 $E$。请与图 1 对照：名字就是那些方框，从下到上。
+# %% [markdown] en="8c152a15"
+# `print(model)` 会列出每一个参数；这里只列出编码器第一层的参数。请与图 1 对照：名字就是那些方框，从下到上。
 #
-# > **预测：** 模型有一个源序列的嵌入、一个目标序列的嵌入，还有一个通向 logits 的投影。列表中有几个矩阵 $E$？
+# > **预测：** 模型有一个源序列的嵌入、一个目标序列的嵌入，还有一个通向 logits 的投影。完整的列表中有几个矩阵 $E$？
 
 # %%
 names = dict(model.named_parameters())
@@ -137,7 +137,7 @@ by_hand = model.output_projection(y)                                   # (B, T_t
 logits, cache = model.forward(src, tgt_in)                             # the one call
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
-# %% [markdown] en="8cf82a2a"
+# %% [markdown] en="d626f1fb"
 # 这就是整个模型。类用两个方法做同样的事。请把 `encode` 与本节第一个单元格逐行对照；`decode` 的写法也是这样：
 
 # %%
@@ -187,8 +187,8 @@ for name, rows in (("encoder.layers.0.self_attention", src_rows), ("decoder.laye
     print(name)
     show(f"{name}.attention.weights", rows)
 
-# %% [markdown] en="cb496fe7"
-# 在编码器-解码器注意力中，行是目标序列，列是源序列。源序列从一开始就全部在那里，所以只有它的 `<pad>` 关闭。第 11 课会展示训练好的模型的注意力图。
+# %% [markdown] en="bb13beff"
+# 在编码器-解码器注意力中，行是目标序列，列是源序列。源序列从一开始就全部在那里，所以只有它的 `<pad>` 关闭。
 #
 # ## 9.5 一个词元的损失
 #
@@ -232,10 +232,13 @@ print("largest difference from (p - q) / count:", np.abs(grad_logits[0, 0] - (p 
 print("sum over the vocabulary:", np.abs(grad_logits.sum(axis=-1)).max())
 print("at <pad>:", np.abs(grad_logits[~real]).max())
 
-# %% [markdown] en="33c974e7"
+# %% [markdown] en="178c0b45"
 # ## 9.6 反向传播，逐个部件
 #
-# 回来的路经过同样的部件，次序相反。每一层都收到对它的输出的梯度，以及它自己的那一份缓存。
+# 回来的路经过同样的部件，次序相反。每一层都收到对它的输出的梯度，以及它自己的那一份缓存。下图画出这条路：红色箭头（red arrows）是损失的梯度，红字是各个方框要加上自己一份的那些参数；有三个箭头到达 $E$ 的梯度。
+
+# %%
+model_gradients()
 
 # %%
 model.zero_grad()
@@ -296,12 +299,12 @@ print(" " * 9, *(f"{token:>6}" for token in task.tokens(range(V))))
 for name, part in uses.items():
     print(name, *(f"{length:6.3f}" for length in np.linalg.norm(part, axis=1)))
 
-# %% [markdown] en="0bf72ff7"
+# %% [markdown] en="c426e188"
 # 用作输出时，每一行都得到梯度：在每个位置上，每个词元都可能是答案，就连永远不会是正确答案的 `<pad>` 和 `<bos>` 也不例外。只要 $p$ 大于 $q$，梯度就把它们的 logits 往下压。用作嵌入时，只有读到过的行才学到东西：源序列中没有 `<bos>`，`tgt_in` 中没有 `<eos>`，而从 `<pad>` 没有梯度回来。所以 `<bos>` 在用作目标序列的嵌入和用作输出时得到梯度。
 #
 # ## 9.7 一张表看完全程
 #
-# `trace` 在模型的副本上做一次前向传播和一次反向传播。它记下每一层算什么、有哪些形状、输出的范数，以及回到这一层的梯度的范数。`print(whole)` 显示全部内容，行很宽。这里只看最外面的层，取四列：
+# `trace` 在模型的副本上做一次前向传播和一次反向传播。它记下每一层算什么、有哪些形状、输出的范数，以及这个输出的梯度的范数。`print(whole)` 显示全部内容，行很宽。这里只看最外面的层，取四列：
 
 # %%
 whole = trace(model, src, tgt_in, tgt_out)
@@ -325,12 +328,12 @@ short(c for c in whole["decoder.layers.1"].components if c.depth <= 1)
 norms = [c.activation for c in whole.components if c.layer == "LayerNorm"]
 print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   √240 = {240**0.5:.3f}")
 
-# %% [markdown] en="d221cb27"
+# %% [markdown] en="8fc74297"
 # 每次都是 $\sqrt{240}$：不论子层给出什么，下一个子层收到的大小都一样。把 trace 的结果放在单元格末尾，它会显示为一张含有所有列的表：试试 `whole["decoder.layers.1.cross_attention"]`，其中有图 2 的各个方框。
 #
 # ## 9.8 对整个模型的证明
 #
-# 大多数部件已经逐个证明过（第 4 课、第 6 课和第 7 课）。它们组装得对吗？`ModelLoss` 把模型和损失当作一层，而 `check_gradients` 像对待别的层一样证明它。（在终端里，`aiayn-np check` 做的也是这件事。）因为有 `rng`，暂退法已启用；在检验中的每一次前向传播里，它都相同。
+# 大多数部件已经逐个证明过（第 4 课、第 6 课和第 7 课）。它们组装得对吗？`ModelLoss` 把模型和损失当作一层，而 `check_gradients` 像对待别的层一样证明它。（在终端里，`aiayn-np check` 做的也是这件事。）因为有 `rng`，暂退法已启用（用论文的暂退率）；在检验中的每一次前向传播里，它都相同。
 
 # %%
 criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
@@ -338,8 +341,8 @@ report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_o
 text = str(report).splitlines()
 print(*text[:6], "...", *text[-3:], sep="\n")
 
-# %% [markdown] en="ca90f16f"
-# 检验比较了 61 个张量，先逐个比较，再全部一起比较，依据都只是前向传播的结果。如果漏了一行代码呢？下面这个模型漏掉了 `backward` 的最后一行，也就是源序列对 $E$ 的那一份贡献。
+# %% [markdown] en="6fe99c64"
+# 检验把 61 个张量的梯度与复数步长的结果比较，先逐个比较，再全部一起比较。如果漏了一行代码呢？下面这个模型漏掉了 `backward` 的最后一行，也就是源序列对 $E$ 的那一份贡献。
 #
 # > **预测：** 这时 62 行中有几行出错？
 
@@ -392,8 +395,8 @@ for name, (printed, *size) in rows.items():
     ours = (count_parameters(37_000, *size) - base) / 1e6
     print(f"{name:15} printed {printed - 65:+4}   counted {ours:+6.1f}")
 
-# %% [markdown] en="45f01484"
-# $N$ 不同的两行相符：印出的数经过四舍五入，所以两个数的差可能有 1 的误差。$d_\mathrm{model} = 1024$ 的两行不相符，而且无论词表取多大，都不能使两行同时相符：一个印得偏大，另一个印得偏小。实验 `parameter_counts` 计算表中的每一行。
+# %% [markdown] en="a8df5edd"
+# $N$ 不同的两行相符：印出的数经过四舍五入，所以两个数的差可能有 1 的误差。$d_\mathrm{model} = 1024$ 的两行不相符，而且无论词表取多大，都不能使两行同时相符：一个印得偏大，另一个印得偏小。所以，图 1 解释不了论文给这两行印出的数。实验 `parameter_counts` 计算表中的每一行。
 #
 # ## 9.10 选读：训练时必须记住什么
 #

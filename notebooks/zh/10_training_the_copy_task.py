@@ -76,12 +76,12 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
     for row in ids:
         print(f"{name:8}", *(f"{token:5}" for token in task.tokens(row)))
 
-# %% [markdown] en="0898b768"
+# %% [markdown] en="e96a747a"
 # 一共有三个由编号组成的数组。编码器读 `src`。解码器读 `tgt_in`，也就是右移之后的答案，并且在每个位置上，必须预测 `tgt_out` 同一位置上的词元（强制教学，第 5.6 节）。十个数字加三个特殊词元，共有 13 个类别，$|V| = 13$。短的行用填充补齐。
 #
-# 序列大约有一亿个，所以每个批量都重新抽取。这样，批量中就可能出现我们以后用来测试的序列。
+# 序列大约有一亿个，所以每个批量都重新抽取。但 3 位的序列只有 1000 个，而批量中不能出现我们以后用来测试的序列。所以，由符号算出的一个数，即**哈希值**，把每个序列归入训练、验证、测试之一，而且只归入一份。
 #
-# > **预测：** 抽取 20 000 个训练样本和 500 个验证序列。这 500 个之中，有多少个也在那 20 000 个里？
+# > **预测：** 抽取 20 000 个训练样本。其中有多少个*不同*的序列：20 000 个全部不同，几乎全部，还是一半？500 个验证序列中，又有多少个在里面？
 
 # %%
 drawn = task.batch(20_000, np.random.default_rng(0))[0]
@@ -91,12 +91,12 @@ common = seen & {task.text(row) for row in validation[0]}
 print(f"{sum(10**n for n in range(1, 9)):,} sequences exist; {len(seen):,} different ones drawn")
 print("of them in validation:", len(common))
 
-# %% [markdown] en="a5143826"
-# 验证序列一个也不在其中，不管我们抽取多少：根据符号的哈希值，每个序列只归入一份数据（训练、验证或测试）。所以，模型如果在验证序列上答对了，靠的不是背诵，而是真的在复制。（1 位或 2 位的序列太少，所以全都归入训练；验证中没有这样的序列。）
+# %% [markdown] en="a07cdc15"
+# 短的序列会一再出现。验证序列一个也不在其中，不管我们抽取多少。所以，模型如果在验证序列上答对了，靠的不是背诵，而是真的在复制。（1 位或 2 位的序列太少，所以全都归入训练；验证中没有这样的序列。）
 #
 # ## 10.2 三个类别上的损失
 #
-# 在一个位置上，模型给 $|V|$ 个类别概率 $p = \mathrm{softmax}(z)$。损失是它与我们想要的 $q$ 之间的**交叉熵** $-\sum_v q_v \log p_v$。（这里的 $q$ 是一个分布，不是查询。）没有平滑时，$q$ 在目标处是 1，别处是 0。论文（第 5.4 节）对它做**平滑**（Szegedy 等，2016）：从目标处拿走 $\epsilon_{ls}$ 这么多，分给所有的类别。
+# 在一个位置上，模型给 $|V|$ 个类别概率 $p = \mathrm{softmax}(z)$。损失是它与我们想要的 $q$ 之间的**交叉熵** $-\sum_v q_v \log p_v$。（用自然对数时，它的单位叫**奈特**（nat）。）（这里的 $q$ 是一个分布，不是查询。）没有平滑时，$q$ 在目标处是 1，别处是 0。论文（第 5.4 节）对它做**平滑**（Szegedy 等，2016）：从目标处拿走 $\epsilon_{ls}$ 这么多，分给所有的类别。
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
 #
@@ -141,8 +141,8 @@ for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
     gradient = smoothed.backward(1.0, cache)[0, 0]
     print(f"p_target {p_target:.4f}  loss {loss:.3f}  gradient {gradient:+.3f}  perplexity {1 / p_target:.3f}")
 
-# %% [markdown] en="fa2e2057"
-# 损失最小的地方是 $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/|V|$，大约 0.9077。超过这一点，梯度就变号，*往回*推：模型太有把握了。平滑要付出的代价是**困惑度**。困惑度就是 $e$ 的若干次幂，指数是 $-\ln p_\mathrm{target}$ 的平均值。把这个损失降到最小的模型，困惑度是 1.102；即使任务可以完美地学会，困惑度本来可以是 1，也是这样。论文第 5.4 节说，平滑会损害困惑度，但能提高准确率。实验 `label_smoothing` 同时测量这两者，所用的任务中有些符号是随机的，谁也不可能确切知道：
+# %% [markdown] en="30cd80b8"
+# 损失最小的地方是 $p_\mathrm{target} = 1 - \epsilon_{ls} + \epsilon_{ls}/|V|$，大约 0.9077。超过这一点，梯度就变号，*往回*推：模型太有把握了。平滑要付出的代价是**困惑度**。困惑度就是 $e$ 的若干次幂，指数是 $-\ln p_\mathrm{target}$ 的平均值。把这个损失降到最小的模型，困惑度是 1.102；即使任务可以完美地学会，困惑度本来可以是 1，也是这样。论文第 5.4 节说，平滑会损害困惑度，但能提高准确率。实验 `label_smoothing` 同时测量这两者，所用的任务（反转）中有 30 % 的符号是随机的，谁也不可能确切知道：
 
 # %%
 def committed(name, **small):
@@ -153,12 +153,14 @@ def committed(name, **small):
 
 
 smoothing = committed("label_smoothing", steps=100, max_length=3, seeds=(0,))
-print(smoothing.finding)
+print("ε_ls   perplexity   change of tokens right, in percentage points (all seeds)")
+for eps, perplexity, change in zip(smoothing.eps_ls, smoothing.perplexity, 100 * smoothing.change[1]):
+    print(f"{eps:<4g} {np.median(perplexity):12.2f}   {np.median(change):+.1f} ({change.min():+.1f} to {change.max():+.1f})")
 
-# %% [markdown] en="b8a8dc59"
+# %% [markdown] en="5093b22f"
 # 所以在这里，情况与论文所说的一样：困惑度变差了，准确率的提高不到半个百分点。
 #
-# 论文第 5.4 节的另一种正则化是暂退法。实验 `dropout` 只给模型 200 个序列来学习。左图是它在没有见过的序列上的损失，以及在自己的训练序列上的损失（虚线）。
+# 论文第 5.4 节的另一种**正则化**，即防止死记硬背的手段，是暂退法。实验 `dropout` 只给模型 200 个序列来学习。左图是它在训练时没有用过的（held-out）序列上的损失，以及在自己的训练序列上的损失（虚线）。
 #
 # > **预测：** 不用暂退法时，没见过的序列上的损失先下降。然后呢？
 
@@ -166,12 +168,14 @@ print(smoothing.finding)
 dropping = committed("dropout", sequences=100, steps=150, seeds=(0,), P_drop=(0.0, 0.1))
 dropping.figure()
 
-# %% [markdown] en="22860a59"
+# %% [markdown] en="2b1d72e8"
 # 不用暂退法时，没见过的序列上的损失会掉头上升：模型把自己的序列背了下来，对一些答案越来越有把握，而这些答案换个地方就是错的。用了暂退法，损失继续下降。右图是没见过的序列中正确词元的比例：不用暂退法时约为 60 %，暂退率为 0.1 时约为 70 %。我们的任务永远不缺新的序列，所以从这里起，训练都不用暂退法。
 #
 # ## 10.3 手算 Adam 的三步
 #
-# Adam（Kingma 和 Ba，2015）为每个参数保存两个滑动平均：梯度的滑动平均 $m$，和梯度平方的滑动平均 $v$（论文第 5.3 节，$\beta_1 = 0.9$，$\beta_2 = 0.98$；这里的 $v$ 既不是值，也不是词元）。两者都从 0 开始，所以起初都太小；除以 $1 - \beta^t$ 就纠正过来了。
+# Adam（Kingma 和 Ba，2015）为每个参数保存两个滑动平均：梯度的滑动平均 $m$，和梯度平方的滑动平均 $v$（论文第 5.3 节，$\beta_1 = 0.9$，$\beta_2 = 0.98$；这里的 $v$ 既不是值，也不是词元）。两者都从 0 开始，所以起初都太小；除以 $1 - \beta^t$ 就纠正过来了。从 $\theta$ 走出的一步，用一个除以另一个的平方根：
+#
+# $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
 #
 # > **预测：** 第一个梯度是 4，学习率是 0.1。第一步走多远？如果梯度是 4000 呢？
 
@@ -193,8 +197,8 @@ for t, grad in enumerate(gradients, start=1):
 # %%
 print(inspect.getsource(Adam.step).split("store = self.store\n")[1])   # its loop
 
-# %% [markdown] en="7f3ff9bf"
-# 这个循环就是我们写的那几行，只是同时作用于所有的参数。（`blocks` 从内存中一次取出相邻的一些参数，这样更快。）类的结果与我们的数一致。如果所有的梯度都放大一千倍，除去 `eps` 的影响，它走的步子也一样：
+# %% [markdown] en="126a6892"
+# 这个循环就是我们写的那几行，只是同时作用于所有的参数。（`unbias_m` 是 $1/(1 - \beta_1^t)$；`blocks` 从内存中一次取出相邻的一些参数，这样更快。）类的结果与我们的数一致。如果所有的梯度都放大一千倍，除去 `eps` 的影响，它走的步子也一样：
 
 # %%
 def adam_on(gradients):
@@ -249,8 +253,8 @@ fig
 # %%
 committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 
-# %% [markdown] en="151c9dd7"
-# 蓝色和橙色是论文那样的模型，每个 Add 之后有规范化（后置规范化）。左图是它们在 120 步之后的情况。学习率最低时，有没有预热没有区别。学习率为 0.01 时，没有预热，模型学不会读源序列；有预热，就能学会；右图是这两次训练。学习率最高时，两者都失败。蓝线的最低损失与橙线的最低损失一样。所以在这里，预热换来的是更高的学习率，而不是更好的最终结果。深的模型则另当别论：对它们来说，预热可以决定究竟能不能学会（Xiong 等，2020；Liu 等，2020）。绿色和粉色是每个子层之前有规范化的模型（第 7.7 节）。它们在每个学习率下都能学会。
+# %% [markdown] en="d1d9cc02"
+# 蓝色和橙色（后置规范化，post-norm）是论文那样的模型，每个 Add 之后有规范化。左图是它们在 120 步之后的情况。学习率最低时，预热只是白费步数：没有预热，损失反而略低。学习率为 0.01 时，没有预热，模型学不会读源序列；有预热，就能学会；右图是这两次训练。学习率最高时，两者都失败。蓝线的最低损失与橙线的最低损失一样。所以在这里，预热换来的是更高的学习率，而不是更好的最终结果。深的模型则另当别论：对它们来说，预热可以决定究竟能不能学会（Xiong 等，2020；Liu 等，2020）。绿色和粉色是每个子层之前有规范化的模型（第 7.7 节）。它们在每个学习率下都能学会。
 #
 # ## 10.5 十行代码的循环
 #
@@ -298,7 +302,7 @@ records = list(train(again, task, steps=30, rng=np.random.default_rng(1), valida
 print("a record has:", *vars(records[-1]))
 print("the same 30 losses, to the last bit:", losses == [r.loss for r in records])
 
-# %% [markdown] en="6a5cc6d3"
+# %% [markdown] en="116d3642"
 # ## 10.6 开始训练
 #
 # 训练 400 步，每十步保存一次状态，留待后用。（`train` 默认每 25 步验证一次，全部正确就停下。这里要让它一直走下去，所以只验证一次。）
@@ -321,13 +325,16 @@ reads = next(record.step for record in history if record.loss < blind)
 print(f"not reading the source: {blind:.2f}, beaten first at step {reads}")
 print(f"smoothing's best: {floor:.3f};  mean of the last 20 steps: {np.mean([r.loss for r in history[-20:]]):.2f}")
 
-# %% [markdown] en="f60dfad2"
-# 上图是损失，点线是这两个数；下图是正确词元的比例。圆点是整个验证序列全部正确的比例。
+# %% [markdown] en="c662c875"
+# 上图是损失，用对数坐标轴；下图是正确词元的比例。圆点是整个验证序列全部正确的比例。
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
-for number in (blind, floor):
-    fig.axes[0].axhline(number, color="0.4", linestyle=":", linewidth=1)
+top = fig.axes[0]
+top.set(yscale="log", ylim=(0.06, 4))
+for number, step, name in ((blind, 250, "not reading the source"), (floor, 0, "smoothing's best")):
+    top.axhline(number, color="0.4", linestyle=":", linewidth=1)
+    top.annotate(name, (step, number), xytext=(0, 4), textcoords="offset points", size="small")
 fig
 
 # %% [markdown] en="ab8e7f4d"
@@ -462,7 +469,7 @@ def few_losses(seed):
 print("same seed, same losses  :", few_losses(0) == few_losses(0))
 print("other seed, same losses :", few_losses(0) == few_losses(1))
 
-# %% [markdown] en="2f5876f9"
+# %% [markdown] en="588e9731"
 # > **预测：** 你在 5 步之后停下，保存，载入一个新模型，再走到第 10 步。如果要求结果与不停顿时一个比特都不差，只保存参数够吗？
 
 # %%

@@ -50,7 +50,7 @@ from aiayn_np.experiments.claims.head_jobs import (
 )
 from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.plotting.figures import COLORS, draw_map, new_figure
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
@@ -113,10 +113,10 @@ for name, weights in cross_maps(cache).items():
 # %%
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
-# %% [markdown] en="6aaef1be"
-# 看第 2 层的头。亮的是要*写*的那个符号：`4 → 0` 这一行看的是 0。这些格子就是图的对角线 $(t, t)$。许多图只用读到的词元标注各行；那样一来，同一张图看上去就像在看后面一位。解释对角线之前，先问清楚它的行是什么。
+# %% [markdown] en="0b421907"
+# 看第 2 层的头 1。最亮的是要*写*的那个符号：`4 → 0` 这一行看的是 0。这些格子就是图的对角线 $(t, t)$。头 2 到头 4 只在大多数行中这样：头 3 在这一行看的是 4。许多图只用读到的词元标注各行；那样一来，同一张图看上去就像在看后面一位。解释对角线之前，先问清楚它的行是什么。
 #
-# 第 1 层没有这么清楚，也没有一个头像示意图里画的那样分明。所以要测量。
+# 第 1 层没有这么清楚。所以要测量。
 #
 # ## 11.3 从观察到测量
 #
@@ -201,8 +201,8 @@ for i, ax in enumerate(fig.subplots(1, 2, sharey=True)):
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 fig
 
-# %% [markdown] en="41983ea7"
-# 每个模型都有一些头看着答案，而且有职责的头大多是*同一种*职责。其他职责很少见，也不是每个模型都有。所以在这种规模的模型上，职责不同是例外，而不像论文对各个头的一般说法。也许任务只有一样东西要找，各个头就没有理由分化：第 6.7 节有四样东西要找。
+# %% [markdown] en="8748424e"
+# 每个模型都有一些头看着答案，而且有职责的头大多是*同一种*职责。其他职责很少见，也不是每个模型都有。所以在这里，与论文的说法不同，职责不同是例外。也许任务只有一样东西要找，各个头就没有理由分化：第 6.7 节有四样东西要找。
 #
 # ## 11.4 反转与排序
 #
@@ -236,12 +236,14 @@ for name, (scores, shuffled) in aligned.items():
 # （这里的源序列都没有重复的符号。有重复时，头看哪一个都可以，所以第 11.3 节的数要低一些。）图中是每个模型的这个头。白圈是答案所在的位置。
 
 # %%
-fig = new_figure(9, 3.2, layout="compressed")
+fig, missed = new_figure(9, 3.2, layout="compressed"), {}
 for ax, name in zip(fig.subplots(1, 3), models):
     cache, rows, columns = read(name)
     weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
+    answers = places(name, tasks[name].source("4 0 2 5 1 3")[0], 6)
+    missed[name] = (weights[:6].argmax(axis=1) != answers).sum()
     image = draw_map(ax, weights, np.array(True), name)
-    ax.plot(places(name, tasks[name].source("4 0 2 5 1 3")[0], 6), range(6), "o", color="white",
+    ax.plot(answers, range(6), "o", color="white",
             markersize=11, markerfacecolor="none")
     ax.set_xticks(range(7), columns, rotation=90)
     ax.set_yticks(range(7), rows)
@@ -249,10 +251,10 @@ for ax, name in zip(fig.subplots(1, 3), models):
 fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
 
-# %% [markdown] en="36d17009"
-# 复制得到对角线，反转得到反对角线。排序没有线：要写 0，模型就看 0 *所在*的地方，而每个源序列中这个地方都不同。注意力图可以遵循一条规则，却不呈现一条线。请想想排序模型为此要做什么：它要先知道下一个是*什么*，才能知道该看*哪里*。
+# %% [markdown] en="1d9a97e2"
+# 复制得到对角线，反转得到反对角线。排序没有线：要写 0，模型就看 0 *所在*的地方，而每个源序列中这个地方都不同。注意力图可以遵循一条规则，却不呈现一条线。为此，排序模型要先知道下一个是*什么*，才能知道该看*哪里*。
 #
-# 排序模型有两行，白圈不在最亮的格子上。模型写出的结果仍然正确：这只是它八个交叉注意力头中最好的一个。
+# 反转模型的 `1 → 5` 行和排序模型的 `3 → 4` 行，白圈不在最亮的格子上。模型写出的结果仍然正确：每张图只画了八个交叉注意力头中的一个。
 #
 # ## 11.5 选读：有多集中？再看自注意力
 #
@@ -366,7 +368,6 @@ print("copy, one head less         layer 1               layer 2")
 for (name, kind, how), shares in exact.items():
     if name == "copy":
         print(f"{kind:16} {how:6}", shares)
-print("score on the answer    ", score)
 print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
 
 # %%
@@ -401,8 +402,8 @@ fig = new_figure(9, 3)
 axes = fig.subplots(1, 3, sharex=True, sharey=True)
 for ax, name in zip(axes, models):
     for layer, marker in enumerate("os"):
-        heads = slice(4 * layer, 4 * layer + 4)
-        ax.plot(aligned[name][0][heads], 1 - muted[name][heads], marker, label=f"layer {layer + 1}")
+        weight, lost = (values.reshape(2, 4)[layer] for values in (aligned[name][0], 1 - muted[name]))
+        ax.plot(weight, lost, marker, color=COLORS[layer], label=f"layer {layer + 1}")
     ax.axvline(aligned[name][1].mean(), color="0.5", linestyle=":")
     ax.set(xlabel="weight on the answer", title=name)
 axes[0].set_ylabel("lost when muted")
@@ -461,8 +462,8 @@ for ax, values, title in zip(fig.subplots(1, 2), (map_of_best[:6, :6], moves["so
 fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
 fig
 
-# %% [markdown] en="870254d8"
-# 两张图都对，但它们不同。注意力图说明符号从哪里*取来*。是不是轮到这个符号，则取决于其他符号：有几个比它小，不管它们在哪里。注意力图显示计算中的一步；输入改动的影响显示整个计算。
+# %% [markdown] en="452c9609"
+# 两张图都对，但它们不同。注意力图说明这个头看哪里：在大多数行中，看的是要写的那个符号。是不是轮到这个符号，则取决于其他符号：有几个比它小，不管它们在哪里。注意力图显示计算中的一步；输入改动的影响显示整个计算。
 
 # %% [markdown] en="b385b2f4"
 # 用一个学会了反转的模型，亲手试试这两种提问。它读的是 `4 0 2 5 1 3`。
@@ -494,6 +495,7 @@ assert before.max() < 0.25                                             # untrain
 assert max(chance) > 0.1                                               # but some job is found
 assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
 assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
+assert missed == {"copy": 0, "reverse": 1, "sort": 1}                   # rows beside the ring
 assert np.allclose(effective_keys(np.full((1, 1, 2, 7), 1 / 7)), 7)
 assert 1.5 < sharp["decoder.layers.1.cross_attention"][0].mean() < 4.5
 assert 0.02 < np.mean(other_favourite) < 0.4                           # a minority

@@ -147,10 +147,10 @@ print("rank of each W_i  ", np.linalg.matrix_rank(general.W.value))
 print(f"a free W           {512 * 512:,}")
 print(f"the two blocks     {2 * 512 * 64:,}")
 
-# %% [markdown] en="29883531"
+# %% [markdown] en="6b175e2d"
 # 秩是 $d_k = 4$；两块投影矩阵里的数，总共只有自由的 $W$ 的四分之一。所以一个头*就是*一个低秩的 general 打分函数。在头的*内部*，在查询和键之间再放一个 $W$，什么也不增加：因为 $(x W_i^Q)\, W = x\, (W_i^Q W)$，它可以并入 $W_i^Q$（第 12.8 节检验这一点）。
 #
-# 所以在多头注意力之下，general 参数更多，能表示的函数却没有变多。Luong 等需要它，是因为他们的查询和键是两个网络的状态，没有经过投影。现在剩下三种。
+# 所以在多头注意力之下，general 参数更多，却算不出任何新的东西。Luong 等需要它，是因为他们的查询和键是两个网络的状态，没有经过投影。现在剩下三种。
 
 # %% [markdown] en="5f1c0f2b"
 # ## 12.3 concat 是另一种打分函数吗？
@@ -203,10 +203,10 @@ plot_attention(np.stack(list(maps.values())), queries, keys, titles=list(maps))
 # %% [markdown] en="401ed4ed"
 # 在和式里，$q$ 和 $k$ 只有通过非线性才能相互作用。点积不需要 tanh，因为在乘积里，$q$ 的每个分量都在放大或缩小 $k$ 的一个分量。
 
-# %% [markdown] en="d5391d23"
+# %% [markdown] en="1bc183d8"
 # ## 12.4 加性注意力为什么不需要缩放？
 #
-# 第 3.8 节给出了理由：tanh 有界，而 $v$ 开始时足够小。现在来推导。设 $q$ 和 $k$ 的分量方差为 1，矩阵的抽取方式使 tanh 里面的和也有方差 1。$v$ 有 $d_a$ 个分量，方差为 $1/d_a$（这里 $d_a = d_k$），均值为 0，所以
+# 第 3.8 节给出了理由：tanh 有界，而 $v$ 开始时足够小。现在来推导。设 $q$ 和 $k$ 的分量方差为 1，矩阵的抽取方式使 tanh 里面的和也有方差 1。$v$ 有 $d_a$ 个分量，方差为 $1/d_a$（这里 $d_a = d_k$），均值为 0，而且互相独立，所以和的各项没有协方差：
 #
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$
 #
@@ -278,8 +278,8 @@ curves = {name: train_with(factory) for name, factory in factories.items()}
 last = {name: curve[-25:].mean() for name, curve in curves.items()}
 print("loss at the end:", "   ".join(f"{name} {loss:.2f}" for name, loss in last.items()))
 
-# %% [markdown] en="974647e5"
-# 没有缩放的点积落在后面。图中是五条损失曲线；每个点是十步的平均。
+# %% [markdown] en="31697478"
+# 没有缩放的点积落在后面。（general 也没有缩放，但它的 $W$ 的初值方差是 $1/d_k^2$，所以它最初的分数不大。）concat 与加性注意力是同一个函数（第 12.3 节），但开始时的随机数不同。图中是五条损失曲线；每个点是十步的平均。
 
 # %%
 fig = new_figure(7, 4)
@@ -303,8 +303,8 @@ else:                                                                  # a small
     result = ADDITIVE.run(d_k=(4, 256), steps=120, seeds=(0, 1))
 result.figure()
 
-# %% [markdown] en="8dffa91c"
-# $d_k = 4$ 时，三者的范围互相重叠；头越宽，没有缩放的点积落后得越多。加性注意力没有落后。请注意空心方块：在模型里，头更宽时，分数*开始*时并没有更大，因为更宽的矩阵是用更小的数初始化的。是训练使分数变得这么大（第 3.7 节）。有了缩放，点积就跟得上。所以在这个小任务上，论文的选择和加性注意力一样好，而它只花一次矩阵乘法和一次除法。
+# %% [markdown] en="48c2a787"
+# $d_k = 4$ 时，三者的范围互相重叠；头越宽，没有缩放的点积落后得越多。加性注意力没有落后。请注意空心方块：在模型里，头更宽时，分数*开始*时并没有更大，因为更宽的矩阵是用更小的数初始化的。头宽的时候，是训练使分数变大（第 3.7 节）。有了缩放，点积就跟得上。所以在这个小任务上，论文的选择和加性注意力一样好，而它只花一次矩阵乘法和一次除法。
 
 # %% [markdown] en="c57360f8"
 # ## 12.7 你自己的打分函数
@@ -417,15 +417,15 @@ def distance_attention(h, d_k, d_v, rng):
     return ScoredAttention(DistanceScore())
 
 curve = train_with(distance_attention)
-print(f"loss at the end: distance {curve[-25:].mean():.1f}, scaled dot {last['scaled dot']:.1f}")
+print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown] en="414e028c"
 # 用新打分函数的模型学会了复制。你已经走完了全程：一个想法，二十行代码，一次证明，一次比较。
 
-# %% [markdown] en="a9fc9938"
+# %% [markdown] en="efb3be89"
 # ## 12.8 选读：头里面的 W，以及有界的代价
 #
-# 这一课还有两个说法没有检验。第一个：每个头*里面*的 $W$ 可以并入 $W_i^Q$（第 12.2 节）。
+# 这一课还有两个说法没有检验；下面的单元格来检验。第一个：每个头*里面*的 $W$ 可以并入 $W_i^Q$（第 12.2 节）。
 
 # %%
 inside = MultiHeadAttention(16, 4, attention=general_attention, rng=rng)   # has a W in each head

@@ -112,8 +112,8 @@ counted = {name: count(layer, *inputs(layer, x))[1] for name, layer in layers.it
 for name in layers:
     print(f"{name:15} by formula {formula[name](n, d):6,}   counted {counted[name]:6,}")
 
-# %% [markdown] en="307fff43"
-# 自注意力需要的最多，而且公式是精确的。表 1 略去因子 2，只留下 $n^2 d$、$r n d$、$n d^2$、$k n d^2$。所以自注意力与循环之比是 $n^2 d$ 比 $n d^2$，也就是 $n$ 比 $d$。
+# %% [markdown] en="065fdee3"
+# 自注意力需要的最多，而且公式是精确的。表 1 略去因子 2，只留下 $n^2 d$、$r n d$、$n d^2$、$k n d^2$。所以自注意力与循环之比是 $n^2 d$ 比 $n d^2$。
 #
 # > **预测：** $d = 512$，和 base 模型一样。长度是多少时，自注意力比循环便宜？
 
@@ -123,8 +123,8 @@ print("n    ", *(f"{name:>15}" for name in formula))
 for length in (32, 128, 512, 2048, 8192):
     print(f"{length:<5}", *(f"{f(length, 512) / 1e6:15,.0f}" for f in formula.values()))
 
-# %% [markdown] en="2d89badc"
-# 当 $n < d$ 时，自注意力更便宜：也就是少于 512 个词元时。几乎所有句子都是这样，论文第 4 节也这么说。$n = d$ 时两者相等；$n = 8192$ 时，自注意力的次数是循环的 16 倍。
+# %% [markdown] en="de1db65a"
+# $n^2 d$ 比 $n d^2$ 就是 $n$ 比 $d$，所以当 $n < d$ 时，自注意力更便宜：也就是少于 512 个词元时。几乎所有句子都是这样，论文第 4 节也这么说。$n = d$ 时两者相等；$n = 8192$ 时，自注意力的次数是循环的 16 倍。
 #
 # 表 1 没有算注意力的投影。多头注意力有四个投影，共 $4 n d^2$ 次乘加，是整个 RNN 的两倍：
 
@@ -238,7 +238,7 @@ for name, sizes in bytes_of.items():
 # %% [markdown] en="4478f6d0"
 # 保留注意力图，内存变成 4 倍；不保留，变成 2 倍。省内存的注意力仍然要做全部 $n^2 d$ 次乘加，有一些还要做两遍：它节省的是内存，不是计算量。局部注意力两样都省，却看不远；它为此付出什么，见第 13.5 节。
 
-# %% [markdown] en="550bba24"
+# %% [markdown] en="0e5cc56d"
 # ## 13.4 并行性：谁必须等？
 #
 # 你有两个工人。一个计算输出的前一半，另一个同时计算后一半，谁也不重复对方的工作。
@@ -271,8 +271,8 @@ chains = {name: [count(layer, *inputs(layer, data))[0] for data in (x, longer)]
 for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
-# %% [markdown] en="b15310a0"
-# 自注意力的链长是 2，先是分数，再是输出，与序列多长无关。卷积的链长是 1（它的 $k$ 次乘法互不等待）。RNN 的链长是 $n + 1$：先是 $xW$，然后每一步与 $U$ 相乘一次。
+# %% [markdown] en="407b35ec"
+# 自注意力的链长是 2，先是分数，再是输出，与序列多长无关。卷积的链长是 1（它的 $k$ 次乘法互不等待）。RNN 的链长是 $n + 1$（只数矩阵的乘法）：先是 $xW$，然后每一步与 $U$ 相乘一次。
 #
 # RNN 必须一行接一行地做乘法。不能合成一次乘法，代价是多少？用 1024 行乘同一个矩阵，一种做法是一次乘完，另一种做法是逐行相乘。乘加次数相同。
 
@@ -415,7 +415,7 @@ def open_gru(rng):
 # %%
 messages = {"RNN": lengths_of_jacobian(lambda rng: RNN(d, d, rng=rng)),
             "GRU": lengths_of_jacobian(lambda rng: GRU(d, d, rng=rng)),
-            "GRU, gate held open": lengths_of_jacobian(open_gru),
+            "GRU, told to keep": lengths_of_jacobian(open_gru),
             "self-attention": lengths_of_jacobian(lambda rng: MultiHeadAttention(d, 4, rng=rng))}
 
 # %% [markdown] en="9f7f06db"
@@ -435,7 +435,7 @@ fig = new_figure(7, 4.2)
 ax = fig.subplots()
 for i, (name, length) in enumerate(messages.items()):
     ax.semilogy(length, color=COLORS[i], marker=MARKERS[i], markevery=10, label=name)
-ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-16, 30),
+ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-25, 30),
        title="How much does the last output hear?")
 ax.legend()
 fig

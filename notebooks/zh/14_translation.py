@@ -70,10 +70,10 @@ for german, english in numbers.test[:5]:
     print(f"{german:46} {english}")
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
-# %% [markdown] en="a35d0fe9"
+# %% [markdown] en="ba1e9af8"
 # 这里的翻译难在一点。德语先说个位：*drei und fünfzig* 是“三和五十”。英语说 fifty-three。模型不能从左到右走完源序列：它必须**交叉**。
 #
-# > **预测：** 对 *sieben hundert acht und vierzig*：模型写“forty”时应该看哪个词？写“eight”时呢？
+# > **预测：** 对 *sieben hundert acht und vierzig*：模型写“forty”时应该看哪个词？写“eight”时呢？（先写下来。第 14.6 节的图用另一个数作了回答。）
 #
 # 数据分成三份是有理由的。在第一份上训练，在第二份上选择，第三份说明选得有多好。第三份的数都不能出现在第一份里，否则测的就是死记硬背：
 
@@ -102,8 +102,8 @@ for word, count in words.items():
         neighbours[a + b] += count
 print(neighbours.most_common(5))
 
-# %% [markdown] en="b9ea3bf6"
-# `nd` 出现在 *und* 和 *and* 里，也出现在 *hundert* 和 *hundred* 里：两种语言共用一个词表，就能共享它们共有的东西。SentencePiece 从这里接着做。在它的词片中，`_` 表示单词的开头，`</s>` 表示一行的结尾，其他课把后者叫作 `<eos>`。下面是它最先得到的词片，按合并的先后排列：
+# %% [markdown] en="474aa8a9"
+# `nd` 出现在 *und* 和 *and* 里，也出现在 *hundert* 和 *hundred* 里：两种语言共用一个词表，就能共享它们共有的东西。SentencePiece 从这里接着做。在它的词片中，`_` 表示单词的开头，`</s>` 表示一行的结尾，注意力图和其他课一样，把后者叫作 `<eos>`。下面是它最先得到的词片，按合并的先后排列：
 
 # %%
 vocabulary = Vocabulary.train(lines, 200)
@@ -215,10 +215,12 @@ for progress in run.train():
 folder.cleanup()
 
 # %%
-plot_text_training(run.history, title="Numbers, German to English")
+fig = plot_text_training(run.history, title="Numbers, German to English")
+fig.axes[0].set(yscale="log", ylim=(0.01, 7))
+fig
 
-# %% [markdown] en="e757bece"
-# 三个迭代周期之后，模型翻译对了四分之三的数；六个迭代周期之后，几乎全对。验证曲线最后低于训练曲线，大概是因为暂退法（dropout）只在训练时起作用。在最后一个迭代周期中，比例略有下降：单个状态会跳动（第 10.8 节）。从这里起用的是最后几个状态的平均，它几乎全对。
+# %% [markdown] en="7b2ea542"
+# 把所有的训练句对都用过一遍，叫一个**迭代周期**（epoch）。三个迭代周期之后，模型翻译对了四分之三的数；六个迭代周期之后，我们观察的 200 个全对。验证曲线最后低于训练曲线，大概是因为暂退法（dropout）只在训练时起作用。在最后一个迭代周期中，比例略有下降：单个状态会跳动（第 10.8 节）。从这里起用的是最后几个状态的平均，它翻译的 500 个全对，见下一张表。
 #
 # 每个迭代周期之后都看一次测试，是为了*观察*，不是为了选择：迭代周期的数目在运行之前就定好了。如果在测试结果看上去最好的地方停下来，就等于用测试来训练。
 #
@@ -249,8 +251,8 @@ wrong = [(s, a, b) for s, a, b in zip(sources, out, references) if a != b]
 for source, got, reference in wrong[:4]:
     print(f"source     {source}\nmodel      {got}\nreference  {reference}\n")
 
-# %% [markdown] en="c5386415"
-# 束搜索能补救吗？它保留 4 个概率最大的开头，再从写完的行中取对数概率最好的一行。行越长，对数概率越低，所以要把这个数除以长度的一个幂，$\alpha = 0.6$（论文第 6.1 节）。
+# %% [markdown] en="cf438e74"
+# 束搜索能补救吗？它保留 4 个概率最大的开头，再从写完的行中取对数概率最好的一行。行越长，对数概率越低，所以要把这个数除以 $((5 + n)/6)^\alpha$，其中 $n$ 是长度，$\alpha = 0.6$（论文第 6.1 节；公式来自 Wu 等，2016）。
 
 # %%
 beam = exact(young, beam=4, alpha=0.6)[0]
@@ -271,8 +273,8 @@ rows = [f"{read} → {write}" for read, write in zip(["<bos>", *written], writte
 plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
                allowed=allowed[:1], titles=["head 1", "mean of the heads"], title=text)
 
-# %% [markdown] en="f9f2e2f9"
-# 沿着头 1 的各行往下看。写“ninety”、连字符和“six”时，它看的是 *neunzig*、*und*、*sechs*：倒着走。然后它继续向后看到 *tausend*，不久又一次倒转。其他的头做其中一部分，平均使它们变得模糊。所有的数都是这样吗？这能说服一个原先没想到会有这种现象的人吗？
+# %% [markdown] en="0ae73a87"
+# 沿着头 1 的各行往下看。写“twenty”、连字符和“three”时，它看的是 *zwanzig*、*und*、*drei*：倒着走。然后它继续向后看到 *tausend* 和 *vier*；写“fifty”、连字符和“two”时又一次倒转：*fünfzig*、*und*、*zwei*。其他的头做其中一部分，平均使它们变得模糊。所有的数都是这样吗？这能说服一个原先没想到会有这种现象的人吗？
 
 # %% [markdown] en="36a6a24b"
 # 下面的页面在你的浏览器里运行这样一个模型，你可以用自己的数来问它。它的各行只用读到的词元作标签：`_and` 这一行写 `_twenty`，`-` 这一行写 `seven`。
@@ -330,8 +332,8 @@ print("validation    tens right, unit right, crossed")
 for label, row in zip(labels, on_validation["inverted"]):
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
-# %% [markdown] en="28d9f7a5"
-# 候选有五个。选出最好的一个，再报告它在同样这些数上的成绩，就会犯第 11.3 节的错误。所以在验证集上选：看十位和个位中较差的那个比例，选这个比例最好的候选。然后在测试集上报告，只报告一次。对照说明碰巧能得到多少：次序不变的单词，以及从未训练过的模型。
+# %% [markdown] en="51744298"
+# 候选有五个。选出最好的一个，再报告它在同样这些数上的成绩，就会犯第 11.3 节的错误。所以在验证集上选：每个候选有十位和个位两个比例，取其中较小的一个，再选这个数最大的候选。然后在测试集上报告，只报告一次。对照说明碰巧能得到多少：次序不变的单词，以及从未训练过的模型。
 #
 # > **预测：** 对选出的这一个：次序颠倒的单词有多少交叉，次序不变的单词有多少？在未训练的模型中呢？
 
@@ -344,8 +346,8 @@ for name, shares in (("trained", after), ("untrained", before)):
     for kind in ("inverted", "ordered"):
         print(f"{name:10} {kind:10}  ", *(f"{share:10.2f}" for share in shares[kind][best]))
 
-# %% [markdown] en="57cc5e59"
-# 次序颠倒的单词交叉，次序不变的不交叉，而未训练的模型对两者不加区分。可是，没有人告诉过模型哪个单词对应哪个：数据中没有对齐，只有成对的行。这正是 Bahdanau 等（2015）的发现，论文采用的正是他们的注意力；不同的是，这里的世界很小，正确答案是已知的。
+# %% [markdown] en="621761dc"
+# 次序颠倒的单词交叉，次序不变的不交叉，而在未训练的模型中，两个比例相差不大：0.31 和 0.22。可是，没有人告诉过模型哪个单词对应哪个：数据中没有对齐，只有成对的行。这正是 Bahdanau 等（2015）的发现，论文采用的正是他们的注意力；不同的是，这里的世界很小，正确答案是已知的。
 #
 # 在次序不变的单词中，第二个单词很少被找到，所以那里的“不交叉”也可能是“没有看”。这次测量*没有*说总是这个头（换别的随机种子，会选出另一个），没有说每个头都这样（五个候选的表说明不是），也没有说它对每个单词都成立。写“hundred”时，选出的这个头很少看 *hundert*：解码器也许不看就知道后面必定是“hundred”，也许从另一个头得知。而且，看对了单词的头，不一定是模型需要的头（第 11.7 节）。注意力图提出一个好问题；它不回答这个问题。
 
@@ -390,6 +392,8 @@ assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
 assert not new                                                         # each word was seen
 assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert pieces_of(200, numbers.training, numbers.test)[1] == 1          # words are tokens
+backwards = ["_zwanzig", "_und", "_drei", "_fünfzig", "_und", "_zwei"]   # the picture of 14.6
+assert any([source[j] for j in head.argmax(axis=1)[[0, 1, 2, 8, 9, 10]]] == backwards for head in weights)
 assert 1 - real / padded < 0.5 * (1 - real / positions)                # what sorting saves
 assert scores["at the end"][0] >= 0.99 > scores["after 3 epochs"][0]
 assert scores["after 3 epochs"][1] > 100 * scores["after 3 epochs"][0]  # BLEU is kinder

@@ -1,9 +1,9 @@
-# %% [markdown] en="6ac19b37"
+# %% [markdown] en="a8a90801"
 # # 第 15 课 · 从这里到真实的模型
 #
 # | | |
 # |---|---|
-# | **你将做什么** | 把第 14 课的翻译模型写成 Hugging Face 的文件夹，再打开它；一次改一个小差别，把论文的层变成 GPT-2 和 BERT 的层；用保留的键和值来生成；找出一句译文依赖哪些单词 |
+# | **你将做什么** | 把第 14 课的翻译模型写成 Hugging Face 的文件夹，再打开它；一次改一个小差别，把论文的解码器变成 GPT-2，再建立一个小的 BERT；用保留的键和值来生成；找出一句译文依赖哪些单词 |
 # | **你将学到** | GPT-2、BERT 和 OPUS-MT 改了什么，没改什么；下载的模型里，各个文件装着什么；对输入的梯度说明什么，不说明什么 |
 # | **需要** | 第 9 课和第 14 课；规范化见第 7 课 |
 # | **论文** | 第 3 节（全部），以及后来的发展 |
@@ -36,6 +36,7 @@ for package in ("sentencepiece", "safetensors", "sacrebleu"):
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import inspect
 import json
 import os
 import tempfile
@@ -43,10 +44,12 @@ import tempfile
 import numpy as np
 
 from aiayn_np import (
+    DecoderLayer,
     EncoderLayer,
     LearnedPositionalEncoding,
     ReLU,
     Softmax,
+    Transformer,
     check_gradients,
     not_padding,
     plot_attention,
@@ -54,14 +57,14 @@ from aiayn_np import (
 from aiayn_np.decoding.generation import GrowingText, WholeText, generate
 from aiayn_np.interop import marian_format
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import new_figure
+from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.pretrained import load_marian
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.number_words import number_words, write_number_words
 from aiayn_np.text.translation import translate
 from aiayn_np.variants.activations import GELU, SiLU, TanhGELU
-from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.embeddings import SinusoidsInHalves, UnscaledEmbedding
 from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.models import LanguageModel
@@ -69,11 +72,12 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
 np.set_printoptions(precision=2, suppress=True)
 
-# %% [markdown] en="b83de52e"
-# 对照图 1，这一课要问：两个半边，后来的模型保留了什么？GPT-2（Radford 等，2019）保留右半边。BERT（Devlin 等，2018）保留左半边。OPUS-MT（Tiedemann 和 Thottingal，2020）两边都保留：它是一千个翻译模型的集合。
+# %% [markdown] en="a1e48068"
+# 对照图 1，这一课要问：两个半边，后来的模型保留了什么？GPT-2（Radford 等，2019）保留图中亮起的方框：右半边，去掉对源序列的注意力和它的 Add & Norm。BERT（Devlin 等，2018）保留左半边。OPUS-MT（Tiedemann 和 Thottingal，2020）两边都保留：它是一千个翻译模型的集合。
 
 # %%
-figure_1("encoder", "decoder")
+figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1", "decoder.feed_forward",
+         "decoder.add_norm_3", "output_projection", "softmax")
 
 # %% [markdown] en="f231e9c3"
 # ## 15.1 别人怎样保存模型
@@ -102,10 +106,10 @@ for name in ("d_model", "encoder_layers", "encoder_attention_heads", "activation
              "decoder_start_token_id"):
     print(f"{name:24} {config[name]}")
 
-# %% [markdown] en="82a0dd47"
+# %% [markdown] en="8d9955c2"
 # ## 15.2 打开它
 #
-# > **预测：** 两边各一层，文件里有多少个数组？（每个注意力有四个矩阵，每个矩阵都有一个偏置。每个规范化有两个数组。）
+# > **预测：** 两边各一层，文件里一共有多少个数组？（每个注意力有四个矩阵，每个矩阵都有一个偏置。每个前馈网络有两个带偏置的矩阵。每个规范化有两个数组。此外有 $E$，还有论文所没有的一个 logits 偏置。）
 
 # %%
 loaded = load_marian(folder)
@@ -120,7 +124,7 @@ before = translate(run.trained(), run.task.vocabulary, sources)
 after = translate(loaded.decoding_model(), loaded.vocabulary, sources)
 print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translations are the same")
 
-# %% [markdown] en="8bf1e16e"
+# %% [markdown] en="dbd72be4"
 # 文件里有 44 个数组：编码器层 16 个（注意力 8 个，前馈网络 4 个，规范化 4 个），解码器层 26 个，还有 $E$ 和 logits 的偏置。`loaded.model` 背后的类就是第 9 课的 `Transformer`。它与论文有五个小差别，还有一处论文没有说：
 #
 # | 什么 | 论文 | OPUS-MT 模型 |
@@ -128,11 +132,11 @@ print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translati
 # | 注意力的投影 | 没有偏置 | 有偏置（我们的写成了零） |
 # | 激活函数 | ReLU | 大多是 SiLU（我们的是 ReLU） |
 # | 正弦曲线 | 正弦和余弦交替 | 先是全部正弦，再是全部余弦 |
-# | 层规范化的 $\epsilon$ | 没有说 | $10^{-5}$ |
 # | logits | $x E^T$ | $x E^T + b$ |
 # | 目标序列的第一个词元 | 开始词元 | 填充词元 |
+# | 层规范化的 $\epsilon$ | 没有说 | $10^{-5}$ |
 #
-# 正弦曲线的次序没有影响。如果*每个*矩阵的通道都一起换位置，没有一个 logit 会改变。写文件的函数就是这样调换的；上一个单元格表明，译文没有变。
+# 正弦曲线的次序没有影响。如果*每个*矩阵的通道（即词元的各个特征）都一起换位置，没有一个 logit 会改变：设矩阵 $P$ 只调换位置，则 $(x P)(P^\top W) = x W$。写文件的函数就是这样调换的；上一个单元格表明，译文没有变。
 #
 # 第一个词元是个陷阱。我们的掩蔽会隐藏填充。那样的话，第一个词元就被隐藏了，第一行就没有东西可看。所以我们的模型在 $E$ 中多了一行，即一个开始词元，它的数与填充的相同：
 
@@ -150,10 +154,10 @@ print("rows of E:", len(loaded.model.src_embedding.E.value), "  pieces:", loaded
 x = np.linspace(-4, 3, 300)
 fig = new_figure(4.6, 5)
 axes = fig.subplots(2, 1, sharex=True)
-for activation, style in ((ReLU(), "-"), (GELU(), "--"), (SiLU(), ":")):
+for color, activation, style in zip(COLORS, (ReLU(), GELU(), SiLU()), ("-", "--", ":")):
     y, cache = activation.forward(x)
     for ax, values in zip(axes, (y, activation.backward(np.ones_like(x), cache))):
-        ax.plot(x, values, style, label=type(activation).__name__, linewidth=2)
+        ax.plot(x, values, style, color=color, label=type(activation).__name__, linewidth=2)
 axes[0].set(title="activation", ylabel="y")
 axes[1].set(title="its derivative", xlabel="x", ylabel="dy / dx")
 axes[0].legend()
@@ -161,8 +165,8 @@ at = np.array([-1.0])
 print(" ".join(f"{type(a).__name__} {a(at)[0]:.3f}" for a in (ReLU(), GELU(), SiLU())))
 fig
 
-# %% [markdown] en="5e3a9086"
-# 在那里两者都小于 0，而且导数不是零：“关着”的单元仍然在学习。根据乘积法则，GELU 的导数是 $\Phi(x) + x\,\varphi(x)$，其中 $\varphi = \Phi'$ 是正态分布的密度。GPT-2 用的是 GELU 的一种 tanh 近似，即 `TanhGELU`。三者的反向传播都用复数步长检验：
+# %% [markdown] en="b1f509cb"
+# 在那里两者都小于 0，而且导数不是零：略低于 0 的单元仍然在学习。根据乘积法则，GELU 的导数是 $\Phi(x) + x\,\varphi(x)$，其中 $\varphi = \Phi'$ 是正态分布的密度。GPT-2 用的是 GELU 的一种 tanh 近似，即 `TanhGELU`。三者的反向传播都用复数步长检验：
 
 # %%
 rng = np.random.default_rng(0)
@@ -170,7 +174,7 @@ points = rng.standard_normal((3, 5))
 proven = {cls.__name__: bool(check_gradients(cls(), points)) for cls in (GELU, TanhGELU, SiLU)}
 print(proven)
 
-# %% [markdown] en="7f2f0413"
+# %% [markdown] en="6b6978e2"
 # ## 15.4 半个 Transformer：GPT-2 和 BERT
 #
 # GPT-2 是解码器，去掉了对源序列的注意力，因为没有源序列。BERT 只有编码器。它们还改了这些：
@@ -186,30 +190,42 @@ print(proven)
 # | 嵌入 | $E$ 乘 $\sqrt{d_\text{model}}$ | $E$ | $E$，加上表示第一句或第二句的向量，再规范化 |
 # | 训练时要猜 | 目标序列的下一个词元 | 下一个词元 | 隐藏起来的词元 |
 #
-# 下面是按这些选择建立的小模型，参数是随机数：
+# 下一个单元格把论文的解码器变成一个小的 GPT-2，一次改一个差别，每改一次就证明它的全部梯度。参数都是随机数。然后建立一个小的 BERT，再对两者改动一段文本中的一个词元：
 
 # %%
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64)
-gpt2 = LanguageModel(
-    50, pad=None, layer=layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU),
-    embedding=UnscaledEmbedding, positions=LearnedPositionalEncoding, rng=rng, **sizes)
+ids = rng.integers(1, 50, (1, 8))
+chosen, steps_proven = {}, []
+for difference, options in (
+    ("decoder without a source", dict(layer=EncoderLayer)),           # and with a causal mask
+    ("norm before each sub-layer", dict(layer=PreNormEncoderLayer)),
+    ("GELU, by tanh", dict(layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU))),
+    ("biases in attention", dict(layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU, bias=True))),
+    ("learned positions", dict(positions=LearnedPositionalEncoding)),
+    ("E without its factor", dict(embedding=UnscaledEmbedding)),
+):
+    chosen |= options
+    gpt2 = LanguageModel(50, pad=None, rng=rng, **chosen, **sizes)
+    steps_proven.append(bool(check_gradients(gpt2, ids)))
+    print(f"{difference:28}{sum(p.value.size for p in gpt2.parameters()):7,} parameters  {'proven' if steps_proven[-1] else 'wrong'}")
+
 bert = MaskedLanguageModel(
     50, layer=layer_factory(EncoderLayer, bias=True, activation=GELU), rng=rng, **sizes)
-ids = rng.integers(1, 50, (1, 8))
 changed = ids.copy()
 changed[0, 5] = ids[0, 5] % 49 + 1
 for name, model in (("GPT-2", gpt2), ("BERT", bert)):
     moved = np.abs(model(changed) - model(ids)).max(axis=-1)[0]
     print(f"{name:6}", np.where(moved > 0, "moved", "-"))
 
-# %% [markdown] en="cc5f84f0"
-# 改动的是位置 5。在 GPT-2 中，只有从那里开始的位置改变：这就是因果掩蔽。在 BERT 中，所有位置都改变，因为每个位置左右都读。所以 BERT 不能用猜下一个词元来训练，因为它看得见下一个词元。训练时，要它猜的是没有给它看的词元。
+# %% [markdown] en="444eab7e"
+# 规范化移到前面之后，栈的末端多了一个规范化；偏置和可学习的位置也增加了参数；GELU 和去掉因子没有增加参数。改动的是位置 5。在 GPT-2 中，只有从那里开始的位置改变：这就是因果掩蔽。在 BERT 中，所有位置都改变，因为每个位置左右都读。所以 BERT 不能用猜下一个词元来训练，因为它看得见下一个词元。训练时，要它猜的是没有给它看的词元。
 #
-# GPT-2 一个接一个地写词元。有了因果掩蔽，前面的位置永不改变（第 5.7 节），所以它们的键和值可以保留。
+# GPT-2 一个接一个地写词元。有了因果掩蔽，前面的位置永不改变（第 5.7 节），所以它们的键和值可以保留。单元格显示 `GrowingText` 怎样做：只有新词元经过各层，其余的由各层的注意力保留。
 #
 # > **预测：** 写一段 60 个词元的文本。如果为每个词元重新计算整个前缀，一共要计算多少个位置？保留键和值时呢？
 
 # %%
+print(inspect.getsource(GrowingText.next_logits))
 whole, growing, steps = WholeText(gpt2), GrowingText(gpt2), 60
 text = rng.integers(1, 50, (1, steps))
 largest, computed = 0.0, [0, 0]
@@ -246,10 +262,10 @@ source, written, weights, _ = opened.translation_attention(src)
 rows = [f"{read} → {write}" for read, write in zip(["<start>", *written], written)]
 looked = weights.mean(axis=0)                                          # (T_tgt, T_src), of the last layer
 print(opened.task.text(opened.decode(src)[0]))
-plot_attention(looked, rows, source, title="mean of the heads")
+plot_attention(weights, rows, source, title="the heads of the last layer")
 
-# %% [markdown] en="9321d29a"
-# 每一行读了一个词元，写出下一个（第 11.2 节）。列是源序列的单词。英语先说十位，后说个位；德语先说个位，后说十位：所以注意力图交叉。
+# %% [markdown] en="91e31653"
+# 每一行读了一个词元，写出下一个（第 11.2 节）。列是源序列的单词。英语先说十位，后说个位；德语先说个位，后说十位：所以在头 1 中，写 *twenty*、连字符和 *three* 的三行倒着走。
 #
 # ## 15.6 一个词元依赖哪些单词？
 #
@@ -301,17 +317,14 @@ print(f"{'token':10}{'looked at':12}{'gradient':12}hidden")
 for t, word in enumerate(written):
     print(f"{word:10}" + "".join(f"{source[int(x[t].argmax())]:12}" for x in (looked, *shares)))
 
-# %% [markdown] en="4ecf53ad"
-# 对 *twenty*，隐藏 *zwanzig* 损失最大；对 *three*，隐藏 *drei* 损失最大。七个词元中有五个，三列给出的是同一个单词。*hundred* 和 *and* 的梯度在别的单词上最长，而且分散在许多单词上。隐藏则为每个词元给出一个单词。两者问的是不同的问题：梯度问的是向量的极小变化，隐藏则拿走整个单词。（如果隐藏一个单词使词元*更*可能，这里把它算作 0。）
+# %% [markdown] en="82476a00"
+# 对 *twenty*，隐藏 *zwanzig* 损失最大；对 *three*，隐藏 *drei* 损失最大。七个词元中有五个，三列给出的是同一个单词。*hundred* 和 *and* 的梯度在别的单词上最长，而且分散在许多单词上。隐藏则为每个词元给出一个单词。（对 *and*，它是句末的词元：隐藏一个位置，就隐藏了编码器放在那里的一切，而那不一定是这个单词。）两者问的是不同的问题：梯度问的是向量的极小变化，隐藏则拿走整个单词。（如果隐藏一个单词使词元*更*可能，这里把它算作 0。）
 #
 # 所以，注意力图、梯度和隐藏是三种测量，每一种都需要自己的一句话来解释。注意力图显示的东西与模型需要的东西是什么关系，已有长久的争论：Jain 和 Wallace（2019），Wiegreffe 和 Pinter（2019）。这里只是一个句子、一个模型。
 #
 # 一个带偏置、SiLU 和 OPUS-MT 正弦曲线的小模型，用复数步长整体检验：
 
 # %%
-from aiayn_np import DecoderLayer, Transformer
-from aiayn_np.variants.embeddings import SinusoidsInHalves
-
 options = dict(bias=True, activation=SiLU)
 small = Transformer(
     11, N=1, d_model=8, d_ff=12, h=2, positions=SinusoidsInHalves,
@@ -326,11 +339,14 @@ print("proven" if report else "wrong")
 assert before == after                                                 # out and in: the same translations
 assert len(state) == 44
 assert all(proven.values())
+assert all(steps_proven)
 assert computed == [1830, 60]
 assert largest < 1e-10
 assert bool(report)
 if "OPUS_MT" not in os.environ:
     missed = [source[int(x.argmax())].strip("_▁") for x in lost]
+    assert any([source[j].strip("_▁") for j in head[3:6].argmax(axis=1)] == ["zwanzig", "und", "drei"]
+               for head in weights)                                    # backwards
     assert [missed[3], missed[5]] == ["zwanzig", "drei"]               # for "twenty" and "three"
 work.cleanup()
 print("all true")

@@ -83,7 +83,7 @@ def test_a_deck_has_ten_to_fifteen_slides(path):
     assert headings[-2:] == ["Summary", "Questions"]
     assert 10 <= len(headings) <= 15
     assert "<details>" not in text
-    assert not any(slides.OPTIONAL in heading for heading in headings)
+    assert not any(slides.ENGLISH.optional in heading for heading in headings)
     assert text.count("**Predict.**") >= 3
     assert text.count("<img ") >= 1
 
@@ -91,7 +91,8 @@ def test_a_deck_has_ten_to_fifteen_slides(path):
 def test_a_section_gives_its_first_formula_prediction_answer_and_picture():
     new = nbformat.v4
     printed = new.new_output("stream", text="\n".join(map(str, range(40))))
-    cells = [new.new_markdown_cell("## 1.1 A\n\n$$x$$\n\n> **Predict.** How\n> many?"),
+    cells = [new.new_markdown_cell("# Lesson 1 · A"),
+             new.new_markdown_cell("## 1.1 A\n\n$$x$$\n\n> **Predict.** How\n> many?"),
              new.new_code_cell("f()", outputs=[printed]),
              new.new_markdown_cell("## 1.2 For the keen: B\n\n$$y$$")]
     (slide,) = slides.slides_of(new.new_notebook(cells=cells))

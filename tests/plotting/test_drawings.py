@@ -1,4 +1,4 @@
-"""The ten drawings: what stands on them comes from the layers, is large enough and within them."""
+"""The eleven drawings: what stands on them comes from the layers, and all of it can be read."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from aiayn_np import ScaledDotProductAttention, Transformer
 from aiayn_np.plotting import drawings
-from aiayn_np.plotting.drawn import model, pen
+from aiayn_np.plotting.drawn import model, pen, way_back
 from aiayn_np.plotting.figures import WIDEST
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +27,8 @@ def words(fig):
     return [(t, t.get_window_extent()) for t in shown]
 
 
-def test_there_are_ten():
-    assert len(drawings.DRAWINGS) == 10
+def test_there_are_eleven():
+    assert len(drawings.DRAWINGS) == 11
 
 
 @each
@@ -116,3 +116,13 @@ def test_the_masks_and_the_shift_can_be_drawn_apart():
     assert "✓" in masks
     assert "✓" not in shift
     assert masks.count("✓") == 21 + 30 + 20
+
+
+def test_the_way_back_names_each_parameter_of_a_box_and_brings_three_gradients_to_E():
+    built = Transformer(5, N=1, d_model=4, d_ff=4, h=1, rng=np.random.default_rng(0))
+    shown = texts(drawings.model_gradients())
+    counts = {text: shown.count(text) for text in way_back.ADDS.values()}
+    assert counts == dict(zip(counts, (3, 5, 2)))
+    named = sum(count * len(text.split(",")) for text, count in counts.items())
+    assert named + 1 == len(list(built.parameters()))                  # the one more is E
+    assert {"E.grad", "as source", "as target", "as output"} <= set(shown)

@@ -87,7 +87,8 @@ def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, 
 STEPS = ["MatMul", "Scale", "Softmax", "Dropout (off)", "MatMul"]
 FORWARD = ["products = Q Kᵀ", "scores = products / √d_k", "weights", "kept = weights",
            "out = kept V"]
-BACKWARD = ["grad_products = grad_scores / √d_k", "grad_scores", "grad_weights = grad_kept",
+BACKWARD = ["grad_products = grad_scores / √d_k",
+            "grad_scores = weights · (grad_weights − mean_grad)", "grad_weights = grad_kept",
             "grad_kept = grad_out Vᵀ", "grad_out"]
 
 

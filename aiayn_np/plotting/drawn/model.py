@@ -25,19 +25,21 @@ BOXES = {  # name: (x, y, height, text); a name is that of the attribute in the 
     "softmax": (4.45, 5.68, 0.28, "Softmax"),
 }
 STACKS = {"encoder": (1.5, 3.82), "decoder": (1.5, 5.02)}     # bottom and top of the grey frames
+SUMS = ("src_positions", "tgt_positions")            # where the positions are added
 WIDTH = 1.3
 
 
 def figure_1(*lit: str) -> "Figure":
     """Figure 1 of the paper; the parts whose names contain one of `lit` are lit.
 
-    lit : parts of names, such as "attention", "encoder" or "add_norm"; "positions" is the sum
+    lit : parts of names, such as "attention", "encoder" or "add_norm"; "positions" are the two
+        sums, "tgt_positions" the one of the target
 
     Raises ValueError for one that names nothing.
     """
     for name in lit:
-        if not any(name in known for known in (*BOXES, "positions")):
-            raise ValueError(f"lit must name parts of {', '.join(BOXES)} or positions, got {name}")
+        if not any(name in known for known in (*BOXES, *SUMS)):
+            raise ValueError(f"lit must name parts of {', '.join((*BOXES, *SUMS))}, got {name}")
     fig, ax = canvas(6.2, 6.35)
     for stack, x in (("encoder", 1.75), ("decoder", 4.45)):
         bottom, top = STACKS[stack]
@@ -56,7 +58,7 @@ def draw_way_in(ax, x, stack, lit):
     word(ax, x, 0.3, words, size=SMALL, linespacing=1.1)
     arrow(ax, (x, 0.5), (x, 0.7))
     arrow(ax, (x, 1.0), (x, 1.17))
-    glow = LIT if any(name in "positions" for name in lit) else PALE
+    glow = LIT if any(name in SUMS[stack == "decoder"] for name in lit) else PALE
     ax.plot([x], [1.28], "o", markersize=15, color=glow, markeredgecolor=BLACK)
     word(ax, x, 1.28, "+")
     side = -1 if stack == "encoder" else 1
@@ -105,7 +107,7 @@ def norm_places() -> "Figure":
         for (low, a), (high, b) in itertools.pairwise(stops):
             arrow(ax, (x, low + a), (x, high - b))
         arrow(ax, (x, 0.65), (x - 1.1, 0.65), (x - 1.1, sum_y), (x - 0.13, sum_y))
-    word(ax, 0.52, 1.4, "the way around", size=SMALL, rotation=90)
-    word(ax, 2.72, 2.9, "every step\npasses\nthe norm", size=SMALL, align="left")
-    word(ax, 5.2, 2.9, "nothing stands\non the way around", size=SMALL, align="left")
+    word(ax, 0.52, 1.4, "straight path", size=SMALL, rotation=90)
+    word(ax, 2.72, 2.9, "the norm\nstands on\nthe straight\npath", size=SMALL, align="left")
+    word(ax, 5.2, 2.9, "nothing stands\non the straight path", size=SMALL, align="left")
     return fig
