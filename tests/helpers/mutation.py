@@ -63,8 +63,8 @@ TESTED_IN = {
     "encoder": ("encoder", "pre_norm"),
     "transformer": ("transformer", "pre_norm"),
     "layer_options": ("activations",),
-    "embeddings": ("activations", "pretrained", "generation"),
-    "masked": ("pretrained",),
+    "embeddings": ("activations", "embeddings", "pretrained", "generation"),
+    "masked": ("masked", "pretrained"),
 }
 LAWS = ("protocol", "stress")  # over every layer: those with the name of one of the file's classes
 WHOLE_MODEL = ("paper", "transformer")  # asked when a file's own tests let a mutant live

@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import naive_embedding, naive_encoder_layer, naive_matmul, naive_sinusoids
 
-from aiayn_np import Adam, LabelSmoothedCrossEntropy, LayerNorm, causal, not_padding
+from aiayn_np import (
+    Adam,
+    LabelSmoothedCrossEntropy,
+    LayerNorm,
+    LearnedPositionalEncoding,
+    causal,
+    not_padding,
+)
 from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens, TokenStack
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
@@ -147,3 +154,12 @@ def test_mean_over_one_token_is_that_token_and_a_mask_may_be_broadcast(rng):
     every = np.array([True, False])[:, None, None, None]
     want = [x[0].mean(axis=0), np.zeros(3)]
     assert_allclose(MeanOverTokens()(x, allowed=every), want, rtol=1e-14, atol=1e-15)
+
+
+def test_positions_are_a_layer_or_a_class_and_the_longest_sequence_is_known(rng):
+    made = LearnedPositionalEncoding(8, 10, rng=rng)
+    stack = TokenStack(9, **SIZES, positions=made, rng=rng)
+    assert stack.positions is made
+    stack = TokenStack(9, **SIZES, positions=LearnedPositionalEncoding, rng=rng)
+    assert isinstance(stack.positions, LearnedPositionalEncoding)
+    assert LanguageModel(9, **SIZES, rng=rng).max_len == 10
