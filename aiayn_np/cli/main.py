@@ -207,8 +207,8 @@ def parser():
     p.add_argument("--out", type=new_path, help="file of the page (default: RUN/explore.html)")
     p.add_argument("--static", action="store_true", help="only maps of these sequences")
     p.add_argument("--lessons", default="", metavar="ADDRESS",
-                   help="address of the lessons' pages, for links; the Chinese ones are in its folder"
-                        " zh (default: no links)")
+                   help="address of the lessons' pages, for links; its folder zh has the Chinese"
+                        " ones (default: no links)")
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")

@@ -92,9 +92,9 @@ def typed_in_chinese(page, text):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
 def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, variant, rng):  # noqa: F811
-    path = tmp_path / "page.html"
-    path.write_text(page_of(random_model(variant, 7, rng), title=""), encoding="utf-8")
-    page = visit(path, "#lang=zh")
+    file = tmp_path / "page.html"
+    file.write_text(page_of(random_model(variant, 7, rng), title=""), encoding="utf-8")
+    page = visit(file, "#lang=zh")
     typed_in_chinese(page, "3 4 5")
     for box in range(page.locator("#boxes button").count()):
         page.evaluate("(box) => choose({ box })", box)
@@ -211,10 +211,10 @@ def test_another_language_is_left_out_and_the_reason_follows_the_switch(visit, p
 
 
 def test_chinese_lessons_are_linked_in_chinese(visit, tmp_path, rng):  # noqa: F811
-    path = tmp_path / "page.html"
+    file = tmp_path / "page.html"
     model = random_model(VARIANTS[0], 7, rng)
-    path.write_text(page_of(model, lessons="../pages/"), encoding="utf-8")
-    page = visit(path)
+    file.write_text(page_of(model, lessons="../pages/"), encoding="utf-8")
+    page = visit(file)
     settled(page)
     links = "[...document.querySelectorAll('.lesson a')].map((a) => a.getAttribute('href'))"
     plain = page.evaluate(links)

@@ -67,7 +67,7 @@ def faults_of_text(key, english, ours):
     letters = re.sub(r"\{\w+\}", "x", re.sub(QUOTED, "“x”", ours))
     found += [f"no space: {m.group()}" for m in chinese.UNSPACED.finditer(letters)]
     found += [f"narrow punctuation: {m.group()}" for m in chinese.NARROW.finditer(letters)]
-    if re.search(r'[“"]', ours) and ours.count("“") != ours.count("”") or '"' in ours:
+    if '"' in ours or ours.count("“") != ours.count("”"):
         found.append("quotes")
     if re.search(rf"{chinese.HAN}[()]|[()]{chinese.HAN}", ours):
         found.append("narrow brackets")
