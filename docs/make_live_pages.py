@@ -46,8 +46,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "live")
     parser.add_argument("--lessons", default="", metavar="ADDRESS",
-                        help="where the lessons are as pages: ../pages/ on the site (default: they"
-                             " are named only)")
+                        help="where the lessons are as pages, the Chinese ones in its folder zh:"
+                             " ../pages/ on the site (default: they are named only)")
     arguments = parser.parse_args()
     for made in make_pages(arguments.folder, arguments.lessons):
         print(f"{made.stat().st_size:>9,} bytes  {made}")

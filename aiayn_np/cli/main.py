@@ -207,7 +207,8 @@ def parser():
     p.add_argument("--out", type=new_path, help="file of the page (default: RUN/explore.html)")
     p.add_argument("--static", action="store_true", help="only maps of these sequences")
     p.add_argument("--lessons", default="", metavar="ADDRESS",
-                   help="address of the lessons' pages, for links (default: no links)")
+                   help="address of the lessons' pages, for links; its folder zh has the Chinese"
+                        " ones (default: no links)")
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
     p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
@@ -304,10 +305,9 @@ def explore_command(args):
     sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
     path = args.out or args.run / "explore.html"
     make_writable_file("--out", path)
-    title = f"A Transformer at work, task {run.task.name}"
     try:
         if not args.static:
-            print(write_live_page(run, path, sources, title=title, lessons=args.lessons))
+            print(write_live_page(run, path, sources, lessons=args.lessons))
             return 0
     except NotRunnable as error:
         note(f"note: the page shows maps only, and does not run the model: {error}")

@@ -24,8 +24,8 @@ from .explorer import encoded, tables
 PAGE = Path(__file__).with_name("page")
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
            "address.js")
-INTERFACE = ("drawing.js", "thinking.js", "maps.js", "why.js", "figure_1.js", "changes.js",
-             "page.js")
+INTERFACE = ("drawing.js", "language.js", "thinking.js", "maps.js", "why.js", "figure_1.js",
+             "changes.js", "page.js")
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
 MOST = 12_000_000  # characters of base64 in a page
@@ -36,9 +36,9 @@ class NotRunnable(ValueError):
     """A model or a task that the page cannot run; the message says why."""
 
 
-def live_page(model: Transformer, task: dict, examples: list, *, title: str,
-              states: dict | None = None, lessons: str = '', language: str = 'en') -> str:
-    """Return the page of a model.
+def live_page(model: Transformer, task: dict, examples: list, *, title: str = '',
+              states: dict | None = None, lessons: str = '') -> str:
+    """Return the page of a model, in English and in Chinese; without JavaScript it is in English.
 
     Parameters
     ----------
@@ -47,9 +47,10 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str,
         text what `text.cutting.rules_of` gives
     examples : list of (text, list of Attention): sequences to begin with, and their maps for
         readers without JavaScript
+    title : the heading, the same in both languages; "" names the task
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
-    lessons : the address of the lessons' pages, such as "../lessons/"; "" names them without a link
-    language : a key of words.json
+    lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
+        folder zh; "" names them without a link
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
@@ -60,14 +61,16 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str,
     if len(weights) > MOST:
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
-    words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))[language]
+    words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
+    name = title or words["en"]["page_title"].format(task=task["name"])
     data = dict(
-        title=title, task=task, model=tree, weights=weights, words=words, language=language,
+        title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
         examples=[text for text, _ in examples],
     )
-    return filled(data, words, title=escape(title), static=static_maps(examples))
+    also = f'<div lang="zh-Hans">{escape(words["zh"]["no_script"])}</div>\n'
+    return filled(data, words["en"], title=escape(name), static=also + static_maps(examples))
 
 
 def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
@@ -148,16 +151,23 @@ def kept_states(model, states, most):
 def filled(data, words, *, title, static):
     """The template with its parts filled in, and a policy that allows only its script and style."""
     parts = {name: escape(word) for name, word in words.items()} | dict(
-        title=title, static=static, lang=data["language"],
+        title=title, static=static,
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
         script=scripts((*FORWARD, *INTERFACE)),
     )
     parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
                        f" style-src {digest(parts['style'])}; base-uri 'none'; form-action 'none'")
-    template = (PAGE / "page.html").read_text(encoding="utf-8")
+    template = marked((PAGE / "page.html").read_text(encoding="utf-8"), words)
     page = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
     return page.encode("utf-8", "replace").decode()                    # half a surrogate pair: "?"
+
+
+def marked(template, words):
+    """The template with an attribute at each of the words, by which language.js finds them."""
+    keys = "|".join(words)
+    labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
+    return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)
 
 
 def digest(text):

@@ -10,11 +10,11 @@ from .run import Run
 from .text_run import TextRun
 
 
-def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str,
+def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str = '',
                     lessons: str = '') -> Path:
     """Write the page, which shows these sources (1, T) at first; return its path.
 
-    lessons : as in `live_page`
+    title, lessons : as in `live_page`
 
     Raises NotRunnable if the page cannot run the model, or cannot cut its sentences into pieces.
     """

@@ -262,7 +262,7 @@ plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the 
 #
 # > **预测：** 模型正处在 `<bos>`，要写答案的第一个词元。在这一行里，哪一列的权重最大？
 #
-# 打开[反转模型，输入 `3 1 4`](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3)，点击你猜的格子，然后从头读“Why this weight?”（为什么是这个权重？）：先是各个乘积，再是它们的和、缩放、分数，最后是这一行的 softmax。这个页面由 `python docs/make_live_pages.py` 生成；[命令说明页](../../docs/commands.md)介绍了怎样用你自己训练的模型生成这样的页面。
+# 打开[反转模型，输入 `3 1 4`](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3&lang=zh)，点击你猜的格子，然后从头读“Why this weight?”（为什么是这个权重？）：先是各个乘积，再是它们的和、缩放、分数，最后是这一行的 softmax。这个页面由 `python docs/make_live_pages.py` 生成；[命令说明页](../../docs/commands.md)介绍了怎样用你自己训练的模型生成这样的页面。
 
 # %% [markdown] en="a4f3f666"
 # `4` 那一列几乎得到了全部权重：`4` 是源序列的最后一个符号，所以是答案的第一个符号。它的查询和键的宽度都是 $d_k = 16$。16 个乘积加起来是 $q \cdot k$，它的四分之一，即 $q \cdot k / \sqrt{16}$，就是分数。其他键的分数低得多，softmax 几乎没有给它们留下什么。

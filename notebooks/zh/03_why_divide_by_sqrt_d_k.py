@@ -486,7 +486,7 @@ print("variance with Var(v_i) = 1 ", np.array(grown))
 #
 # > **预测：** 把缩放从一个学会反转的模型中拿掉，它的各行权重会变得更集中，还是更平均？它还能反转 `3 1 4` 吗？
 #
-# 打开[没有缩放的反转模型](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)，比较“as trained”（训练所得）和“changed”（改动之后）。然后把滑块“Scale of the scores”（分数的缩放）移向另一边。
+# 打开[没有缩放的反转模型](../../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale&lang=zh)，比较“as trained”（训练所得）和“changed”（改动之后）。然后把滑块“Scale of the scores”（分数的缩放）移向另一边。
 
 # %% [markdown] en="260e2d52"
 # 各行变得更集中：大多数行中，一个键得到了几乎全部权重。反过来，分数变小会使各行更平均。没有缩放时，我们的模型写出 `4 1`，丢了最后一个符号，尽管它的参数一个也没有变。它的 $W^Q$ 和 $W^K$ 是针对大小合适的分数学出来的。

@@ -451,7 +451,7 @@ print("without start:", np.abs(np.concatenate(forgot, axis=1) - whole).max().rou
 #
 # > **预测：** 一个学会了复制的模型拿不到位置。它先后读到 `1 1 2`、`1 2 1` 和 `2 1 1`。三个答案中哪些相同？
 #
-# 打开[没有位置的复制模型](../../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions)，输入另外两个序列，看“changed”（改动之后）那幅注意力图中两个 `1` 的列。
+# 打开[没有位置的复制模型](../../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions&lang=zh)，输入另外两个序列，看“changed”（改动之后）那幅注意力图中两个 `1` 的列。
 
 # %% [markdown] en="bcb19898"
 # 三个答案全都相同，所以三次复制至多有一次是对的。（我们的模型只写了一个 `1`。）两个 `1` 离开编码器时是同一个向量，所以它们的列在每一行都相等。解码器对值做加权求和，而求和与各项的次序无关。

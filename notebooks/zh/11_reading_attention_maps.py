@@ -470,7 +470,7 @@ fig
 #
 # > **预测：** 源词元 `5` 换成 `7`：六个输出中有几个会变？如果换一种做法，只把*一行*权重变成均匀的，即第 2 层头 1 的 `<bos>` 那一行，第一个输出会变吗？
 #
-# 先打开[用 `7` 换掉 `5` 的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7)，再打开[有一行均匀权重的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0)。在那里选第 2 层的其他头，对每个头的 `<bos>` 行按下“Make the chosen row even”（把选中的行变均匀）。
+# 先打开[用 `7` 换掉 `5` 的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7&lang=zh)，再打开[有一行均匀权重的模型](../../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0&lang=zh)。在那里选第 2 层的其他头，对每个头的 `<bos>` 行按下“Make the chosen row even”（把选中的行变均匀）。
 
 # %% [markdown] en="6075cd87"
 # 换掉词元，变一个输出，就是 `5` 要复制到的那一个。把一行变均匀，没有输出改变，尽管这个头原先几乎把全部权重放在一个词元上：另外三个头也看着那里。只有四个头的这一行都变均匀，第一个输出才会错。权重说明一个头看哪里，并不说明模型需要它看这里。

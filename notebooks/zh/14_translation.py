@@ -281,7 +281,7 @@ plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
 #
 # > **预测：** 模型翻译 `vier hundert sieben und zwanzig`。`_and` 这一行看哪个德语单词，`-` 这一行又看哪个？如果这个头静音，翻译还对吗？
 #
-# 打开[数词翻译模型，显示头 1](../../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4)，再按下头 1 下面的“mute”。最后取消这个改动，把源词元 `_sieben` 换成 `_drei`。
+# 打开[数词翻译模型，显示头 1](../../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4&lang=zh)，再按下头 1 下面的“静音”。最后取消这个改动，把源词元 `_sieben` 换成 `_drei`。
 
 # %% [markdown] en="fc7453ce"
 # 在我们的模型中，`_and` 这一行看 `_zwanzig`，`-` 这一行看 `_sieben`，所以两者交叉。没有这个头，译文仍然是 *four hundred and twenty-seven*：其他的头也知道。换成 `_drei`，只有最后一个单词变成 *three*。

@@ -2,6 +2,7 @@
 // The place in the page that an address names, such as page.html#src=3+1+4&what-if=mask&step=2.
 // An address is data only: a part that is wrong is left out, and reported. All counts begin at 0.
 //
+//   lang=zh                          the language; the others are en and the browser's own
 //   src=3+1+4                        what is typed
 //   step=2                           how many tokens are written
 //   state=1                          which kept state of the training
@@ -17,6 +18,7 @@
 // There may be several what-ifs.
 
 const KINDS = ["encoder_self", "decoder_self", "cross"];
+const LANGUAGES = ["en", "zh"];
 const LONGEST = 2000; // characters of a source
 
 /** A part of an address that this page does not have. */
@@ -45,6 +47,10 @@ function head_of(model, path, head) {
 
 /** What each part of an address is in the view. `page` is {model, tokens, states}. */
 const PARTS = {
+  lang(page, lang) {
+    require_that(LANGUAGES.includes(lang));
+    return { lang };
+  },
   src(page, text) {
     require_that(text.length <= LONGEST);
     return { text };
@@ -126,5 +132,8 @@ function address_of(view, { model, tokens, states }) {
   for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
   if (view.side) parts.set("side", view.side);
   for (const what_if of what_ifs) parts.append("what-if", what_if);
-  return parts.toString().replaceAll("%3A", ":");
+  if (view.lang) parts.set("lang", view.lang);
+  return hash_of(parts);
 }
+
+const hash_of = (parts) => parts.toString().replaceAll("%3A", ":");

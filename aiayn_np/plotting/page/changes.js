@@ -55,14 +55,15 @@ function draw_changes() {
   const here = muted.filter((one) => one.path === path);
   const all = others.length > 0 && here.length === others.length && !is_muted(path, view.head);
   element("if-others").setAttribute("aria-pressed", all);
-  const place = (one) => `${one.path}, ${say("head", { head: one.head + 1 })}`;
+  const place = ({ path, head }) => say("if_place", { path, head: head + 1 });
   element("if-muted").textContent = muted.length
-    ? say("if_muted", { list: muted.map(place).join("; ") })
+    ? say("if_muted", { list: muted.map(place).join(say("semicolon")) })
     : say("if_muted_none");
   element("if-uniform").setAttribute("aria-pressed", uniform.some(same_row(chosen_row())));
-  const rows = uniform.map((one) => `${place(one)}, ${say("why_query")} ${one.query + 1}`);
+  const row = ({ path, head, query }) => say("if_row", { path, head: head + 1, query: query + 1 });
+  const rows = uniform.map(row);
   element("if-uniform-list").textContent = rows.length
-    ? say("if_uniform_list", { list: rows.join("; ") })
+    ? say("if_uniform_list", { list: rows.join(say("semicolon")) })
     : "";
 }
 

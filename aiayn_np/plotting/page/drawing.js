@@ -1,13 +1,8 @@
 "use strict";
-// Words, elements and colours.
+// Elements and colours.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
-
-/** The words for a key in the language of the page, with values in the place of {names}. */
-function say(key, values = {}) {
-  return data.words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
-}
 
 /** A new element with attributes (class, text or on... among them) and children. */
 function make(tag, attributes = {}, ...children) {
@@ -27,17 +22,12 @@ function visible(token) {
   const signs = { " ": "␣", "\n": "↵", "\t": "⇥" };
   const code = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   const sign = (c) => signs[c] ?? code(c);
-  if (!token.trim()) return [...token].map(sign).join("") || "(empty)";
+  if (!token.trim()) return [...token].map(sign).join("") || say("empty_token");
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
 const token_element = (token) => make("bdi", {}, visible(token));
-
-/** The words for a key, split where a {name} stands for an element. */
-function say_with(key, elements) {
-  return data.words[key].split(/(\{\w+\})/).map((part) => elements[part.slice(1, -1)] ?? part);
-}
 
 /** A number with three digits after the point, and a real minus sign. */
 const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");

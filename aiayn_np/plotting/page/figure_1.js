@@ -132,7 +132,7 @@ function draw_box(boxes) {
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
   const names = box.kind === "softmax" || box.kind === "linear" ? data.task.tokens : null;
   element("box").replaceChildren(
-    make("p", { class: "soft" }, count, ...side_name(view.side, ", ")),
+    make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
     make("h3", {}, box.name),
     make("p", {}, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, make("code", {}, box.path)),

@@ -90,7 +90,12 @@ function map_name() {
 
 function draw_grids() {
   const grids = thoughts.map((thought, side) => {
-    const name = make("h3", { id: `grid-name-${side}` }, map_name(), ...side_name(side, ", "));
+    const name = make(
+      "h3",
+      { id: `grid-name-${side}` },
+      map_name(),
+      ...side_name(side, "side_after"),
+    );
     return make("div", {}, name, make("div", { class: "scroll" }, grid(thought, side)));
   });
   keep_focus(element("grids"), () => element("grids").replaceChildren(...grids));

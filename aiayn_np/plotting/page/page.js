@@ -19,6 +19,12 @@ function draw() {
   element("link").href = `#${address_of(view, page)}`;
 }
 
+let took = 0; // milliseconds
+
+function show_took() {
+  element("took").textContent = say("took", { ms: took.toFixed(0) });
+}
+
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
   draw_note();
@@ -26,7 +32,8 @@ function rethink(before_drawing = () => {}) {
   think((ms) => {
     element("app").setAttribute("aria-busy", "false");
     element("app").inert = false; // it is until the first answer is there
-    element("took").textContent = say("took", { ms: ms.toFixed(0) });
+    took = ms;
+    show_took();
     fill_positions();
     before_drawing();
     draw();
@@ -45,14 +52,28 @@ function open_address() {
   Object.assign(view, START, place);
   if (place.query === undefined && place.written !== undefined && view.kind !== "encoder_self")
     view.query = place.written; // as go_to does
+  translate();
   element("source").value = view.text;
   element("kind").selectedIndex = KINDS.indexOf(view.kind);
   element("state").value = view.state;
   show_state();
   rethink(() => {
-    const list = [...wrong, ...leave_out_beyond(place)].map(visible).join(", ");
-    element("address-note").textContent = list ? say("address_wrong", { list }) : "";
+    left_out = [...wrong, ...leave_out_beyond(place)];
+    show_left_out();
   });
+}
+
+let left_out = []; // parts of the address
+
+function show_left_out() {
+  const list = left_out.map(visible).join(say("comma"));
+  element("address-note").textContent = list ? say("address_wrong", { list }) : "";
+}
+
+/** Another address: a place, or a part of the page, beside which the chosen language stays. */
+function follow_address() {
+  if (names_a_place()) open_address();
+  else if (view.lang !== language_of_browser()) write_language();
 }
 
 /** Parts of an address that are wrong for what was computed; they are as at the start again. */
@@ -130,7 +151,11 @@ let playing = null;
 function stop() {
   clearInterval(playing);
   playing = null;
-  element("play").textContent = say("play");
+  show_play();
+}
+
+function show_play() {
+  element("play").textContent = say(playing ? "pause" : "play");
 }
 
 function go_to(place) {
@@ -143,24 +168,14 @@ function go_to(place) {
 function play() {
   if (playing) return stop();
   if (Math.min(view.written, longest()) === longest()) go_to(0);
-  element("play").textContent = say("pause");
   playing = setInterval(() => {
     go_to(Math.min(view.written, longest()) + 1);
     if (view.written >= longest()) stop();
   }, 900);
+  show_play();
 }
 
-// ---- lessons, time and theme ----------------------------------------------------------------
-
-/** The lesson of every change, as a link where the page knows where the lessons are. */
-function name_lessons() {
-  for (const place of document.querySelectorAll("[data-lesson]")) {
-    const number = place.dataset.lesson;
-    const words = say("lesson", { number });
-    const address = data.lessons[number];
-    place.lastElementChild.append(" ", address ? make("a", { href: address }, words) : words);
-  }
-}
+// ---- time and theme --------------------------------------------------------------------------
 
 function show_state() {
   const kept = data.states[view.state];
@@ -171,10 +186,16 @@ function show_state() {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-function use_theme(is_dark) {
-  document.documentElement.dataset.theme = is_dark ? "dark" : "light";
-  element("theme").textContent = say(is_dark ? "theme_light" : "theme_dark");
+function use_theme(to_dark) {
+  document.documentElement.dataset.theme = to_dark ? "dark" : "light";
+  show_theme();
   if (thoughts.length) draw();
+}
+
+const is_dark = () => document.documentElement.dataset.theme === "dark";
+
+function show_theme() {
+  element("theme").textContent = say(is_dark() ? "theme_light" : "theme_dark");
 }
 
 // ---- the beginning -------------------------------------------------------------------------
@@ -185,7 +206,8 @@ function listen() {
     stop();
     Object.assign(view, { text: element("source").value, written: Infinity, key: null });
     view.changes = { ...view.changes, replaced: [] };
-    element("address-note").textContent = "";
+    left_out = [];
+    show_left_out();
     rethink();
   });
   on("example", "change", () => {
@@ -216,26 +238,21 @@ function listen() {
     show_state();
     rethink();
   });
-  addEventListener("hashchange", () => names_a_place() && open_address());
-  on("theme", "click", () => use_theme(document.documentElement.dataset.theme !== "dark"));
+  addEventListener("hashchange", follow_address);
+  for (const button of element("languages").children)
+    button.addEventListener("click", () => choose_language(button.dataset.lang));
+  on("theme", "click", () => use_theme(!is_dark()));
   dark.addEventListener("change", (event) => use_theme(event.matches));
 }
 
 function begin_page() {
-  const options = (list) => list.map((text) => make("option", {}, visible(text)));
-  element("example").replaceChildren(...options([say("example_none"), ...data.examples]));
-  element("kind").replaceChildren(...options(KINDS.map((kind) => say(kind))));
-  element("if-token").replaceChildren(...options([say("if_replace_same"), ...data.task.tokens]));
-  const example = data.examples.at(-1) ?? "";
-  element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
   element("time").hidden = element("time-link").hidden = !data.states.length;
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
-  name_lessons();
   listen();
   use_theme(dark.matches);
-  element("app").hidden = element("theme").hidden = false;
+  element("app").hidden = element("corner").hidden = false;
   open_address();
 }
 

@@ -21,7 +21,7 @@ const START = {
 };
 
 /** What the reader chose. */
-const view = { ...START };
+const view = { ...START, lang: language_of_browser() };
 
 // ---- the models ----------------------------------------------------------------------------
 
@@ -168,9 +168,9 @@ function best(logits, count) {
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
 }
 
-/** "as trained" or "changed" between some words, and nothing where there is no change. */
-function side_name(side, before = "", after = "") {
+/** "as trained" or "changed" in the words for a key, and nothing where there is no change. */
+function side_name(side, key = "side") {
   if (thoughts.length < 2) return [];
   const name = say(side ? "changed" : "as_trained");
-  return [before, make("span", { class: side ? "changed-name" : null }, name), after];
+  return say_with(key, { side: make("span", { class: side ? "changed-name" : null }, name) });
 }

@@ -35,14 +35,15 @@ function draw_why() {
   const [query, key, head] = [view.query, view.key, view.head];
   const weight = cache.weights[head].row(query)[key];
   const free = allowed(thought)(query, key);
-  const quoted = (token, i) => make("strong", {}, "“", token_element(token), `” (${i + 1})`);
+  const quoted = (token, i) =>
+    make("strong", {}, ...say_with("quoted", { token: token_element(token), place: `${i + 1}` }));
   const parts = {
     query: quoted(queries[query], query),
     key: quoted(keys[key], key),
     weight: make("strong", {}, digits(weight)),
   };
   const words = say_with(free ? "why_says" : "why_masked", parts);
-  element("why-says").replaceChildren(...words, ...side_name(view.side, " (", ")"));
+  element("why-says").replaceChildren(...words, ...side_name(view.side, "side_brackets"));
   element("why-terms").replaceChildren(terms_table(place.attention, cache, head, query, key));
   const share = { attention: place.attention, cache, keys, thought };
   element("why-row").replaceChildren(row_table(share, head, query, key));
@@ -119,7 +120,7 @@ function journey(thought, stack) {
     );
     subs.forEach((name, n) => {
       const { y } = layer[`add_norm_${n + 1}`] ?? layer[`sum_${n + 1}`];
-      found.push([`${say("layer", { layer: i + 1 })}: ${say(`box_${name}`)}`, y]);
+      found.push([say("token_layer", { layer: i + 1, name: say(`box_${name}`) }), y]);
     });
   });
   return found;
@@ -175,6 +176,6 @@ function draw_journey(thought) {
   const head = [say("after"), say("vector"), say("length"), say("would_say"), say("probability")];
   const token = token_element(tokens_of(thought, stack)[position]);
   const words = say_with("token_table", { token, position: String(position + 1) });
-  const caption = make("span", {}, ...words, ...side_name(view.side, ", "));
+  const caption = make("span", {}, ...words, ...side_name(view.side, "side_after"));
   element("journey").replaceChildren(make_table(caption, head, rows));
 }

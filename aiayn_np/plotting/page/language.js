@@ -1,0 +1,94 @@
+"use strict";
+// The words of the page, in English and in Chinese, and the switch between them.
+
+const TAGS = { en: "en", zh: "zh-Hans" };
+const language_of_browser = () => (/^zh\b/i.test(navigator.language ?? "") ? "zh" : "en");
+
+/** The words for a key in the language of the page, with values in the place of {names}. */
+function say(key, values = {}) {
+  return data.words[view.lang][key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+/** The words for a key, split where a {name} stands for an element. */
+function say_with(key, elements) {
+  const parts = data.words[view.lang][key].split(/(\{\w+\})/).filter(Boolean);
+  return parts.map((part) => elements[part.slice(1, -1)] ?? part);
+}
+
+/** The texts of page.html: live.py marks each with its key. */
+function translate_page() {
+  for (const place of document.querySelectorAll("[data-say]"))
+    place.textContent = say(place.dataset.say);
+  for (const place of document.querySelectorAll("[data-say-label]"))
+    place.setAttribute("aria-label", say(place.dataset.sayLabel));
+  const title = data.titled ? data.title : say("page_title", { task: data.task.name });
+  document.title = document.querySelector("h1").textContent = title;
+  document.documentElement.lang = TAGS[view.lang];
+  for (const button of element("languages").children)
+    button.setAttribute("aria-pressed", button.dataset.lang === view.lang);
+}
+
+/** The options of a select anew; the chosen one stays. */
+function fill_options(id, texts) {
+  const place = element(id).selectedIndex;
+  element(id).replaceChildren(...texts.map((text) => make("option", {}, visible(text))));
+  element(id).selectedIndex = Math.max(place, 0);
+}
+
+/** The options and texts that depend on the page's data. */
+function translate_data() {
+  fill_options("example", [say("example_none"), ...data.examples]);
+  fill_options(
+    "kind",
+    KINDS.map((kind) => say(kind)),
+  );
+  fill_options("if-token", [say("if_replace_same"), ...data.task.tokens]);
+  const example = data.examples.at(-1) ?? "";
+  element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
+  name_lessons();
+}
+
+/** The lesson of every change, as a link where the page knows where the lessons are. */
+function name_lessons() {
+  for (const place of document.querySelectorAll("[data-lesson]")) {
+    const number = place.dataset.lesson;
+    const words = say("lesson", { number });
+    const address = lesson_address(data.lessons[number]);
+    place
+      .querySelector(".lesson")
+      .replaceChildren(address ? make("a", { href: address }, words) : words);
+  }
+}
+
+/** The address of a lesson; the Chinese lessons are in the folder zh beside the English ones. */
+function lesson_address(address) {
+  return view.lang === "zh" ? address?.replace(/[^/]*$/, "zh/$&") : address;
+}
+
+/** Say in the language of the view what needs no forward pass. */
+function translate() {
+  translate_page();
+  translate_data();
+  show_state();
+  show_play();
+  show_theme();
+  show_left_out();
+}
+
+function choose_language(lang) {
+  view.lang = lang;
+  write_language();
+  translate();
+  if (!thoughts.length) return;
+  show_took();
+  draw_note();
+  fill_positions();
+  draw();
+}
+
+/** Write the language into the address; what else the address names stays. */
+function write_language() {
+  const parts = new URLSearchParams(names_a_place() ? location.hash.slice(1) : "");
+  parts.set("lang", view.lang);
+  history.replaceState(null, "", `#${hash_of(parts)}`);
+}

@@ -1,0 +1,250 @@
+"""The page that runs a model, in Chinese: the switch, the address, and no English left over."""
+
+import re
+
+import pytest
+from javascript import VARIANTS, random_model
+from test_explorer_browser import PHONE, chromium, visit  # noqa: F401
+from test_live import page_of
+from test_live_browser import axe, path, run, settled  # noqa: F401
+
+pytestmark = pytest.mark.slow
+NAMES = {"EN", "softmax", "Softmax", "tanh", "Home", "End", "Ctrl", "Transformer", "Add", "Norm",
+         "reverse", "unk", "pad", "JavaScript", "d_k"}                 # as they are in both
+SEEN = """() => {
+  const found = [document.title];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    const parent = node.parentElement;
+    if (parent.closest("bdi, code, script, noscript, #source")) continue;
+    if (parent.closest("option") || parent.checkVisibility()) found.push(node.data);
+  }
+  for (const place of document.querySelectorAll("[aria-label], [aria-valuetext], [placeholder]"))
+    for (const name of ["aria-label", "aria-valuetext", "placeholder"])
+      found.push(place.getAttribute(name) ?? "");
+  return found.map((text) => text.trim()).filter(Boolean);
+}"""
+CHANGES = dict(
+    factor=2, positions=False, causal=False,
+    muted=[dict(path="decoder.layers.0.cross_attention", head=1)],
+    uniform=[dict(path="encoder.layers.1.self_attention", head=0, query=1)],
+    replaced=[dict(position=1, token=0)],
+)
+
+
+def texts(page):
+    """What a reader sees or hears, but for tokens and code."""
+    return page.evaluate(SEEN)
+
+
+def english(page):
+    """Texts of the page with English words; paths of layers and names in <> are none."""
+    found = {text: re.sub(r"<\w+>|\w+\.layers[.\w]*", "", text) for text in texts(page)}
+    return [text for text, rest in found.items()
+            if set(re.findall(r"[A-Za-z][A-Za-z_]+", rest)) - NAMES]
+
+
+def in_chinese(page):
+    page.get_by_role("button", name="中文").click()
+    settled(page)
+
+
+@pytest.fixture
+def page(visit, path):  # noqa: F811
+    page = visit(path)
+    settled(page)
+    in_chinese(page)
+    return page
+
+
+# ---- the texts ---------------------------------------------------------------------------------
+
+
+def test_no_english_is_left_wherever_the_reader_goes(page):
+    assert english(page) == []
+    for text in ("", "3 x 1", "1 " * 8, "1 " * 80, "3 1 4"):
+        typed_in_chinese(page, text)
+        assert english(page) == [], text
+    for changes in (CHANGES, CHANGES | dict(factor=4, causal=True)):
+        page.evaluate("(changes) => change(changes)", changes)
+        settled(page)
+        for kind in range(3):
+            page.locator("#kind").select_option(index=kind)
+            page.evaluate("choose({ query: 0, key: 1, side: 1 })")
+            assert english(page) == []
+    for box in range(page.locator("#boxes button").count()):
+        page.evaluate("(box) => choose({ box })", box)
+        assert english(page) == []
+    for button in ("start", "next", "play", "theme"):
+        page.locator(f"#{button}").click()
+        assert english(page) == [], button
+    page.locator("#play").click()
+    page.locator("#state").fill("0")
+    settled(page)
+    assert english(page) == []
+    assert page.locator("#state-name").inner_text() == "第 0 步之后"
+
+
+def typed_in_chinese(page, text):
+    page.get_by_role("textbox", name="源序列").fill(text)
+    settled(page)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
+def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, variant, rng):  # noqa: F811
+    file = tmp_path / "page.html"
+    file.write_text(page_of(random_model(variant, 7, rng), title=""), encoding="utf-8")
+    page = visit(file, "#lang=zh")
+    typed_in_chinese(page, "3 4 5")
+    for box in range(page.locator("#boxes button").count()):
+        page.evaluate("(box) => choose({ box })", box)
+        assert [text for text in english(page) if "copy" not in text] == []
+    assert page.title() == "工作中的 Transformer：任务 copy"
+
+
+def test_english_that_is_left_is_found(page):
+    page.evaluate("""() => {
+      data.words.zh.map_help = data.words.en.map_help;
+      data.words.zh.parts = data.words.en.parts;
+      data.words.zh.example_none = data.words.en.example_none;
+      choose_language("zh");
+    }""")
+    found = set(english(page))
+    assert found == set(page.evaluate(
+        "['map_help', 'parts', 'example_none'].map((key) => data.words.en[key])"))
+
+
+def test_the_sentences_are_those_of_the_catalogue(page):
+    typed_in_chinese(page, "3 1 4")
+    page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
+    assert page.locator("#why-says").inner_text() == (
+        "查询“<bos>”（位置 1）不许看键“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
+    page.evaluate("(changes) => change(changes)", CHANGES)
+    settled(page)
+    assert page.locator("#if-muted").inner_text() == (
+        "已静音：decoder.layers.0.cross_attention，头 2")
+    assert page.locator("#if-uniform-list").inner_text() == (
+        "均匀的行：encoder.layers.1.self_attention，头 1，查询 2")
+    assert page.locator("#grids h3").nth(1).inner_text() == (
+        "解码器自注意力（有掩蔽）：第 2 层，头 1，改动之后")
+
+
+# ---- the switch --------------------------------------------------------------------------------
+
+
+def test_the_switch_changes_the_words_and_nothing_else(visit, path):  # noqa: F811
+    page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1")
+    settled(page)
+    page.locator("#if-token").select_option(index=3)
+    settled(page)
+    page.locator("#box-next").click()
+    before, view = texts(page), page.evaluate("({ ...view })")
+    page.get_by_role("button", name="中文").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.textContent") == "中文"
+    assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+    assert page.get_by_role("button", name="中文").get_attribute("aria-pressed") == "true"
+    assert page.evaluate("({ ...view })") == view | dict(lang="zh")
+    assert page.locator("#if-token").evaluate("e => e.selectedIndex") == 3
+    assert page.locator("#kind").evaluate("e => e.selectedIndex") == 1
+    page.get_by_role("button", name="EN").click()
+    assert texts(page) == before
+    assert page.evaluate("[document.documentElement.lang, ({ ...view })]") == ["en", view]
+
+
+def test_the_switch_works_while_the_page_plays(page):
+    page.locator("#play").click()
+    assert page.locator("#play").inner_text() == "暂停"
+    page.get_by_role("button", name="EN").click()
+    assert page.locator("#play").inner_text() == "Pause"
+    page.locator("#play").click()
+    assert page.locator("#play").inner_text() == "Play"
+
+
+# ---- the address -------------------------------------------------------------------------------
+
+
+def heading(page):
+    return page.locator("#ask-heading").inner_text()
+
+
+def test_the_address_brings_the_language_back(page):
+    assert page.url.endswith("#lang=zh")
+    page.reload()
+    settled(page)
+    assert heading(page) == "输入一个序列"
+    page.get_by_role("link", name="谁在看谁").click()                  # a part of the page
+    page.wait_for_function("location.hash === '#lang=zh'")
+    page.reload()
+    settled(page)
+    assert heading(page) == "输入一个序列"
+    page.get_by_role("link", name="此处的链接").click()
+    settled(page)
+    assert re.search(r"#src=.*&lang=zh$", page.url)
+    page.get_by_role("button", name="EN").click()
+    assert re.search(r"#src=.*&lang=en$", page.url)
+    page.evaluate("location.hash = 'src=3+1+4'")                       # it names no language
+    page.wait_for_function("view.text === '3 1 4'")
+    settled(page)
+    assert heading(page) == "Type a sequence"
+
+
+@pytest.mark.parametrize(("address", "locale", "words"), [
+    ("", "en-US", "Type a sequence"), ("", "zh-CN", "输入一个序列"), ("", "zh", "输入一个序列"),
+    ("", "de", "Type a sequence"), ("#lang=zh", "en-US", "输入一个序列"),
+    ("#src=1&lang=en", "zh-TW", "Type a sequence"), ("#maps", "zh-CN", "输入一个序列"),
+])
+def test_the_page_opens_in_the_language_of_the_address_or_the_browser(
+        visit, path, address, locale, words):  # noqa: F811
+    page = visit(path, address, locale=locale)
+    settled(page)
+    assert heading(page) == words
+    assert page.locator("#address-note").inner_text() == ""
+
+
+def test_another_language_is_left_out_and_the_reason_follows_the_switch(visit, path):  # noqa: F811
+    page = visit(path, "#lang=toString&step=40")
+    settled(page)
+    assert page.locator("#address-note").inner_text().endswith("thing: lang=toString, step=40")
+    in_chinese(page)
+    assert page.locator("#address-note").inner_text().endswith("已略去：lang=toString、step=40")
+
+
+def test_chinese_lessons_are_linked_in_chinese(visit, tmp_path, rng):  # noqa: F811
+    file = tmp_path / "page.html"
+    model = random_model(VARIANTS[0], 7, rng)
+    file.write_text(page_of(model, lessons="../pages/"), encoding="utf-8")
+    page = visit(file)
+    settled(page)
+    links = "[...document.querySelectorAll('.lesson a')].map((a) => a.getAttribute('href'))"
+    plain = page.evaluate(links)
+    assert plain[0] == "../pages/03_why_divide_by_sqrt_d_k.html"
+    in_chinese(page)
+    assert page.evaluate(links) == [a.replace("pages/", "pages/zh/") for a in plain]
+    assert len(plain) == 6
+
+
+# ---- for everybody -----------------------------------------------------------------------------
+
+
+def test_axe_finds_nothing_in_chinese(page, axe):  # noqa: F811
+    page.evaluate("(changes) => change(changes)", CHANGES)
+    settled(page)
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")
+    assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:2]) for v in found["violations"]] == []
+
+
+@pytest.mark.parametrize("size", [dict(width=360, height=740), dict(width=1280, height=720), PHONE])
+def test_nothing_sticks_out_of_the_window_in_chinese(visit, path, size):  # noqa: F811
+    page = visit(path, "#lang=zh", viewport=size)
+    settled(page)
+    page.evaluate("(changes) => change(changes)", CHANGES)
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_without_a_script_the_reason_is_there_in_chinese_too(visit, path):  # noqa: F811
+    page = visit(path, java_script_enabled=False)
+    assert "这需要 JavaScript" in page.locator(".plain div[lang='zh-Hans']").inner_text()
+    assert not page.locator("#languages").is_visible()

@@ -1,0 +1,149 @@
+"""The words of the page that runs a model: in both languages, used, and written as Chinese is."""
+
+import json
+import re
+
+import pytest
+from pages import ROOT
+
+from aiayn_np.plotting import live
+
+chinese = pytest.importorskip("chinese")
+
+WORDS = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))
+TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
+SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
+PARTS = {"title", "policy", "style", "script", "data", "static"}       # of the page, not words
+SAME = {"side", "box_add_norm", "box_norm", "box_sum", "box_softmax", "formula_sum",
+        "formula_softmax"}
+BUILT = {  # what stands for ${...} in a key
+    "box_${side}_embedding": ["box_src_embedding", "box_tgt_embedding"],
+    "box_${name}": ["box_self_attention", "box_cross_attention", "box_feed_forward"],
+    "figure_${stack}": ["figure_encoder", "figure_decoder"],
+}
+QUOTED = r"\{(query|key)\}(?=[\u3400-\u9fff：，])"                     # their words have quotes
+SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
+ENDS = {".": "。", "?": "？", "…": "样"}
+
+
+def said(script):
+    """Keys that a script names where it says something."""
+    found = set()
+    for argument in SAYS.findall(script):
+        asked = re.sub(r'=== "\w+"', "", argument)
+        found |= set(re.findall(r'"([a-z]\w*)"', asked))
+        found |= {key for built in re.findall(r"`([^`]+)`", asked) for key in BUILT[built]}
+    return found
+
+
+def kept(script):
+    """Strings of a script that may be keys: those in lists and in conditions are said later."""
+    return set(re.findall(r'"([a-z]\w*)"', script))
+
+
+def placed(template):
+    return set(re.findall(r"\{\{(\w+)\}\}", template)) - PARTS
+
+
+def names(text):
+    return sorted(re.findall(r"\{(\w+)\}", text))
+
+
+def faults_of_use(words, template, script):
+    """What is said and has no words, and what has words and is never said."""
+    asked = said(script) | placed(template)
+    found = [f"{key} is not in {lang}" for lang in words for key in asked - set(words[lang])]
+    for lang, texts in words.items():
+        unused = set(texts) - asked - kept(script)
+        found += [f"{key} of {lang} is not used" for key in unused]
+    return found + [f"only in one language: {key}" for key in set(words["en"]) ^ set(words["zh"])]
+
+
+def faults_of_text(key, english, ours):
+    """What is wrong with the Chinese of a text."""
+    found = [] if names(english) == names(ours) else ["other names in braces"]
+    if english == ours and key not in SAME:
+        found.append("it is English")
+    letters = re.sub(r"\{\w+\}", "x", re.sub(QUOTED, "“x”", ours))
+    found += [f"no space: {m.group()}" for m in chinese.UNSPACED.finditer(letters)]
+    found += [f"narrow punctuation: {m.group()}" for m in chinese.NARROW.finditer(letters)]
+    if '"' in ours or ours.count("“") != ours.count("”"):
+        found.append("quotes")
+    if re.search(rf"{chinese.HAN}[()]|[()]{chinese.HAN}", ours):
+        found.append("narrow brackets")
+    if re.search(r"[。，、；：？（）]\s|\s[。，、；：？）]", ours):
+        found.append("a space beside wide punctuation")
+    if english[-1] in ENDS and len(english) > 20 and ours[-1] != ENDS[english[-1]]:
+        found.append("another end")
+    return found + chinese.two_ways(ours)
+
+
+def test_every_text_is_there_in_both_languages_and_is_used():
+    assert not faults_of_use(WORDS, TEMPLATE, SCRIPT)
+    assert len(said(SCRIPT)) > 70
+
+
+@pytest.mark.parametrize("key", WORDS["en"])
+def test_a_chinese_text_has_the_values_of_the_english_one_and_is_written_as_chinese_is(key):
+    assert not faults_of_text(key, WORDS["en"][key], WORDS["zh"][key])
+
+
+def without(key, lang="zh"):
+    return WORDS | {lang: {name: text for name, text in WORDS[lang].items() if name != key}}
+
+
+def also(lang, key):
+    return WORDS | {lang: WORDS[lang] | {key: "x"}}
+
+
+@pytest.mark.parametrize(("words", "template", "script", "fault"), [
+    (without("took"), TEMPLATE, SCRIPT, "took is not in zh"),
+    (without("took", "en"), TEMPLATE, SCRIPT, "only in one language: took"),
+    (without("ask_heading"), TEMPLATE, SCRIPT, "ask_heading is not in zh"),
+    (without("box_feed_forward"), TEMPLATE, SCRIPT, "box_feed_forward is not in zh"),
+    (also("zh", "new"), TEMPLATE, SCRIPT, "new of zh is not used"),
+    (WORDS, TEMPLATE + "<p>{{new}}</p>", SCRIPT, "new is not in zh"),
+    (WORDS, TEMPLATE.replace("{{if_positions}}", ""), SCRIPT, "if_positions of zh is not used"),
+    (WORDS, TEMPLATE, SCRIPT + 'say(a === "b" ? "new" : "took", { ms })', "new is not in zh"),
+])
+def test_a_text_that_is_missing_or_left_over_is_named(words, template, script, fault):
+    assert fault in faults_of_use(words, template, script)
+
+
+@pytest.mark.parametrize(("english", "ours", "fault"), [
+    ("Box {box} of {count}", "第 {box} 个，共 {n} 个", "other names in braces"),
+    ("Box {box}", "Box {box}", "it is English"),
+    ("Layer {layer}", "第{layer}层", "no space: 第x"),
+    ("the softmax", "这个softmax", "no space: 个s"),
+    ("one, two", "一,二", "narrow punctuation: 一,"),
+    ("Score (all)", "分数(全部)", "narrow brackets"),
+    ("one, two", "一， 二", "a space beside wide punctuation"),
+    ("A sentence that is quite long.", "一个很长的句子", "another end"),
+    ("token", "令牌", "令牌: the glossary says 词元"),
+    ("Layer {layer}", "第 {layer} 层", None),
+    ("Query {query} looks at it.", "查询{query}看着它。", None),
+])
+def test_what_is_wrong_with_a_chinese_text_is_named(english, ours, fault):
+    found = faults_of_text("key", english, ours)
+    assert fault in found if fault else not found
+
+
+def test_no_english_sentence_stands_in_a_script():
+    texts = re.findall(r'"([^"\n]*)"|`([^`]*)`', re.sub(r"^\s*(//|/?\*).*", "", SCRIPT, flags=re.M))
+    plain = [re.sub(r"\$\{[^}]*\}", "", a or b) for a, b in texts]
+    sentences = {text for text in plain if re.search(r"[A-Za-z]{2,},? [A-Za-z]{2,}", text)}
+    assert sentences == {"use strict", "map-axis map-help", "head muted",
+                         "linear-gradient(to right, )"}
+
+
+def test_the_switch_finds_every_text_of_the_template():
+    marked = live.marked(TEMPLATE, WORDS["en"])
+    found = re.findall(r'data-say(?:-label)?="(\w+)"', marked)
+    placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
+    assert sorted(found) == sorted(placed_ones)
+    assert len(found) > 50
+
+
+def test_every_lesson_has_its_chinese_one():
+    assert all((ROOT / "notebooks" / "zh" / f"{name}.py").exists()
+               for name in live.LESSONS.values())
