@@ -159,9 +159,13 @@ class Trial:
                 "backward must return None: ids have no gradient, and those of the parameters are"
                 " added to them."))
         if len(found) != len(self.moving):
+            numbers = dict(count=say(COUNT), right=len(self.moving), number=len(found))
+            if self.parameters and len(found) > len(self.moving):
+                raise Stop("wrong count", say(
+                    "backward must return {count}, {right} here, and returns {number}. The"
+                    " gradients of parameters are not returned: add them to `.grad`.", **numbers))
             raise Stop("wrong count", say(
-                "backward must return {count}, {right} here, and returns {number}.",
-                count=say(COUNT), right=len(self.moving), number=len(found)))
+                "backward must return {count}, {right} here, and returns {number}.", **numbers))
         if len(found) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
             raise Stop("wrong count", say(
                 "backward must return a single gradient as it is, not in a tuple."))
