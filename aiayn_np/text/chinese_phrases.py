@@ -2,11 +2,11 @@
 
     二十万零四百二十八        two hundred thousand, four hundred and twenty-eight
     一九八四年六月三日        June the third, nineteen eighty-four
-    下午三点四十分            three forty in the afternoon
+    下午三点四十分            forty minutes past three in the afternoon
 
 Chinese counts in ten thousands, says the year before the month and the day, and says the part of
-the day first. English does none of these, so attention has to cross over. Chinese is written
-without spaces: the vocabulary learns from the lines where its pieces end.
+the day and the hour before the minutes. English does none of these, so attention has to cross over.
+Chinese is written without spaces: the vocabulary learns from the lines where its pieces end.
 
     python -m aiayn_np.text.chinese_phrases FOLDER     writes the pairs as files to train on
 """
@@ -15,8 +15,9 @@ import datetime
 import sys
 from pathlib import Path
 
-from .make_number_words import digest, of_each_shape
-from .number_words import HELD_OUT, NumberWords, write_lists
+from .make_number_words import digest
+from .number_words import DATA, HELD_OUT, NumberWords, write_lists
+from .pairs import read_lines
 
 DIGITS = "零一二三四五六七八九"
 UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -30,7 +31,7 @@ MONTHS = ["January", "February", "March", "April", "May", "June", "July", "Augus
 PARTS_OF_DAY = [(6, "凌晨", "at night"), (12, "上午", "in the morning"),
                 (13, "中午", "in the afternoon"), (18, "下午", "in the afternoon"),
                 (24, "晚上", "in the evening")]
-PER_SHAPE, DATES = 80, 4000  # besides all numbers below 1000, and all 1440 minutes of a day
+NUMBERS, DATES = 4000, 4000  # of more than three digits; all others, and all 1440 minutes, too
 
 
 def chinese_number(n: int) -> str:
@@ -116,9 +117,9 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
     """A time in both languages, hour 0 to 23.
 
     >>> time_of_day(15, 40)
-    ('下午三点四十分', 'three forty in the afternoon')
-    >>> time_of_day(9, 5)
-    ('上午九点零五分', 'five past nine in the morning')
+    ('下午三点四十分', 'forty minutes past three in the afternoon')
+    >>> time_of_day(9, 1)
+    ('上午九点零一分', 'one minute past nine in the morning')
     """
     _, part, english_part = next(row for row in PARTS_OF_DAY if hour < row[0])
     chinese = f"{part}{chinese_number(hour % 12 if hour != 12 else 12)}点"
@@ -128,20 +129,21 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
     if minute == 30:
         return f"{chinese}半", f"half past {name} {english_part}"
     chinese += f"{'零' if minute < 10 else ''}{chinese_number(minute)}分"
-    said = f"{tens(minute)} past {name}" if minute < 10 else f"{name} {tens(minute)}"
-    return chinese, f"{said} {english_part}"
+    minutes = "one minute" if minute == 1 else f"{tens(minute)} minutes"
+    return chinese, f"{minutes} past {name} {english_part}"
 
 
 def chinese_phrases() -> NumberWords:
     """Pairs (Chinese, English), in three lists that share no pair. They are always the same.
 
     >>> [len(pairs) for pairs in chinese_phrases()]
-    [9707, 500, 500]
+    [9440, 500, 500]
     """
     first, last = (datetime.date(year, 1, 1).toordinal() for year in (1900, 2100))
     days = sorted(map(datetime.date.fromordinal, range(first, last)), key=digest)[:DATES]
-    found = [(chinese_number(n), english_number(n))
-             for n in [*range(1000), *of_each_shape(PER_SHAPE)]]
+    drawn = (int(line.split("\t")[2]) for line in read_lines(DATA))      # of all shapes of zeros
+    large = [n for n in drawn if n >= 1000][:NUMBERS]
+    found = [(chinese_number(n), english_number(n)) for n in [*range(1000), *large]]
     found += [date(day.year, day.month, day.day) for day in days]
     found += [time_of_day(minutes // 60, minutes % 60) for minutes in range(24 * 60)]
     words = found[:100]                                                # training must see each word

@@ -59,18 +59,13 @@ def chosen():
     numbers of six digits would be like 200 428, too few to learn from. Numbers below 100 come last,
     among the training pairs, because training must see each word.
     """
-    numbers = [*range(1000), *of_each_shape(PER_SHAPE)]
-    return sorted(numbers, key=lambda n: (n < 100, digest(f"place of {n}")))
-
-
-def of_each_shape(most):
-    """Numbers of 4 to 6 digits, at most so many for each set of places with a zero."""
-    taken = Counter[str]()
+    taken, numbers = Counter[str](), list(range(1000))
     for number in sorted(range(1000, 10**6), key=digest):
         shape = re.sub("[1-9]", "1", str(number))
         taken[shape] += 1
-        if taken[shape] <= most:
-            yield number
+        if taken[shape] <= PER_SHAPE:
+            numbers.append(number)
+    return sorted(numbers, key=lambda n: (n < 100, digest(f"place of {n}")))
 
 
 def digest(text):
