@@ -255,8 +255,9 @@ def label_axes(axes, query_tokens, key_tokens):
 
 def downwards(token):
     """A label below a column; Chinese and Japanese are written downwards."""
-    wide = any(unicodedata.east_asian_width(character) in "WF" for character in token)
-    return "\n".join(token) if wide else token
+    text = str(token)
+    wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return "\n".join(text) if wide else text
 
 
 def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":

@@ -56,3 +56,4 @@ def test_a_font_that_cannot_be_read_is_passed_over(monkeypatch, tmp_path):
 def test_chinese_stands_downwards_below_a_column():
     assert downwards("年十一") == "年\n十\n一"
     assert downwards("_three") == "_three"
+    assert downwards(np.int64(3)) == "3"
