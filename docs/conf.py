@@ -29,6 +29,7 @@ exclude_patterns = ["pages/downloads", *(path.name for path in DOCS.glob("*.md")
 
 html_math_renderer = "katex"                                          # of site_extension
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_dmath_double_inline = True                                       # $$ within a paragraph, too
 myst_heading_anchors = 3
 nb_execution_mode = "off"                                             # notebooks come executed
 nb_execution_raise_on_error = True
