@@ -10,6 +10,7 @@ comments and docstrings in Chinese, so a cell of code names its English too, and
 """
 
 import ast
+import functools
 import hashlib
 import re
 from collections import Counter
@@ -44,7 +45,7 @@ def words(cell):
 
 def digest(cell):
     """What a Chinese cell says of the English cell that it translates."""
-    return hashlib.sha256(body(cell).encode()).hexdigest()[:8]
+    return page_digest(body(cell))
 
 
 def skeleton(english, exercise=False):
@@ -163,6 +164,7 @@ def plain(text):
     return re.sub(r"[*\[\]]", "", text)
 
 
+@functools.cache
 def avoided():
     """{a rendering that the glossary does not use: the one that it uses}."""
     lines = (FOLDER.parent / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8").splitlines()

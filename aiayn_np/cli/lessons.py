@@ -98,13 +98,6 @@ def notebooks_in(language):
             content = content.replace(b"](../", b"](")
         english[name] = content.replace(b".zh.md", b".md")
     return english
-    for path, content in chinese.items():
-        name = path.replace("zh/", "").replace(".zh.md", ".md")
-        if LESSON.fullmatch(name):
-            content = with_outputs(json.loads(content), json.loads(english[name]))
-        deeper = path.startswith("zh/")                                # than in its new place
-        english[name] = content.replace(b"](../../", b"](../") if deeper else content
-    return english
 
 
 def with_outputs(notebook, same):
