@@ -14,7 +14,7 @@ os.environ["AIAYN_LANG"] = "en"  # what the exercises say, whatever the locale i
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-collect_ignore_glob = ["helpers/mpi_*.py"]  # programs that mpiexec runs
+collect_ignore_glob = ["helpers/*.py"]  # programs and helpers: loaded by the tests that use them
 
 
 def pytest_addoption(parser):

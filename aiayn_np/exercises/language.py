@@ -106,6 +106,6 @@ def width(text):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def padded(text, columns):
+def flush_left(text, columns):
     """The text with spaces up to a number of columns."""
     return text + " " * (columns - width(text))

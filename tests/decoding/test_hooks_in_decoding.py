@@ -77,7 +77,7 @@ def decoded_logits(model, src, tgt):
     return np.stack([decoding.next_logits(tokens) for tokens in tgt.T])
 
 
-def padded(ids):
+def to_max_len(ids):
     return np.pad(ids, ((0, 0), (0, MAX_LEN - ids.shape[1])))
 
 
@@ -138,7 +138,7 @@ def decode_all_ways(model, src, named, keeps):
                 run(keep=True)
         else:
             out.append(run(keep=True))
-    return [padded(ids) for ids in out]
+    return [to_max_len(ids) for ids in out]
 
 
 @pytest.mark.parametrize("where", ["instance", "class"])

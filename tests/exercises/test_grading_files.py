@@ -7,7 +7,7 @@ import pytest
 from solutions import FOLDER, source
 
 from aiayn_np.cli.main import main
-from aiayn_np.exercises.grading.grading import best, grade, harmless, one_line, verdict, write_csv
+from aiayn_np.exercises.grading.grading import best, grade, harmless, printable, verdict, write_csv
 from aiayn_np.exercises.grading.sandbox import Outcome
 from aiayn_np.exercises.grading.submissions import STEMS, submissions
 
@@ -55,7 +55,7 @@ def empty(folder):
 
 def test_a_table_holds_no_formula_and_no_control_character(tmp_path):
     row = next(grade(empty(tmp_path), exercise="softmax")[2])
-    row.student, row.message = "=cmd|x", one_line("a\x1b[31m\nb\u202e" + "y" * 400)
+    row.student, row.message = "=cmd|x", printable("a\x1b[31m\nb\u202e" + "y" * 400)
     assert row.message.startswith("a [31m b y")
     assert len(row.message) == 300
     text = write_csv([row], tmp_path / "g.csv").read_text(encoding="utf-8-sig")

@@ -30,7 +30,6 @@ from aiayn_np.runs import open as _open  # noqa: F401
 from aiayn_np.runs import text_start  # noqa: F401
 from aiayn_np.zoo import learning
 
-learning.learn_to_copy.__kwdefaults__["steps"] = 5                     # instead of 700
 DOT = io.BytesIO()
 Image.new("RGB", (1, 1)).save(DOT, "PNG")
 
@@ -123,5 +122,6 @@ def run(job):
 
 
 if __name__ == "__main__":
+    learning.learn_to_copy.__kwdefaults__["steps"] = 5                 # instead of 700
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)

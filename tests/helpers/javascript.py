@@ -10,6 +10,7 @@ import numpy as np
 import aiayn_np.transformer
 from aiayn_np import Transformer, causal
 from aiayn_np.plotting import live
+from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.choices import CHOICES, keywords
 
 PAPER = {option: next(iter(names)) for option, names in CHOICES.items()}
@@ -39,16 +40,6 @@ function solve(model, { src, tgt, changes, ends }) {
 """
 
 
-def randomised(model, rng, low=0.5):
-    """The model with random biases and gains, and larger matrices: maps that are far from even."""
-    for parameter in model.parameters():
-        if parameter.value.ndim == 1:
-            parameter.value[...] += rng.normal(0, 0.3, parameter.value.shape)
-        elif parameter.value.ndim == 2:
-            parameter.value[...] *= 1.5
-    return rounded(model)
-
-
 def rounded(model):
     """The model in double precision with the numbers that a page holds: those of float32."""
     return model.astype(np.float32).astype(np.float64)
@@ -56,7 +47,11 @@ def rounded(model):
 
 def random_model(variant, vocab_size, rng):
     """A model that nobody trained, of a variant."""
-    return randomised(Transformer(vocab_size, **SIZES, **keywords(variant), rng=rng), rng)
+    model = randomise(Transformer(vocab_size, **SIZES, **keywords(variant), rng=rng), rng)
+    for parameter in model.parameters():
+        if parameter.value.ndim == 2:
+            parameter.value[...] *= 1.5                                # maps that are far from even
+    return rounded(model)
 
 
 def packed(model):

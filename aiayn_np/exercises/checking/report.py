@@ -6,7 +6,7 @@ import re
 import textwrap
 from dataclasses import dataclass, field
 
-from ..language import WIDE, padded, say, say_name, speaking, spoken, width
+from ..language import WIDE, flush_left, say, say_name, speaking, spoken, width
 
 WIDTH = 100  # columns of a report
 # A piece of a Chinese text that stays in one line: spaces, or a character or word with the
@@ -117,7 +117,7 @@ class Report:
     def __str__(self):
         cells = self.cells()
         wide = max((width(tensor) for tensor, *_ in cells), default=0)
-        rows = [f"  {padded(tensor, wide)}  {padded(verdict, 5)}  {details}".rstrip()
+        rows = [f"  {flush_left(tensor, wide)}  {flush_left(verdict, 5)}  {details}".rstrip()
                 for tensor, verdict, details in cells]
         with speaking(self.language):
             words = *wrapped(self.message), *wrapped(self.hint)

@@ -130,8 +130,8 @@ def graded(submission, folder, timeout, memory, seed):
         points, diagnosis, message = verdict(outcome, timeout)
         seconds = round(outcome.seconds, 2)
     of = len(EXERCISES[submission.exercise].objects)
-    return Grade(one_line(submission.student), submission.exercise, diagnosis == "right", points,
-                 of, diagnosis, one_line(message), seconds, one_line(str(path.relative_to(folder))),
+    return Grade(printable(submission.student), submission.exercise, diagnosis == "right", points,
+                 of, diagnosis, printable(message), seconds, printable(str(path.relative_to(folder))),
                  seed)
 
 
@@ -177,12 +177,12 @@ def missing(student, exercise, own, seed):
     """The Grade of who handed in nothing."""
     others = [s.path.name for s in own if s.exercise is None]
     more = say("; not recognised: {names}", names=", ".join(others[:3])) if others else ""
-    message = one_line(say("no file for it{more}", more=more))
+    message = printable(say("no file for it{more}", more=more))
     of = len(EXERCISES[exercise].objects)
-    return Grade(one_line(student), exercise, False, 0, of, "missing", message, 0.0, "", seed)
+    return Grade(printable(student), exercise, False, 0, of, "missing", message, 0.0, "", seed)
 
 
-def one_line(text):
+def printable(text):
     """A text that can neither leave its line nor steer a terminal."""
     text = " ".join(re.sub(r"[^ -~\u00a1-\u1fff\u2010-\u2027\u2030-\ufffd]", " ", text).split())
     return text if len(text) <= MESSAGE else text[: MESSAGE - 3] + "..."
