@@ -4,6 +4,7 @@ The tests run with one thread of BLAS: their matrices are small, and with severa
 machine takes ten times as long.
 """
 
+import gc
 import os
 import zlib
 
@@ -14,12 +15,18 @@ os.environ["AIAYN_LANG"] = "en"  # what the exercises say, whatever the locale i
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+gc.disable()  # until all tests are found, which takes half of the time without it
 collect_ignore_glob = ["helpers/*.py"]  # programs and helpers: loaded by the tests that use them
 
 
 def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=0, help="base seed of all random tests")
     parser.addoption("--built", help="folder with a wheel that tests/install try; none: they build")
+
+
+def pytest_collection_finish(session):
+    gc.enable()
+    gc.freeze()  # what is there now stays
 
 
 @pytest.fixture

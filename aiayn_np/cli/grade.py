@@ -88,13 +88,13 @@ def save(rows, path):
 def line_of(row, student_width, exercise_width):
     """A Grade as a line of the table."""
     from ..exercises.checking.report import wrapped
-    from ..exercises.language import padded, say, say_name, spoken
+    from ..exercises.language import flush_left, say, say_name, spoken
 
-    mark = padded(say("passed") if row.passed else say("no"), 6)
+    mark = flush_left(say("passed") if row.passed else say("no"), 6)
     message = textwrap.shorten(row.message, WIDTH)
     if spoken() == "zh" and (lines := wrapped(row.message)):
         message = lines[0] + " [...]" * (len(lines) > 1)
-    student, exercise, diagnosis = (padded(*cell) for cell in (
+    student, exercise, diagnosis = (flush_left(*cell) for cell in (
         (row.student, student_width), (say(row.exercise), exercise_width),
         (say_name(row.diagnosis), 24)))
     return f"{student}  {exercise}  {mark}  {diagnosis}  {row.seconds:5.1f} s  {message}".rstrip()

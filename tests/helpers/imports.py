@@ -1,6 +1,7 @@
 """Who imports whom in a folder of Python files, and the circles among them."""
 
 import ast
+import functools
 
 
 def imports_of(folder, package=None):
@@ -29,13 +30,26 @@ def imported(path, name, package):
     """Absolute names that the file of a module imports, `from a import b` as "a.b"."""
     full = ".".join(filter(None, (package, name))).split(".")
     here = full if path.name == "__init__.py" else full[:-1]           # what one dot means
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_in(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
             above = here[: len(here) + 1 - node.level] if node.level else []
             stem = [*above, *filter(None, [node.module])]
             yield from (".".join([*stem, alias.name]) for alias in node.names)
+
+
+@functools.cache
+def parsed(text):
+    """The syntax tree of the text of a file."""
+    return ast.parse(text)
+
+
+@functools.cache
+def imports_in(text):
+    """The import statements in the text of a file, inside functions too."""
+    kinds = ast.Import, ast.ImportFrom
+    return [node for node in ast.walk(parsed(text)) if isinstance(node, kinds)]
 
 
 def inside(full, package, files):

@@ -7,7 +7,7 @@ lessons, the benchmarks and the scripts in docs/. The files are parsed and not i
 import ast
 from pathlib import Path
 
-from imports import imported, module_name
+from imports import imported, module_name, parsed
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ("benchmarks", "docs", "notebooks")
@@ -35,7 +35,7 @@ def room_of(module, files):
 
 def defined(module, name, files):
     """{(module, name): definition}, where the module defines the name or imports it; else {}."""
-    for node in ast.parse(files[module].read_text(encoding="utf-8")).body:
+    for node in parsed(files[module].read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
             return {(module, name): node}
     for full in imported(files[module], module, None):

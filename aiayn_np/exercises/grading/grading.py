@@ -131,8 +131,8 @@ def graded(submission, folder, timeout, memory, seed):
         seconds = round(outcome.seconds, 2)
     of = len(EXERCISES[submission.exercise].objects)
     return Grade(printable(submission.student), submission.exercise, diagnosis == "right", points,
-                 of, diagnosis, printable(message), seconds, printable(str(path.relative_to(folder))),
-                 seed)
+                 of, diagnosis, printable(message), seconds,
+                 printable(str(path.relative_to(folder))), seed)
 
 
 def verdict(outcome, timeout):
