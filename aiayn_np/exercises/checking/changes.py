@@ -185,7 +185,7 @@ class Formula:
 
     def run(self, parts, args, options):
         """What it computes with some places changed, (place, number of the code)."""
-        written = sum(len(place.codes) for place in self.places)
+        written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
             names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches}
