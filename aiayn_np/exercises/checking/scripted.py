@@ -32,8 +32,10 @@ class ScriptedModel:
                 "The model has {count} positions, and is asked for {number}: max_len=None is"
                 " min(T_src + 50, model.max_len).", count=self.max_len, number=tgt.shape[1]))
         ids = memory[..., 0].astype(int)                               # (B, T_src)
-        allowed = np.broadcast_to(memory_allowed is None or memory_allowed,
-                                  (len(ids), 1, 1, ids.shape[1]))[:, 0, 0]
+        shape = len(ids), 1, 1, ids.shape[1]
+        if np.shape(memory_allowed) != shape:
+            memory_allowed = np.broadcast_to(memory_allowed is None or memory_allowed, shape)
+        allowed = np.asarray(memory_allowed)[:, 0, 0]
         given = (np.where(allowed, ids, 0).sum(axis=1), allowed.sum(axis=1), tgt)
         return logits(self.pad, self.bos, self.eos, self.endless, *((
             x.shape, x.astype(float).tobytes()) for x in given)).copy(), None
