@@ -19,6 +19,7 @@ class Case:
     options   keyword arguments of forward
     sizes     numbers by whose value, or root, a wrong result may be off: {"d_k": 4}
     special   whether it is looked at only after all others are right
+    why       what a teacher says to an answer that is wrong here alone
     """
 
     what: str
@@ -27,6 +28,7 @@ class Case:
     options: dict = field(default_factory=dict)
     sizes: dict = field(default_factory=dict)
     special: bool = False
+    why: str = ""
 
 
 @dataclass

@@ -121,7 +121,7 @@ def test_a_second_mistake_that_other_cases_show_is_told():
              ("np.arange(start, start + T)", "np.arange(T)")]
     report = check(answer(9, "SinusoidalPositionalEncoding", *edits))
     assert report.diagnosis == "sine and cosine swapped"
-    assert "There is more: look at start = 3" in report.message
+    assert "There is more (start = 3): Your numbers are those of `np.arange(T)" in report.message
 
 
 ERRORS = [  # exercise, class, what a teacher says, what is changed in the solution

@@ -15,6 +15,36 @@ PARTS = "sum(self.self_attention.backward(grad_attended, cache.self_attention))"
 DOT = "From three axes on np.dot is not @"
 ONE_EACH = "A backward returns one gradient for each array"
 
+PER_HEAD = (
+    ("heads, c.attention = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)",
+     """parts = []
+        for i in range(self.h):
+            head, c.attention = self.attention.forward(
+                *(x[..., i, :, :] for x in (Q, K, V)), rng=rng,
+                allowed=None if allowed is None else np.broadcast_to(
+                    allowed, (*Q.shape[:-1], K.shape[-2]))[..., i, :, :])
+            parts.append(head)
+        heads = np.stack(parts, axis=-3)"""),
+    ("grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)",
+     """grad_Q, grad_K, grad_V = (np.stack(g, axis=-3) for g in zip(*(
+            self.attention.backward(grad_heads[..., i, :, :], cache.attention)
+            for i in range(self.h))))"""))
+W_GRAD = "self.W.grad += rows.T @ grad_rows"
+IN_A_LOOP = """for x_i, g_i in zip(cache.x.reshape(-1, *cache.x.shape[-2:]),
+                            grad_y.reshape(-1, *grad_y.shape[-2:])):
+            dW = x_i.T @ g_i
+        self.W.grad += dW"""
+ZEROS = "return grad_y if cache", "return 0 * grad_y if True or cache"
+COSINES, LOSS = "np.cos(angle)[:, : self.d_model // 2]", "-np.where(real, q * log_p, 0).sum()"
+EVERYWHERE = """((1 - self.eps_ls) * -log_p[..., targets] + self.eps_ls * -log_p.mean(axis=-1))"""
+WHOLE = "return tgt[:, 1:]"
+WITHOUT_EOS = """rows = [row[: (row + [eos]).index(eos)] for row in tgt[:, 1:].tolist()]
+    longest = max(map(len, rows))
+    return np.array([row + [model.pad] * (longest - len(row)) for row in rows])"""
+FILLED = ("return np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])),"
+          " constant_values=model.pad)")
+LEAKY = [("np.maximum(x, 0)", "np.where(x > 0, x, 0.01 * x)"), ("return y, c", "return x + y, c")]
+
 KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in the solution
     (3, "Linear", "term twice", ["2 * self.b.value"],
      [("y + self.b.value", "y + self.b.value + self.b.value")]),
@@ -81,6 +111,85 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [(".sum() / count", ".mean()")]),
     (11, "warmup_rate", "max instead of min", ["exponent is -0.5"],
      [("min(step", "max(step"), ("d_model**-0.5", "d_model**0.5")]),
+    (3, "Linear", "one sequence only", ["Only the last sequence counts in W.grad", "`+=` adds"],
+     [(W_GRAD, IN_A_LOOP)]),
+    (3, "Linear", "one sequence only", ["Only the first sequence counts in W.grad and b.grad"],
+     [(W_GRAD, f"first = grad_y[0].reshape(-1, self.d_out)\n        {W_GRAD}"),
+      ("rows.T @ grad_rows", "cache.x[0].reshape(-1, self.d_in).T @ first"),
+      ("grad_rows.sum", "first.sum")]),
+    (2, "LayerNorm", "one position only", ["Only the last position counts in gamma.grad"],
+     [("(grad_y * n).sum(axis=positions)", "(grad_y * n).reshape(-1, self.d_model)[-1]")]),
+    (3, "Linear", "factor", ["1 / sequences times"],
+     [(W_GRAD, "self.W.grad += (cache.x.mT @ grad_y).reshape(-1, self.d_in, self.d_out).mean(0)")]),
+    (3, "Linear", "einsum", ["never over `...`"],
+     [("rows.T @ grad_rows", "np.einsum('...i,...o->io', cache.x, grad_y)")]),
+    (3, "Linear", "number of axes", ["`...` stands for all axes in front"],
+     [("rows.T @ grad_rows", "np.einsum('bti,bto->io', cache.x, grad_y)")]),
+    (3, "Linear", "None", ["With bias=False, self.b is None"],
+     [("if self.b is not None:\n            y =", "if True:\n            y =")]),
+    (3, "Linear", "wrong count", ["add them to `.grad`"],
+     [("return grad_y @ self.W.value.T", "return grad_y @ self.W.value.T, self.W.grad, 1")]),
+    (3, "Linear", "brackets", ["`x @ (self.W.value + self.b.value)` where"],
+     [("y + self.b.value", "x @ (self.W.value + self.b.value)")]),
+    (4, "ScaledDotProductAttention", "scale without root",
+     ["There is more, in backward", "The gradient is multiplied by d_k"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / Q.shape[-1]"),
+      ("/ math.sqrt(cache.Q.shape[-1])", "* cache.Q.shape[-1]")]),
+    (3, "Linear", "zero", ["`self.b.grad += grad_rows.sum(axis=0)` left out"],
+     [("self.b.grad += grad_rows.sum(axis=0)", "pass")]),
+    (4, "ScaledDotProductAttention", "scale missing",
+     ["There is more, in backward: wrong is grad_K. Every entry has the wrong sign"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT"),
+      ("grad_scores.mT @", "-grad_scores.mT @")]),
+    (12, "EncoderLayer", "mask ignored", ["There is more, in backward: wrong is grad_x, self_"],
+     [("allowed=allowed, rng=rng", "rng=rng"),
+      ("(grad_x, cache.add_norm_1)", "(np.tanh(grad_x), cache.add_norm_1)")]),
+    (5, "Mask", "replaced by zeros", ["the derivative is 1 there"],
+     [ZEROS]),
+    (6, "MultiHeadAttention", "cache of the last head", ["Keep one for every head"],
+     list(PER_HEAD)),
+    (6, "MultiHeadAttention", "some entries", ["linear_Q.W.grad: Only some", "index 0 to 5 of"],
+     [("grad_x_Q = self", "grad_Q[..., :1, :, :] = 0\n        grad_x_Q = self")]),
+    (6, "MultiHeadAttention", "heads merged by reshape alone",
+     ["There is more (a mask): ", "pass allowed=allowed on"],
+     [("x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
+       "return x.reshape(*x.shape[:-3], x.shape[-2], -1)"),
+      ("allowed=allowed, rng=rng", "rng=rng")]),
+    (6, "MultiHeadAttention", "wrong count", ["Three gradients are returned"],
+     [("return grad_x_Q, grad_x_K, grad_x_V", "return grad_x_Q + grad_x_K + grad_x_V")]),
+    (6, "MultiHeadAttention", "error", ["linear_O takes all heads"],
+     [("forward(merge_heads(heads))", "forward(heads[..., 0, :, :])")]),
+    (7, "PositionwiseFeedForward", "leaky", ["a small part of their value", "x is added"], LEAKY),
+    (8, "Embedding", "error", ["E always has vocab_size rows"],
+     [("self.E.value[ids] *", "(ids[..., None] == np.arange(ids.max() + 1)) @ self.E.value *")]),
+    (9, "SinusoidalPositionalEncoding", "shapes", ["one cosine fewer"],
+     [(COSINES, "np.cos(angle)")]),
+    (9, "SinusoidalPositionalEncoding", "replaced by zeros", ["dy/dx = 1"],
+     [("return grad_y", "return np.zeros_like(grad_y)")]),
+    (9, "SinusoidalPositionalEncoding", "brackets", ["`(pos / 10000) ** (two_i / d_model)` where"],
+     [("pos / 10000 ** (np", "(pos / 10000) ** (np")]),
+    *((10, "LabelSmoothedCrossEntropy", "all targets everywhere", ["a target of its own"],
+       [(LOSS, code)]) for code in (f"({EVERYWHERE} * real[..., 0]).sum()",
+                                    f"{EVERYWHERE}[real[..., 0]].sum()")),
+    (11, "warmup_rate", "brackets", ["(step * warmup_steps) ** (-1.5)"],
+     [("step * warmup_steps**-1.5", "(step * warmup_steps)**-1.5")]),
+    (11, "Adam", "brackets", ["1 - beta^t"],
+     [(f"{x} / (1 - self.beta_{i}**self.t)", f"{x} / (1 - self.beta_{i})**self.t")
+      for x, i in ("m1", "v2")]),
+    (11, "Adam", "last parameter only", ["after the loop"],
+     [("            p.value -= rate", "        p.value -= rate")]),
+    (1, "Softmax", "term outside of the function", ["`np.exp(scores) - highest` where"],
+     [("np.exp(scores - highest)", "np.exp(scores) - highest")]),
+    (12, "EncoderLayer", "mask ignored", ["There is more, in backward", "Only the queries'"],
+     [("allowed=allowed, rng=rng", "rng=rng"), (PARTS, f"{PARTS[4:-1]}[0]")]),
+    (12, "EncoderLayer", "dropout missing", ["to both AddNorms", "The attention does not get"],
+     [("allowed=allowed, rng=rng", "allowed=allowed"), ("(x, attended, rng=rng)", "(x, attended)"),
+      ("(x, fed, rng=rng)", "(x, fed)")]),
+    (13, "greedy_decode", "eos removed", ["A row ends before its eos"], [(WHOLE, WITHOUT_EOS)]),
+    (13, "greedy_decode", "bos returned", ["Return it without", "And then: ", "always max_len"],
+     [(WHOLE, FILLED)]),
+    (13, "greedy_decode", "bos returned", ["the last token cut away"],
+     [(WHOLE, "return tgt[:, :-1]")]),
 ]
 
 
@@ -100,6 +209,13 @@ NOT_THAT = [  # exercise, name, words of a reason that is false here, what is ch
      [("p.value -= rate", "p.value = np.tanh(p.value) - rate")]),
     (11, "warmup_rate", "zeros_like", [("d_model**-0.5 *", "1 // d_model**0.5 *")]),
     (5, "not_padding", "argmax", [("[:, None, None, :]", "[:, None, :]")]),
+    (5, "Mask", "There is more", [ZEROS]),
+    (6, "MultiHeadAttention", "There is more", list(PER_HEAD)),
+    (10, "LabelSmoothedCrossEntropy", "(q - q)",
+     [("cache.real, p_minus_q, 0)", "cache.real, 0 * p_minus_q, 0)")]),
+    (12, "EncoderLayer", "The attention does not get",
+     [("(x, attended, rng=rng)", "(x, attended)"), ("(x, fed, rng=rng)", "(x, fed)")]),
+    (13, "greedy_decode", "And then", [(WHOLE, WITHOUT_EOS)]),
 ]
 
 

@@ -89,7 +89,8 @@ def of_the_exercises():
         yield from (exercise.name, exercise.title, exercise.asks)
         yield from (hint for name in exercise.objects for hint in exercise.hints[name])
     for subject in SUBJECTS.values():
-        yield from (case.what for case in subject.cases(np.random.default_rng(0)))
+        for case in subject.cases(np.random.default_rng(0)):
+            yield from filter(None, (case.what, case.why))
         if subject.kind == "function":
             rows = FunctionCheck(subject, subject.reference, 0).rows
             yield from (name for name in rows if not re.search(r"\d", name))

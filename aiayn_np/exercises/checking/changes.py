@@ -29,6 +29,7 @@ WIDTH = 64  # columns of a piece that is shown
 LIKELY = 1  # rank up to which changes are tried first, and two at a time
 PAIRS = 300  # that are tried at most
 LIKELIEST = 150  # changes that are tried two at a time
+OTHERS = 1000  # changes that are tried alone, after the likely ones
 MANY = 120  # places of a formula that takes its time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -119,7 +120,7 @@ class Formula:
     def others(self):
         """All other changes; fewer of a formula that takes its time."""
         most = 9 if self.by_itself and len(self.places) < MANY else LIKELY + 1
-        return self.general(lambda rank: LIKELY < rank <= most)
+        return self.general(lambda rank: LIKELY < rank <= most)[:OTHERS]
 
     def changes(self, different):
         """All Changes, the likeliest first: known, then single, then two known at once, others.
@@ -174,18 +175,16 @@ class Formula:
         """Two arrays, two parts of self or two caches, exchanged wherever they stand."""
         arrays, parts, caches = names_of(self.tree)
         kinds = arrays, [f"self.{part}" for part in parts], [f"cache.{part}" for part in caches]
-        spots: dict[str, list[int]] = {}
-        for i, place in enumerate(self.places):
-            spots.setdefault(text(place.node), []).append(i)
+        codes = [text(place.node) for place in self.places]
         for one, other in (pair for kind in kinds for pair in itertools.combinations(kind, 2)):
-            if one in spots and other in spots:
-                yield Change(self, "exchanged", [
-                    *((i, self.places[i].number(other)) for i in spots[one]),
-                    *((i, self.places[i].number(one)) for i in spots[other])])
+            if one in codes and other in codes:
+                new = {one: other, other: one}
+                yield Change(self, "exchanged", [(i, self.places[i].number(new[code]))
+                                                 for i, code in enumerate(codes) if code in new])
 
     def run(self, parts, args, options):
         """What it computes with some places changed, (place, number of the code)."""
-        written = sum(len(place.codes) for place in self.places)
+        written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
             names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches}
@@ -224,12 +223,9 @@ class Formula:
 
     def same_as(self, changes):
         """The parts of Changes of another formula that stand here, too: the same code."""
-        spots: dict[str, list[int]] = {}
-        for i, place in enumerate(self.places):
-            spots.setdefault(text(place.node), []).append(i)
         theirs = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
-        return [(i, self.places[i].number(place.codes[n - 1]))
-                for place, n in theirs for i in spots.get(text(place.node), ())]
+        return [(i, mine.number(place.codes[n - 1])) for place, n in theirs
+                for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
     def pairs(self, changes, different):
         """Two Changes at once, of those that make a difference by themselves.

@@ -206,12 +206,11 @@ def other_axes(compared):
     axes = [{max(np.ndim(i) for i in case.inputs) for case, _ in some} for some in (wrong, right)]
     if axes[0] & axes[1]:
         return None
-    names = listed([say(case.what) for case, _ in wrong])
     counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
     return "number of axes", say(
         "It is wrong with {some} axes ({names}) and right with {others}. Count axes from the end,"
-        " -1, -2, and take all others, however many.", some=counts[0], names=names,
-        others=counts[1])
+        " -1, -2, and take all others, however many.", some=counts[0],
+        names=listed([say(case.what) for case, _ in wrong]), others=counts[1])
 
 
 def some_cases(compared):
@@ -220,8 +219,9 @@ def some_cases(compared):
     if len(wrong) >= len(right):
         return None
     return "some cases", say(
-        "It is wrong only here: {names}. Everything else that was tried is right.",
-        names=listed([say(case.what) for case, _ in wrong]))
+        "It is wrong only here: {names}. {why}Everything else that was tried is right.",
+        names=listed([say(case.what) for case, _ in wrong]),
+        why="".join(f"{say(case.why)} " for case, _ in wrong if case.why))
 
 
 def some_slices(compared):
@@ -233,6 +233,8 @@ def some_slices(compared):
         hit = np.flatnonzero(bad.any(axis=others))
         if len(hit) < bad.shape[axis]:
             which = ", ".join(map(str, hit[:5])) + (", ..." if len(hit) > 5 else "")
+            if len(hit) > 2 and hit[-1] - hit[0] == len(hit) - 1:
+                which = say("{first} to {last}", first=hit[0], last=hit[-1])
             return "some entries", say(
                 "Only some entries are wrong ({case}): on axis {axis} those with index {which} of"
                 " 0 to {last}.", case=say(case.what), axis=axis, which=which,

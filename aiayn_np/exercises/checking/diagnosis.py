@@ -70,8 +70,9 @@ def told(plain, found, otherwise):
         return plain or otherwise()
     if not plain:
         return found.key, found.why
-    why, empty = found.why, plain[0] == "zero" and found.key == "replaced by zeros"
-    if empty or plain[0] in ("nan", "inf"):                            # many changes give the same
+    why, sure = found.why, found.known or found.key == "line left out"
+    zeros = plain[0] == "zero" and (found.key == "replaced by zeros" or not sure)
+    if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
         why = " ".join(say(change.known) for change in found.changes)
     return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
 
@@ -143,19 +144,27 @@ def explains(change, stage, trials):
 
 def seen_elsewhere(found, stage, trials, wrong):
     """What the cases that come later say of a second mistake, where all numbers are finite."""
-    for trial in trials if len(found.changes) == 1 else ():
-        value = predict(found.changes[0], stage, trial) or {}
+    known, one = telling(trials, wrong), found.changes[0]
+    for trial in trials[len(known) :] if len(found.changes) == 1 else ():
+        value = predict(one, stage, trial) or {}
         for tensor in (value.keys() & set(wrong)) - found.left:
             got, want = observed(trial, tensor)
             if np.isfinite(got).all() and np.isfinite(want).all() and not same(
                     got, value[tensor]) and not same(got, want):
-                return say(" There is more: look at {case} when this is mended.",
-                           case=say(trial.case.what))
+                pairs = [Pair(one, other) for other in one.formula.likely
+                         if one.known and other.known and one.apart_from(other)]
+                why = next((pair.both[1].why for pair in pairs if all(
+                    tensor in explains(pair, stage, some) for some in ([trial], known))), None)
+                return say(" There is more ({case}): {why}" if why else " There is more: look at"
+                           " {case} when this is mended.", case=say(trial.case.what), why=why)
     return ""
 
 
-def predict(formula, stage, trial):
-    """{tensor: value} that a formula gives in one case; None where it cannot be computed."""
+def predict(formula, stage, trial, grad_y=None):
+    """{tensor: value} that a formula gives in one case; None where it cannot be computed.
+
+    grad_y   that of the case if it is None
+    """
     try:
         with np.errstate(all="ignore"):
             if stage == "function":
@@ -167,7 +176,8 @@ def predict(formula, stage, trial):
                 options = {"cache": trial.our_cache}
             for p in trial.our_parameters.values():
                 p.grad[...] = 0
-            found = dict(formula(layer, trial.grad_y, *case.inputs, **options))
+            grad_y = trial.grad_y if grad_y is None else grad_y
+            found = dict(formula(layer, grad_y, *case.inputs, **options))
     except Exception:                                                  # a change may break anything
         return None
     return found | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}

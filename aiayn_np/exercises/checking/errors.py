@@ -3,7 +3,7 @@
 import re
 
 from ..language import say
-from .shapes import shapes_that_do_not_fit
+from .shapes import FACTORS, NOT_SUMMED, shapes_that_do_not_fit
 
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
 GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
@@ -30,6 +30,16 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      "another product", "From three axes on np.dot is not @: it makes all pairs of matrices. Write"
      " @, and X.mT for the"
      " last two axes swapped."),
+    (r"Attention\.backward .*broadcast.*`(?:return|\w+ =) \w+ \+ \w+ \+ \w+", "wrong count",
+     "Three gradients are returned, grad_Q, grad_K, grad_V or those of x_Q, x_K, x_V, and not their"
+     " sum: the three arrays need not be the same, nor of one length."),
+    (r"output has more dimensions than subscripts", "einsum", "einsum sums over letters, and never"
+     " over `...`: lay all positions one below another, x.reshape(-1, d_in), and give them a"
+     " letter."),
+    (r"operand has more dimensions than subscripts", "number of axes", "An array has more axes here"
+     " than letters: `...` stands for all axes in front."),
+    (r"MultiHead.*must have d_in.*`.*linear_O", "error", "linear_O takes all heads of a position"
+     " side by side, h d_v numbers: merge them first, and call it once."),
     (r"Parameter'|not Parameter|Parameter object", "value forgotten", "A Parameter is no array: its"
      " numbers are in .value, as in self.W.value, and its gradient in .grad."),
     (r"name '(np|math)' is not defined", "import missing", "`import {name}` is missing at the top"
@@ -99,6 +109,10 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      " arithmetic with arrays from the start."),
     (r"Stop iteration|StopIteration|RecursionError", "recursion", "A function calls itself without"
      " end."),
+    (r"doesn't match the broadcast shape.*`.*\.grad", "not summed", NOT_SUMMED),
+    (r"matmul.*mismatch", "error", FACTORS),
+    (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
+     " place that it is written into."),
     (r"math domain|ZeroDivisionError|division by zero", "division by zero", "A number is 0 here:"
      " what is it in the first step, or for an empty row?"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import explain, is_wrong, seen_elsewhere, telling, told
+from .diagnosis import explain, is_wrong, seen_elsewhere, told
 from .report import Row
 from .shapes import BESIDE
 from .trial import check_shape
@@ -63,7 +63,9 @@ class FunctionCheck:
 
     def must_repeat(self, case, got):
         """Stop if the first case gives something else when it is run again."""
-        if not same_all(self.student_on(case), got):
+        again = self.student_on(case)
+        if again.keys() != got.keys() or not all(
+                is_numbers(got[n]) and same(got[n], again[n]) for n in again):
             raise Stop("stale", say("The first case gives something else when run again:"
                                     " something is kept from one call or object to the next. It"
                                     " must begin anew."))
@@ -104,8 +106,7 @@ class FunctionCheck:
         if not found:
             return None
         trials += [Tried(self, *each) for each in self.others(len(tried))]
-        later = trials[len(telling(trials, wrong)) :]
-        return found._replace(why=found.why + seen_elsewhere(found, "function", later, wrong))
+        return found._replace(why=found.why + seen_elsewhere(found, "function", trials, wrong))
 
     def others(self, number):
         """The cases after some number of them, if the student's code does not stop there."""
@@ -137,8 +138,3 @@ def kinds(found):
     return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
             for kind, some in parts.items()}
 
-
-def same_all(got, value):
-    return value.keys() == got.keys() and all(
-        is_numbers(got[n]) and same(got[n], value[n]) for n in value
-    )

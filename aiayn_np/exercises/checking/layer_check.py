@@ -8,7 +8,7 @@ import numpy as np
 from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
-from .comparing import factor, guess, look, other_axes, row_of, same
+from .comparing import factor, guess, look, other_axes, row_of, same, some_slices
 from .diagnosis import explain, has, is_wrong, observed, predict, seen_elsewhere, telling, told
 from .errors import in_words
 from .report import Row, listed
@@ -81,13 +81,14 @@ class LayerCheck:
         try:
             yield
         except Stop as stop:
+            if stop.by_error and trial.case.why:
+                stop.message += f" {say(trial.case.why)}"
             if not stop.by_error or not before or axes in before:
                 raise
-            some = say(" or ").join(map(str, sorted(before)))
             raise Stop("number of axes", say(
                 "{message} It works with {some} axes, and here are {axes}: count axes from the end,"
-                " -1, -2, and take all others, however many.", message=stop.message, some=some,
-                axes=axes)) from stop
+                " -1, -2, and take all others, however many.", message=stop.message, axes=axes,
+                some=say(" or ").join(map(str, sorted(before))))) from stop
 
     def wrong(self, tensors, trials):
         """The tensors that are wrong in some case; fills their rows."""
@@ -98,14 +99,15 @@ class LayerCheck:
 
     def why(self, stage, trials, wrong):
         """(diagnosis, sentences, Found): what it looks like, and what explains it."""
-        def pairs(trials):
-            return [(t.case, *observed(t, wrong[0])) for t in trials if has(t, wrong[0])]
+        def pairs(trials, tensor=wrong[0]):
+            return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
         seen = pairs(telling(trials, wrong[:1]))
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
             plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
         if not plain:
-            other = other_axes(pairs(self.others(stage, trials))) or (
+            other = (stage == "backward" and one_turn(formula, telling(trials, wrong), wrong)) or (
+                other_axes(pairs(self.others(stage, trials)))) or (
                 stage == "forward" and self.without_options(trials, wrong))
             if other:
                 known = explain(formula, stage, trials, wrong, quickly=True)
@@ -119,9 +121,12 @@ class LayerCheck:
             plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
                                 zero=plain[1], part=part)
         key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
-        if found:
-            later = self.others(stage, trials)[len(telling(trials, wrong)) :]
-            why += seen_elsewhere(found, stage, later, wrong)
+        if key == "wrong":                                             # others may tell more
+            key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
+                             for t in wrong[1:] if (some := some_slices(pairs(trials, t)))),
+                            (key, why))
+        if found and key not in ("zero", "replaced by zeros"):
+            why += seen_elsewhere(found, stage, self.others(stage, trials), wrong)
         return key, why, found
 
     def without_options(self, trials, wrong):
@@ -179,7 +184,8 @@ class LayerCheck:
     def more(self, trials, found):
         """What is wrong about backward besides, if its numbers tell: its cache is a wrong one.
 
-        The right backward is computed with the mistake of forward in it, where that is known.
+        It is looked at where forward is right. If that is nowhere, the right backward is computed
+        with the mistake of forward in it, where that is known.
         """
         formula = self.subject.formulas["backward"]
         try:
@@ -188,29 +194,27 @@ class LayerCheck:
         except Stop as stop:
             sure = stop.diagnosis in TOLD or (formula.by_itself and stop.by_error)
             return say("There is more: {more}", more=stop.message) if sure else ""
-        if not found:
+        right = [trial for trial in trials if not is_wrong(trial, ["output"])]
+        if not right and not (found and formula.by_itself):
             return ""
-        formula.base = formula.same_as(found.changes)
+        formula.base = [] if right else formula.same_as(found.changes)
         try:
-            trials = telling(trials, ["output"])
+            trials = right or telling(trials, ["output"])
             if not any(is_wrong(trial, trial.expected) for trial in trials):
                 return ""
-            for trial in trials:
-                self.go_on(trial)
+            for trial in trials:                                       # as it goes on from there
+                trial.expected |= {name: np.array(gradient) for name, gradient in (
+                    predict(formula, "backward", trial) or {}).items()}
             wrong = [t for t in trials[0].expected if any(is_wrong(trial, [t]) for trial in trials)]
-            if not wrong or not formula.by_itself:
+            if not wrong:
                 return ""
             more = explain(formula, "backward", trials, wrong, quickly=True)
             plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
             why = told(plain, more, lambda: None)
         finally:
             formula.base = []
-        return say("There is more, in backward: {more}", more=why[1]) if why else ""
-
-    def go_on(self, trial):
-        """Make what is expected of backward what a right one gives after the wrong forward."""
-        found = predict(self.subject.formulas["backward"], "backward", trial) or {}
-        trial.expected |= {name: np.array(gradient) for name, gradient in found.items()}
+        return say("There is more, in backward: wrong is {names}. {more}", names=listed(wrong),
+                   more=why[1] if why else "").strip() if why or right else ""
 
     def backwards(self, new, trials):
         """Run the new cases, and compare the gradients of all that have been run."""
@@ -311,6 +315,33 @@ def another_tensor(trials, wrong):
             return "another gradient", say("{tensor} is what {other} must be.", tensor=wrong[0],
                                            other=other)
     return None
+
+
+def one_turn(formula, trials, wrong):
+    """(diagnosis, sentence) if of a loop over sequences or positions only one turn counts."""
+    if not all(tensor.endswith(".grad") for tensor in wrong):
+        return None
+    for key, turn, i, axes in (
+            ("one sequence only", say("last sequence"), -1, 2),
+            ("one sequence only", say("first sequence"), 0, 2),
+            ("one sequence only", say("last sequence"), -1, -1),
+            ("one sequence only", say("first sequence"), 0, -1),
+            ("one position only", say("last position"), -1, 1),
+            ("one position only", say("first position"), 0, 1)):
+        if all(same(t.found[n], gradients.get(n, ())) for t in trials for gradients in [
+                predict(formula, "backward", t, turn_alone(t.grad_y, i, axes)) or {}]
+               for n in wrong if has(t, n)):
+            return key, say("Only the {turn} counts in {names}, which must be the sum over all: in"
+                            " a loop `+=` adds, where `=` writes over what was there.", turn=turn,
+                            names=listed(wrong))
+    return None
+
+
+def turn_alone(grad_y, i, axes):
+    """A grad_y that is 0 but in turn number i; its last axes make a turn, or all but the first."""
+    rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
+    counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
+    return (counts * rows).reshape(grad_y.shape)
 
 
 def axes_of(trial):

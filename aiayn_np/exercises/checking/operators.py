@@ -81,7 +81,6 @@ WHOLE = table(  # the right side of a line
 )
 SIZE = table((1, "off by one", "({0} - 1)"))
 A_SMALL_NUMBER = table((3, "a small number", *(f"({{0}} + {number})" for number in SMALL)))
-BRANCHES = (0, "condition ignored")
 
 text = functools.cache(ast.unparse)
 
@@ -176,8 +175,8 @@ def called(node, code, names):
         if isinstance(node.func.value, ast.BinOp) and short in ("sum", "mean"):
             one, two = text(node.func.value.left), text(node.func.value.right)
             rest = call(args, function=short)
-            yield 2, "factor outside of the sum", f"({one}) * ({two}).{rest}"
-            yield 2, "factor outside of the sum", f"({two}) * ({one}).{rest}"
+            yield from ((2, "factor outside of the sum", f"({a}) * ({b}).{rest}")
+                        for a, b in ((one, two), (two, one)))
     yield from ((2, "applied twice", call([code, *args[1:]])) for _ in args[:1] if short != "where")
     yield from ((0, f"{short} left out", arg) for arg in args if not arg.startswith("*"))
     for i in range(len(args)):
@@ -186,9 +185,10 @@ def called(node, code, names):
                 [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
     if len(args) == 1 and not options:
         yield 2, "reshape instead", f"({args[0]}).reshape({code}.shape)"
-        if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, ast.Add):
-            left, right = text(node.args[0].left), text(node.args[0].right)
-            yield 1, "term outside of the function", f"({function}({left}) + {right})"
+        if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, (ast.Add, ast.Sub)):
+            first = ast.Call(node.func, [node.args[0].left], [])
+            yield 1, "term outside of the function", ast.unparse(
+                ast.BinOp(first, node.args[0].op, node.args[0].right))
     if short in ("sum", "mean") and options:
         squares = f"(({text(node.func.value)}) ** 2).{call(args, function=short)}"
         yield 3, "root of the squares", f"np.sqrt({squares})"
@@ -222,18 +222,15 @@ def attribute(node, code, names):
 
 
 def added(node, code, names):
-    """A factor of one term only; a term that is computed, for its parts' gradients, and lost."""
-    sign = {ast.Mult: "*", ast.Div: "/"}.get(type(node.op))
-    for one, other in ((node.left, node.right), (node.right, node.left)):
-        if sign and isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Add, ast.Sub)):
-            plus = "+" if isinstance(one.op, ast.Add) else "-"
-            first, second, factor = (f"({text(x)})" for x in (one.left, one.right, other))
-            if sign == "*" or other is node.right:
-                yield 1, "factor of one term only", f"{first} {sign} {factor} {plus} {second}"
-            elif sign == "/":
-                yield 1, "term outside of the division", f"{factor} / {first} {plus} {second}"
-                continue
-                yield 1, "factor of one term only", f"{first} {plus} {second} {sign} {factor}"
+    """Other brackets; a term that is computed, for its parts' gradients, and lost."""
+    one, other = node.left, node.right
+    if isinstance(other, ast.BinOp):                                   # (a * b) ** c
+        first = ast.BinOp(one, node.op, other.left)
+        yield 1, "brackets", ast.unparse(ast.BinOp(first, other.op, other.right))
+    if isinstance(one, ast.BinOp):                                     # a + (b * c), (a * c) + b
+        ends = ast.BinOp(one.left, node.op, other), ast.BinOp(one.right, node.op, other)
+        yield from ((1, "brackets", ast.unparse(ast.BinOp(first, one.op, last)))
+                    for first, last in ((one.left, ends[1]), (ends[0], one.right)))
     if isinstance(node.op, ast.Add) and ".backward(" in text(node.right):
         yield -1, "computed and not added", f"({text(node.right)}, {text(node.left)})[1]"
 
@@ -258,6 +255,6 @@ KINDS = {
     ast.Call: called, ast.Attribute: attribute, ast.BinOp: added, ast.Compare: compared,
     ast.Subscript: indexed,
     ast.UnaryOp: lambda node, code, names: [(0, "sign", f"({text(node.operand)})")],
-    ast.IfExp: lambda node, code, names: [(*BRANCHES, text(node.body)),
-                                          (*BRANCHES, text(node.orelse))],
+    ast.IfExp: lambda node, code, names: [(0, "condition ignored", text(branch))
+                                          for branch in (node.body, node.orelse)],
 }

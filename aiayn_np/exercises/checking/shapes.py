@@ -6,8 +6,6 @@ import re
 from ..language import say
 
 BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
-TOO_LARGE = re.compile(r"output operand with shape (\(.*?\)) doesn't match the broadcast shape"
-                       r" (\(.*?\))")
 BESIDE = "Write the shape of every array beside its line, and see where they part."
 EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
              " or one of them 1.")
@@ -25,13 +23,6 @@ FACTORS = ("In a product the last axis of the first factor and the last but one 
 
 def shapes_that_do_not_fit(text, line):
     """(diagnosis, sentence) for an error of NumPy about shapes in a line, or None."""
-    if TOO_LARGE.search(text) and ".grad" in line:
-        return "not summed", say(NOT_SUMMED)
-    if "matmul" in text and "mismatch" in text:
-        return "error", say(FACTORS)
-    if "could not broadcast input array" in text:
-        return "shapes", say("What is written must have the shape of the place that it is written"
-                             " into.")
     if not (found := BROADCAST.search(text)):
         return None
     shapes = [ast.literal_eval(shape) for shape in found[1].split()]
@@ -54,22 +45,23 @@ def shape_guess(got, want, sizes):
     """(diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
-    if got == want[::-1] and len(want) > 1:
-        return "transposed", say("It is transposed: check the order of the factors in the product.")
-    if tuple(n for n in got if n != 1) == want and want:
-        return "shape", say("It has axes of length 1 that must not be there: index them away.")
-    if not want:
-        return "shape", say("It must be a single number: take the sum or mean over all axes.")
-    if len(got) > len(want) and got[len(got) - len(want) :] == want:
-        lost = say(" and ").join(names.get(n, str(n)) for n in got[: len(got) - len(want)])
-        return "not summed", say("Sum over all other axes (here {axes}): each position adds its"
-                                 " part.", axes=lost)
-    if len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)):
-        return "shape", say("An axis was summed that must stay.")
-    if [n for n in got if n != 1] == [n for n in want if n != 1]:
-        return "shape", say("An axis of length 1 is left over or lost: look at keepdims.")
-    if is_without_an_axis(got, want):
-        return "axis lost", say(GONE)
-    if sorted(got) == sorted(want):
-        return "transposed", say("The axes are in another order.")
-    return "shape", say(BESIDE)
+    in_front, long = got[: len(got) - len(want)], [n for n in got if n != 1]
+    axes = say(" and ").join(names.get(n, str(n)) for n in in_front)
+    guesses = (
+        (got == want[::-1] and len(want) > 1, "transposed", say(
+            "It is transposed: check the order of the factors in the product.")),
+        (want and tuple(long) == want, "shape", say(
+            "It has axes of length 1 that must not be there: index them away.")),
+        (not want, "shape", say(
+            "It must be a single number: take the sum or mean over all axes.")),
+        (len(got) > len(want) and got == in_front + want, "not summed", say(
+            "Sum over all other axes (here {axes}): each position adds its part.", axes=axes)),
+        (len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)), "shape", say(
+            "An axis was summed that must stay.")),
+        (long == [n for n in want if n != 1], "shape", say(
+            "An axis of length 1 is left over or lost: look at keepdims.")),
+        (is_without_an_axis(got, want), "axis lost", say(GONE)),
+        (sorted(got) == sorted(want), "transposed", say("The axes are in another order.")),
+        (True, "shape", say(BESIDE)),
+    )
+    return next(guess[1:] for guess in guesses if guess[0])

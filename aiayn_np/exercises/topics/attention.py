@@ -121,6 +121,9 @@ GRAD_Q, GRAD_K = (f"{product} / math.sqrt(Q.shape[-1])"
     ((GRAD_Q, GRAD_K), ("grad_scores @ K * math.sqrt(Q.shape[-1])",
                         "grad_scores.mT @ Q * math.sqrt(Q.shape[-1])"), "scale on the wrong side",
      "The gradient is multiplied by sqrt(d_k). It must be divided by it, as the scores are."),
+    ((GRAD_Q, GRAD_K), ("grad_scores @ K * Q.shape[-1]", "grad_scores.mT @ Q * Q.shape[-1]"),
+     "scale on the wrong side", "The gradient is multiplied by d_k. It must be divided by"
+     " sqrt(d_k), as the scores are."),
     ((GRAD_Q, GRAD_K), ("grad_scores @ K / Q.shape[-1]", "grad_scores.mT @ Q / Q.shape[-1]"),
      "scale twice", "The gradient is divided by d_k. It must be divided by sqrt(d_k), once."),
     *((with_it, without, "scale forgotten for one", "One of grad_Q and grad_K is not divided by"

@@ -78,14 +78,18 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
      " ends. It must go on until all have: all, not any."),
     ("ended | (token == eos)", "token == eos", "ended forgotten", "`ended` is made anew in each"
      " step. A row that has ended stays ended: |=."),
+    (ANSWER, "tgt[:, :-1]", "bos returned", "bos is returned, and the last token cut away. Return"
+     " tgt[:, 1:]."),
     (ANSWER, "tgt", "bos returned", "The output begins with bos. Return it without: tgt[:, 1:]."),
     ("max_len is None", "True", "max_len ignored", "max_len has no effect. No more than max_len"
      " tokens may come, eos or not."),
-    (ANSWER, "np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])), constant_values=model.pad)"
-     "[:, 1:]", "filled up to max_len", "The output has always max_len columns: it is filled up, or"
-     " the loop does not stop when all rows have ended. It must be as long as its longest row."),
+    (STOP, "pass", "filled up to max_len", "The output has always max_len columns: it is filled up,"
+     " or the loop does not stop when all rows have ended. It must be as long as its longest"
+     " row."),
     (ANSWER, "np.where(tgt == eos, model.pad, tgt)[:, 1:]", "eos removed", "eos is replaced by"
      " model.pad. A row ends with its eos."),
+    (ANSWER, "np.where(tgt == eos, model.pad, tgt)[:, 1 : tgt.shape[1] - ended.all()]",
+     "eos removed", "A row ends before its eos. Its eos belongs to it."),
     (APPEND, "tgt = token[:, None]", "prefix lost", "The new token takes the place of all before"
      " it."
      " It must be appended: the model needs the whole prefix."),

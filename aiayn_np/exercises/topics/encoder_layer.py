@@ -99,10 +99,9 @@ SUMMED = "AddNorm makes the sum itself: it must be given x and the output of the
     ((ATTEND, FEED), ("self.feed_forward(x)", ATTEND.replace("x, x, x", "x_1, x_1, x_1")),
      "feed-forward first", "The feed-forward network comes before the self-attention. In Fig. 1 it"
      " comes after it."),
-    ((ATTEND, ADD_1, ADD_2), (ATTEND.replace(", rng=rng", ""), ADD_1.replace(", rng=rng", ""),
-                              ADD_2.replace(", rng=rng", "")), "dropout missing", "There is no"
-     " dropout, though forward has been given an rng: pass rng=rng on to both AddNorms, and to the"
-     " attention."),
+    ((ADD_1, ADD_2), (ADD_1.replace(", rng=rng", ""), ADD_2.replace(", rng=rng", "")),
+     "dropout missing", "There is no dropout, though forward has been given an rng: pass rng=rng on"
+     " to both AddNorms."),
     (ATTEND, ATTEND.replace(", rng=rng", ""), "dropout missing", "The attention does not get the"
      " rng: pass rng=rng on, since it may drop weights."),
     ((ADD_1, ADD_2), ("self.add_norm_1(attended, x, rng=rng)", "self.add_norm_2(fed, x_1,"

@@ -1,5 +1,7 @@
 """Exercise 7: the position-wise feed-forward network and its ReLU."""
 
+import re
+
 import numpy as np
 
 from ...feed_forward import PositionwiseFeedForward, ReLU
@@ -101,6 +103,8 @@ HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.l
      " linear map."),
     ((HIDDEN, LAST), ("hidden", f"np.maximum({LAST}, 0)"), "ReLU at the end", "The ReLU stands"
      " after linear_2. It belongs between the two maps, and only there."),
+    *((HIDDEN, re.sub(r"\bx\b", "hidden", code), *why)                 # a ReLU that is wrong
+      for _, code, *why in RELU.formulas["forward"].known),
     (LAST, f"np.maximum({LAST}, 0)", "ReLU twice", "There is a second ReLU after linear_2. The"
      " output of the network may be negative."),
     (LAST, f"x + {LAST}", "residual added", 'x is added. The residual sum belongs to "Add & Norm",'

@@ -72,6 +72,9 @@ ROOT = "np.sqrt(variance + self.eps)"
      " root."),
     *(("self.eps", eps, "eps is fixed", "eps is a fixed number here. Use self.eps.")
       for eps in ("1e-3", *SMALL)),
+    ("centred / np.sqrt(variance + self.eps)",
+     "x - x.mean(axis=-1, keepdims=True) / np.sqrt(variance + self.eps)", "brackets", "Only the"
+     " mean is divided by the root. The brackets around x - mean are missing."),
     ("centred / np.sqrt(variance + self.eps)", "x / np.sqrt(variance + self.eps)",
      "mean not subtracted", "The mean is not subtracted."),
     (OUTPUT, "n", "gamma and beta missing", "gamma and beta are not applied: y = gamma * n +"

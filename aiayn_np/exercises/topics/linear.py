@@ -35,11 +35,12 @@ def cases(rng):
     draw = rng.standard_normal
     return [
         Case("x (2, 3, 4)", of_sizes(4, 5), (draw((2, 3, 4)),), {},
-             dict(B=2, T=3, d_in=4, d_out=5, rows=6)),
+             dict(B=2, T=3, d_in=4, d_out=5, rows=6, sequences=2)),
         Case("x (2, 7, 3, 6)", of_sizes(6, 5), (draw((2, 7, 3, 6)),), {},
-             dict(B=2, T=3, d_in=6, d_out=5, rows=42)),
+             dict(B=2, T=3, d_in=6, d_out=5, rows=42, sequences=14)),
         Case("x (4, 3), one axis in front", of_sizes(3, 2), (draw((4, 3)),), special=True),
-        Case("no bias", of_sizes(4, 5, bias=False), (draw((2, 3, 4)),), special=True),
+        Case("no bias", of_sizes(4, 5, bias=False), (draw((2, 3, 4)),), special=True,
+             why="With bias=False, self.b is None."),
     ]
 
 
@@ -57,9 +58,6 @@ def right_output(self, x):
 PRODUCT, SUM = "x_rows.T @ grad_rows", "grad_rows.sum(axis=0)"
 MEAN = "It must be the sum over them: an average belongs to the loss, once."
 ONES = "What comes back from above must be multiplied in: a test with `y.sum()` does not see this."
-ALL = "The gradient is the sum over all of them."
-LAST, FIRST = (f"x[{i}].reshape(-1, self.d_in).T @ grad_y[{i}].reshape(-1, self.d_out)"
-               for i in (-1, 0))
 
 
 @LINEAR.right(
@@ -81,9 +79,6 @@ LAST, FIRST = (f"x[{i}].reshape(-1, self.d_in).T @ grad_y[{i}].reshape(-1, self.
      " the sum of grad_y over all positions."),
     (SUM, "np.full(self.d_out, len(x_rows))", "grad_y forgotten", "b.grad is the number of"
      " positions. It must be the sum of grad_y over all of them."),
-    (PRODUCT, LAST, "one sequence only", "Only the last sequence of the batch counts: W.grad is"
-     f" written over by each. {ALL}"),
-    (PRODUCT, FIRST, "one sequence only", f"Only the first sequence of the batch counts. {ALL}"),
     (SUM, "grad_rows.sum()", "sum over everything", "b.grad is one number for all features. Each"
      " feature has a sum of its own."),
 )

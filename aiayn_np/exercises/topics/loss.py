@@ -54,6 +54,7 @@ SUM = "np.exp(shifted).sum(axis=-1, keepdims=True)"
 LOG_P, P = f"shifted - np.log({SUM})", f"np.exp(shifted) / {SUM}"
 Q = "(1 - self.eps_ls) * one_hot + self.eps_ls / V"
 LOSSES, MEAN = "-(q * log_p).sum(axis=-1)", "(losses * real).sum() / real.sum()"
+PICKED = "-(1 - self.eps_ls) * log_p[..., targets] - self.eps_ls * log_p.mean(axis=-1)"
 LARGE = "Subtract the largest logit of each row first: log p = z - max - log(sum(exp(z - max)))."
 SMOOTHED = "It must be 1 - eps_ls at the target, plus eps_ls / V on each of the V classes."
 NUMBER = "Divide by the number of real targets."
@@ -114,6 +115,10 @@ TARGETS = (  # the q that many write
     (MEAN, "((losses * real).sum(axis=-1) / real.sum(axis=-1)).mean()", "mean of means", "Each"
      " sequence is averaged first, and then the sequences: a short one counts as much as a long"
      " one. Take one mean over all real targets."),
+    *((old, new, "all targets everywhere", "log_p[..., targets] picks the classes of all targets at"
+       " every position. Each has a target of its own: np.take_along_axis, or a one-hot q.")
+      for old, new in ((LOSSES, PICKED),
+                       ((LOSSES, MEAN), (PICKED, "losses[real].sum() / real.sum()")))),
     (LOSSES, "(q * log_p).sum(axis=-1)", "sign", "The minus is missing: log p is negative, and the"
      " loss -sum q log p positive."),
     (LOSSES, "(q * (np.log(np.where(q > 0, q, 1)) - log_p)).sum(axis=-1)", "divergence", "This is"

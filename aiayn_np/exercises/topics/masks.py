@@ -140,6 +140,9 @@ OPEN = "grad_y if allowed is None else grad_y * allowed"
     "backward",
     (OPEN, "grad_y", "mask forgotten in backward", "The gradient goes through where the score was"
      " replaced. There the output is a constant, and the gradient 0."),
+    *((right, "0 * grad_y", "replaced by zeros", "Where the query may look the score went through"
+       " unchanged: the derivative is 1 there, and grad_y comes back.")
+      for right in (OPEN, "grad_y * allowed")),
     ("grad_y * allowed", "grad_y * ~allowed", "inverted", "The gradient goes through where it must"
      " not, and not where it must."),
     ("grad_y * allowed", "np.where(allowed, grad_y, -math.inf)", "-inf in backward", "-inf is put"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...attention import ScaledDotProductAttention
+from ...module import Cache
 from ...multi_head import MultiHeadAttention
 from ..exercise import Case, exercise, layer
 
@@ -138,6 +139,13 @@ def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
     return self.linear_O(merge(heads))
 
 
+def of_last_head(cache):
+    """A cache that holds the last head in the place of every one."""
+    return (Cache(**{name: of_last_head(part) for name, part in vars(cache).items()})
+            if isinstance(cache, Cache) else cache if np.ndim(cache) < 3
+            else np.broadcast_to(cache[..., -1:, :, :], cache.shape))
+
+
 BACK = "self.linear_{}.backward(merge(grad_{}), cache.linear_{})"
 TO_Q, TO_K, TO_V = (BACK.format(name, name, name) for name in "QKV")
 
@@ -145,6 +153,9 @@ TO_Q, TO_K, TO_V = (BACK.format(name, name, name) for name in "QKV")
 @MULTI_HEAD.right(
     "backward",
     *SHAPES[:-2],
+    ("cache.attention", "of_last_head(cache.attention)", "cache of the last head", "The"
+     " cache of the last head is used for all: in the loop each writes over that of the one before."
+     " Keep one for every head."),
     ((TO_K, TO_V), (BACK.format("K", "V", "K"), BACK.format("V", "K", "V")),
      "keys and values exchanged", "The gradients of K and V are exchanged: attention.backward gives"
      " grad_Q, grad_K, grad_V, in this order."),

@@ -155,6 +155,11 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     (MOVE, "m_hat / (np.sqrt(v_hat) + self.eps)", "rate ignored", "The rate has no effect."),
     (ZIP, ZIP.replace("parameters", "parameters[:1]"), "first parameter only", "Only the first"
      " parameter moves: is there a `return` in the loop?"),
+    (ZIP, f"list({ZIP})[-1:]", "last parameter only", "Only the last parameter moves: does the line"
+     " stand after the loop, and not in it?"),
+    ((M_HAT, V_HAT), tuple(f"{x} / (1 - np.float64(self.beta_{i})) ** self.t" for x, i in
+                           ("m1", "v2")), "brackets", "It is divided by (1 - beta)^t. It must be"
+     " 1 - beta^t: a power comes before a difference."),
     (V_ZEROS, "self.m", "m and v are one", ONE),
     ((V_ZEROS, M_WRITTEN), ("self.m", LOCAL_M), "m and v are one", ONE),
     ((M_WRITTEN, V_WRITTEN), (LOCAL_M, LOCAL_V), "means not kept", KEPT),
@@ -202,6 +207,10 @@ RATE = f"d_model ** -0.5 * {LEAST}"
      "The rate is that of the step before. The first step is number 1, not 0."),
     ("step", "(step + 1)", "step off by one", "The rate is that of the next step. The first step is"
      " number 1, as it is given."),
+    (RATE, f"min(d_model ** -0.5 * step ** -0.5, {RISE})", "brackets", "d_model^-0.5 must multiply"
+     " both arguments of min."),
+    (RATE, "d_model ** -0.5 * min(step ** -0.5, step) * warmup_steps ** -1.5", "brackets",
+     "warmup_steps^-1.5 stands behind min. It belongs to step alone, in the brackets."),
     (LEAST, LEAST.replace("min", "max"), "max instead of min", "max stands in the place of min: it"
      " falls first and rises for ever."),
     (f"min(step ** -0.5, {RISE})", "step ** -0.5", "warm-up missing", "There is no warm-up: the"

@@ -35,7 +35,8 @@ def cases(rng):
     return [
         Case("x (2, 5, 6)", of_width(6), (draw((2, 5, 6)),), {}, dict(B=2, T=5, d_model=6)),
         Case("x (3, 7, 8)", of_width(8), (draw((3, 7, 8)),), {}, dict(B=3, T=7, d_model=8)),
-        Case("d_model = 5", of_width(5), (draw((2, 4, 5)),), special=True),
+        Case("d_model = 5", of_width(5), (draw((2, 4, 5)),), special=True,
+             why="With an odd d_model there is one cosine fewer than sines."),
         Case("start = 3", of_width(6), (draw((2, 4, 6)),), dict(start=3), special=True),
         Case("two axes, (T, d_model)", of_width(6), (draw((4, 6)),), special=True),
         Case("four axes", of_width(6), (draw((2, 3, 4, 6)),), special=True),
@@ -97,6 +98,8 @@ def right_output(self, x, start=0):
     "backward",
     ("grad_y", "grad_y + self.table(grad_y.shape[-2], start=start)", "PE in backward", "PE is added"
      " to the gradient. It is a constant: dy/dx = 1."),
+    ("grad_y", "0 * grad_y", "replaced by zeros", "PE does not depend on x, but y = x + PE does:"
+     " dy/dx = 1, and grad_y comes through unchanged."),
     ("grad_y", "np.ones_like(grad_y)", "grad_y forgotten", "dy/dx = 1 is returned alone. It must be"
      " multiplied by grad_y."),
 )
