@@ -145,8 +145,6 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
     ranks = ranks_of(workers)
-    if ranks.size > 1:
-        ranks.check_same(optimizer, rng)
     team = make_team(model, criterion, ranks, optimizer, token_scores, accumulate=accumulate,
                      workers=1 if ranks is not ALONE else workers)
     if keep_memory:
@@ -158,9 +156,15 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     def eq_3(step):
         return rate_scale * warmup_rate(step, model.d_model, warmup_steps)
 
+    rate_of = schedule or eq_3
+    if ranks.size > 1:
+        rates = [layer.P_drop for _, layer in leaves(model, Module) if hasattr(layer, "P_drop")]
+        ranks.check_same(optimizer, rng, *validation, rates, steps, batch_size, validate_every,
+                         eps_ls, accumulate, rate_of(1), rate_of(steps))
+
     def steps_with_validation():
         for s in training_steps(
-            model, criterion, batch_of, schedule or eq_3, steps=steps, rng=rng, recent=recent,
+            model, criterion, batch_of, rate_of, steps=steps, rng=rng, recent=recent,
             optimizer=optimizer, average_every=AVERAGED_EVERY, measure=token_scores, team=team,
         ):
             nats, accuracy = map(float, s.scores)

@@ -94,14 +94,23 @@ class Ranks(Alone):
 
         self.comm.Allreduce(MPI.IN_PLACE, array)
 
-    def check_same(self, optimizer: Adam, rng: np.random.Generator) -> None:
-        """Raise ValueError on all ranks unless values, means, step and generator are the same."""
+    def check_same(self, optimizer: Adam, *others: Any) -> None:
+        """Raise ValueError on all ranks unless they have the same parameters, means, step and
+        `others`: arrays, generators, and what can be compared by `==`."""
         optimizer.adopt()
-        arrays = (optimizer.store.values, optimizer.all_m, optimizer.all_v)
-        mine = [*(zlib.crc32(a.data) for a in arrays), optimizer.t, str(rng.bit_generator.state)]
+        arrays = optimizer.store.values, optimizer.all_m, optimizer.all_v
+        mine = [digest(one) for one in (*arrays, optimizer.t, *others)]
         if any(other != mine for other in self.all(mine)):
-            raise ValueError("all ranks must begin with the same model, optimizer and rng, got"
-                             " different ones: make them from the same seed on every rank")
+            raise ValueError("all ranks must begin with the same model, optimizer, rng, task and"
+                             " options, got different ones: make them from the same seed and the"
+                             " same numbers on every rank")
+
+
+def digest(one):
+    """A few bytes that tell an array or a generator from others; anything else as it is."""
+    if isinstance(one, np.random.Generator):
+        return str(one.bit_generator.state)
+    return zlib.crc32(np.ascontiguousarray(one).data) if isinstance(one, np.ndarray) else one
 
 
 class RankWorkers(Workers):

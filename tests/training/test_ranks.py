@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from test_workers import CRITERION, batch, small
 from thread_ranks import together
 
-from aiayn_np import Adam, CopyTask, train
+from aiayn_np import Adam, CopyTask, SortTask, train
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
@@ -157,6 +157,25 @@ def test_ranks_that_begin_with_another_model_or_generator_are_refused():
 
         with pytest.raises(ValueError, match="all ranks must begin with the same model"):
             together(2, program)
+
+
+OPTIONS = {"steps": 2, "batch_size": 5, "validate_every": 3, "validation_size": 4, "eps_ls": 0.2,
+           "rate_scale": 0.3, "warmup_steps": 9, "accumulate": 2, "schedule": lambda step: 0.1}
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, "task", "P_drop"])
+def test_ranks_with_other_options_are_refused(name):
+    """They would hang, or train models that part without a word."""
+    def program(ranks):
+        model, task, options = small(), CopyTask(symbols=4, max_length=5), dict(steps=1)
+        if ranks.rank == 1:
+            options |= {name: OPTIONS[name]} if name in OPTIONS else {}
+            task = SortTask(symbols=4, max_length=5) if name == "task" else task
+            model.dropout.P_drop = 0.3 if name == "P_drop" else model.dropout.P_drop
+        train(model, task, rng=np.random.default_rng(0), workers=ranks, **options)
+
+    with pytest.raises(ValueError, match="the same model, optimizer, rng, task and options"):
+        together(2, program)
 
 
 def test_validation_is_shared_out():
