@@ -14,13 +14,14 @@ import contextlib
 import os
 import re
 import sys
+import time
 import warnings
 from pathlib import Path
 
 from .. import __version__
 from ..checks import one_line
 from ..files import NO_ROOM, CheckpointError
-from ..training.ranks import end_all_ranks, this_rank
+from ..training.ranks import end_all_ranks, may_speak, this_rank
 from ..training.tasks import TASKS
 from .common import (
     UsageError,
@@ -98,7 +99,7 @@ def run(argv):
     """Parse the options and call the command; an error becomes one line and an exit code."""
     args = argparse.Namespace(command=None)
     try:
-        args = parser().parse_args(argv)
+        args = parsed(argv)
         code = args.command(args)
         sys.stdout.flush()
         return code
@@ -121,6 +122,16 @@ def run(argv):
         return fail("interrupted", 1)
 
 
+def parsed(argv):
+    """The options. Of several ranks only the first prints what is wrong with them, or the help."""
+    with contextlib.ExitStack() as stack:
+        if not may_speak():
+            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(nothing))
+            stack.enter_context(contextlib.redirect_stderr(nothing))
+        return parser().parse_args(argv)
+
+
 def use_utf_8():
     """Write UTF-8 whatever the locale is, to terminals, pipes and files alike."""
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
@@ -140,13 +151,15 @@ def end_output():
 
 def fail(error, code):
     """Write one line to stderr, and return the exit code; in an MPI program, end all ranks."""
-    rank, kind = this_rank(), type(error).__name__
+    rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
     if isinstance(error, OSError) and error.strerror:
         error = f"{error.filename or 'standard output'}: {error.strerror}"
     text = one_line(error)
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
-    who = f"{rank}: {kind}: " if rank else ""
+    who = f"{rank}: {kind}" if rank else ""
+    if rank and not may_speak():
+        time.sleep(1)              # if the first rank has found the same, it tells, and ends all
     with contextlib.suppress(OSError):
         print(f"aiayn-np: error: {who}{text}", file=sys.stderr, flush=True)
     end_all_ranks(code)

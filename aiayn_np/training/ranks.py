@@ -29,7 +29,7 @@ import numpy as np
 
 from ..module import Cache, Module
 from .optimizer import Adam
-from .workers import Children, Workers, check_team, cut
+from .workers import Children, Workers, check_team, cut, threads_for
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
@@ -67,7 +67,7 @@ class Ranks(Alone):
     """The processes of an MPI communicator. All of them must call every method but `part`.
 
     From here on, an error that nobody catches ends all ranks, and BLAS uses this rank's part of the
-    processors of its machine.
+    processors of its machine, or fewer where it was told so.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -79,8 +79,8 @@ class Ranks(Alone):
         self.rank, self.size = comm.rank, comm.size
         sys.excepthook = ending_all(sys.excepthook)
         here = self.all(socket.gethostname()).count(socket.gethostname())
-        processors = max(1, (os.cpu_count() or 1) // here)
-        ThreadpoolController().limit(limits=processors, user_api="blas")
+        blas = ThreadpoolController()
+        blas.limit(limits=threads_for(here, blas), user_api="blas")
 
     def all(self, mine: Any) -> list:
         return self.comm.allgather(mine)
@@ -180,9 +180,14 @@ def launched() -> Alone:
                    f" {MPI.Get_library_version().splitlines()[0]}, than this mpiexec")
     except ImportError as error:
         problem = f"which need mpi4py to train together: pip install 'aiayn-np[mpi]' ({error})"
-    if any(os.environ.get(name, "0") != "0" for name in RANKS):
+    if not may_speak():
         raise SystemExit(2)
     raise ImportError(f"mpiexec has started {size} processes, {problem}")
+
+
+def may_speak() -> bool:
+    """Whether no launcher has told this process that it is another rank than the first."""
+    return all(os.environ.get(name, "0") == "0" for name in RANKS)
 
 
 def this_rank() -> str:

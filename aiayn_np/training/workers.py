@@ -98,7 +98,8 @@ class Workers:
         self.layers = list(zip(*([layer for _, layer in leaves(m, Module)] for m in self.models)))
         self.process = os.getpid()
         self.threads = ThreadPoolExecutor(n)            # it starts them when they are needed
-        self.blas, self.blas_threads = ThreadpoolController(), max(1, (os.cpu_count() or 1) // n)
+        self.blas = ThreadpoolController()
+        self.blas_threads = threads_for(n, self.blas)
 
     def gradients(self, src: np.ndarray, tgt_in: np.ndarray, tgt_out: np.ndarray, *,
                   rng: np.random.Generator | None = None) -> list[Share]:
@@ -178,6 +179,12 @@ class Workers:
         kept = self.accumulate == 1 or not math.isfinite(loss)
         scores = self.measure and self.measure(cache.loss)
         return Share(weight, loss, scores, cache.model if kept else None)
+
+
+def threads_for(n, blas):
+    """Threads of BLAS for each of n workers on this machine: no more than it is allowed now."""
+    allowed = [library["num_threads"] for library in blas.select(user_api="blas").info()]
+    return max(1, min([(os.cpu_count() or 1) // n, *allowed]))
 
 
 def wait_for(futures):

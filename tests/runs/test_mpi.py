@@ -200,6 +200,9 @@ def test_bad_requests_under_mpiexec_end_with_2_and_one_line(tmp_path):
     code, _, err = on_ranks(2, *argv, "--workers", "2")
     assert code == 2
     assert "--workers is a number of threads, but mpiexec has started processes" in err
+    assert err.count("aiayn-np: error") == 1
+    code, _, err = on_ranks(3, *argv, "--nix")
+    assert (code, err.count("aiayn-np: error: unrecognized")) == (2, 1)
     assert on_ranks(2, *argv)[0] == 0
     code, _, err = on_ranks(2, *argv)
     assert code == 2
