@@ -71,11 +71,23 @@ def check_team(workers: int, accumulate: int) -> None:
 
 
 def replica(model: M) -> M:
-    """A copy of a model that shares the values of the parameters and has its own gradients."""
+    """A copy of a model that shares the values of the parameters and has its own gradients.
+
+    Raises ValueError if a layer has a backward of its own: it would add to the model's gradients.
+    """
+    for name, layer in leaves(model, Module):
+        if "backward" in vars(layer):
+            raise ValueError(f"{name}.backward was replaced on the object, and a thread's copy would"
+                             " add to the gradients of the original: replace it on the class")
     twins = {id(p): copy.copy(p) for p in model.parameters()}
     for twin in twins.values():
         twin.grad = np.zeros_like(twin.value)
     return copy.deepcopy(model, dict(twins))
+
+
+def parts_of(model):
+    """The layers of a model and everything in them; a list whose objects say what was replaced."""
+    return [part for _, layer in leaves(model, Module) for part in (layer, *vars(layer).values())]
 
 
 class Workers:
@@ -93,9 +105,8 @@ class Workers:
 
         check_team(n, accumulate)
         self.criterion, self.measure, self.accumulate = criterion, measure, accumulate
-        self.models: list[Any] = [model, *(replica(model) for _ in range(n - 1))]
-        self.parameters = list(zip(*(list(m.parameters()) for m in self.models)))
-        self.layers = list(zip(*([layer for _, layer in leaves(m, Module)] for m in self.models)))
+        self.models: list[Any] = [model] * n
+        self.replicate()
         self.process = os.getpid()
         self.threads = ThreadPoolExecutor(n)            # it starts them when they are needed
         self.blas = ThreadpoolController()
@@ -125,21 +136,22 @@ class Workers:
                 parameter.grad += twin.grad
         return shares
 
+    def replicate(self) -> None:
+        """Make a replica of the model, as it is now, for each other thread."""
+        model = self.models[0]
+        self.made_of = parts_of(model)
+        self.models[1:] = [replica(model) for _ in self.models[1:]]
+        self.parameters = list(zip(*(list(m.parameters()) for m in self.models)))
+
     def prepare(self) -> None:
-        """Give the replicas the current values and dropout rates, and clear their gradients."""
-        self.copy_rates()
+        """Give the replicas what the model is now, and clear their gradients."""
+        now = parts_of(self.models[0])
+        if [*map(id, now)] != [*map(id, self.made_of)]:  # a rate, a method or a layer was replaced
+            self.replicate()
         for parameter, *twins in self.parameters:
             for twin in twins:
                 twin.value = parameter.value        # it may have been assigned to since
                 twin.zero_grad()
-
-    def copy_rates(self) -> bool:
-        """Give the replicas the model's P_drop; return whether one of them had another."""
-        changed = [(layer, twin) for layer, *twins in self.layers for twin in twins
-                   if hasattr(layer, "P_drop") and layer.P_drop != twin.P_drop]
-        for layer, twin in changed:
-            twin.P_drop = layer.P_drop
-        return bool(changed)
 
     def run(self, jobs: list[list]) -> list[Share]:
         """Run the jobs of all threads at once; return their shares.
@@ -188,12 +200,12 @@ def threads_for(n, blas):
 
 
 def wait_for(futures):
-    """Wait until all are done; raise an interruption by Ctrl-C only then."""
+    """Wait until all are done; raise an interruption, such as Ctrl-C, only then."""
     interruption = None
     while not all(future.done() for future in futures):
         try:
             wait(futures)
-        except KeyboardInterrupt as error:
+        except BaseException as error:              # a signal handler may raise anything
             interruption = error
     if interruption is not None:
         raise interruption

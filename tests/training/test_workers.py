@@ -15,7 +15,7 @@ from marks import LINUX
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, Transformer, train
+from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, ReLU, Transformer, train
 from aiayn_np.module import Module, leaves
 from aiayn_np.training.workers import Workers, replica
 
@@ -200,8 +200,9 @@ def test_workers_run_under_the_callers_rules_for_warnings(rng, cls):
         cls(model, CRITERION, 2).gradients(*ids)
 
 
-def test_an_interrupted_step_leaves_no_thread_that_writes(rng, monkeypatch):
-    """Ctrl-C comes, twice, while both threads are in the middle of their forward."""
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit, TimeoutError])
+def test_an_interrupted_step_leaves_no_thread_that_writes(rng, monkeypatch, interruption):
+    """Ctrl-C, or what else a signal handler raises, comes, twice, while both threads are in the middle of their forward."""
     model, ids = small(), batch(rng, [5, 4, 3, 2])
     team, started = Workers(model, CRITERION, 2), threading.Barrier(3)
     ended, share, presses = [], Workers.share, []
@@ -217,12 +218,12 @@ def test_an_interrupted_step_leaves_no_thread_that_writes(rng, monkeypatch):
             started.wait()
         if len(presses) < 2:
             presses.append("Ctrl-C")
-            raise KeyboardInterrupt
+            raise interruption
         return wait(futures)
 
     monkeypatch.setattr(Workers, "share", slowly)
     monkeypatch.setattr("aiayn_np.training.workers.wait", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(interruption):
         team.gradients(*ids, rng=np.random.default_rng(1))
     assert len(ended) == 2
 
@@ -242,6 +243,44 @@ def test_an_interruption_before_all_threads_have_work_starts_none(rng, monkeypat
         team.gradients(*ids)
     assert calls[0].result(timeout=5) == []
     assert worked == []
+
+
+def new_eps(model):
+    model.encoder.layers[0].add_norm_1.layer_norm.eps = 0.5
+
+
+def new_forward(model):
+    layer = model.decoder.layers[0].feed_forward
+    forward = layer.forward
+    layer.forward = lambda x, **options: forward(2 * x, **options)
+
+
+def new_layer(model):
+    model.encoder.layers[0].self_attention.attention.softmax = ReLU()
+
+
+@pytest.mark.parametrize("change", [new_eps, new_forward, new_layer])
+def test_what_is_replaced_in_the_model_is_replaced_in_a_running_team(rng, change):
+    model, ids = small(), batch(rng, [5, 4, 3, 2])
+    team = Workers(model, CRITERION, 2)
+    team.gradients(*ids)
+    change(model)
+    alone = gradients(copy.deepcopy(model), 1, ids)
+    model.zero_grad()
+    shares = team.gradients(*ids)
+    loss = sum(share.weight * share.loss for share in shares)
+    together = np.concatenate([p.grad.ravel() for p in model.parameters()])
+    assert distance(alone, (loss, together)) < 1e-12
+
+
+def test_a_backward_that_was_replaced_on_an_object_is_refused():
+    model = small()
+    team, layer = Workers(model, CRITERION, 2), model.encoder.layers[0].feed_forward
+    layer.backward = layer.backward
+    with pytest.raises(ValueError, match=r"feed_forward\.backward was replaced on the object"):
+        Workers(model, CRITERION, 2)
+    with pytest.raises(ValueError, match="replace it on the class"):
+        team.prepare()
 
 
 @each_kind
