@@ -10,8 +10,8 @@ from aiayn_np import LearnedPositionalEncoding
 from aiayn_np.decoding.generation import (
     GrowingText,
     WholeText,
-    can_keep,
     generate,
+    is_known,
     perplexity,
     start_generation,
 )
@@ -93,16 +93,20 @@ def test_what_does_not_fit_is_refused(rng):
 
 def test_a_replaced_method_or_an_unknown_layer_is_never_bypassed(rng):
     model = make(rng)
-    assert can_keep(model)
+    assert is_known(model)
     layer = model.stack.encoder.layers[1].self_attention
     original, seen = layer.forward, []
     layer.forward = lambda *x, **options: seen.append(1) or original(*x, **options)
-    assert type(start_generation(model)) is WholeText
-    with pytest.raises(ValueError, match="keep=True needs"):
+    name = r"model\.stack\.encoder\.layers\.1\.self_attention\.forward, which was replaced"
+    with pytest.warns(UserWarning, match=name):
+        assert type(start_generation(model)) is WholeText
+    with pytest.raises(ValueError, match=name):
         start_generation(model, True)
-    list(generate(model, [1, 2], steps=3, temperature=0))
+    with pytest.warns(UserWarning, match=name) as told:
+        list(generate(model, [1, 2], steps=3, temperature=0))
     assert len(seen) == 3
-    assert not can_keep(Classifier(17, 3, N=1, d_model=12, d_ff=20, h=3, rng=rng))
+    assert len(told) == 1
+    assert not is_known(Classifier(17, 3, N=1, d_model=12, d_ff=20, h=3, rng=rng))
 
 
 def test_perplexity_by_hand_and_over_several_pieces(rng):

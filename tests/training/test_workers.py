@@ -202,7 +202,7 @@ def test_workers_run_under_the_callers_rules_for_warnings(rng, cls):
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit, TimeoutError])
 def test_an_interrupted_step_leaves_no_thread_that_writes(rng, monkeypatch, interruption):
-    """Ctrl-C, or what else a signal handler raises, comes, twice, while both threads are in the middle of their forward."""
+    """Ctrl-C, or what else a signal handler raises, comes twice, in the middle of a forward."""
     model, ids = small(), batch(rng, [5, 4, 3, 2])
     team, started = Workers(model, CRITERION, 2), threading.Barrier(3)
     ended, share, presses = [], Workers.share, []
