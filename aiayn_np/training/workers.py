@@ -77,7 +77,7 @@ def replica(model: M) -> M:
     """
     for name, layer in leaves(model, Module):
         if "backward" in vars(layer):
-            raise ValueError(f"{name}.backward was replaced on the object, and a thread's copy would"
+            raise ValueError(f"{name}.backward was replaced on the object: a thread's copy of it would"
                              " add to the gradients of the original: replace it on the class")
     twins = {id(p): copy.copy(p) for p in model.parameters()}
     for twin in twins.values():
