@@ -77,8 +77,9 @@ def replica(model: M) -> M:
     """
     for name, layer in leaves(model, Module):
         if "backward" in vars(layer):
-            raise ValueError(f"{name}.backward was replaced on the object: a thread's copy of it would"
-                             " add to the gradients of the original: replace it on the class")
+            raise ValueError(f"{name}.backward was replaced on the object, and a thread's copy"
+                             " of it would add to the gradients of the original: replace it on the"
+                             " class")
     twins = {id(p): copy.copy(p) for p in model.parameters()}
     for twin in twins.values():
         twin.grad = np.zeros_like(twin.value)

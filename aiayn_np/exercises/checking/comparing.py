@@ -111,7 +111,7 @@ def factor(compared):
         if not same(got, ratio * want) or ratio == 0:
             return None
         ratios.append((case, ratio))
-    if all(abs(ratio - 1) < TOLERANCE for _, ratio in ratios):
+    if all(abs(ratio - 1) < 1e-4 for _, ratio in ratios):
         return None
     if all(abs(ratio + 1) < TOLERANCE for _, ratio in ratios):
         return "sign", say("Every entry has the wrong sign.")
@@ -209,7 +209,7 @@ def other_axes(compared):
     counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
     return "number of axes", say(
         "It is wrong with {some} axes ({names}) and right with {others}. Count axes from the end,"
-        " -1, -2, and take all others, however many.", some=counts[0],
+        " -1, -2: any number of axes may stand in front.", some=counts[0],
         names=listed([say(case.what) for case, _ in wrong]), others=counts[1])
 
 

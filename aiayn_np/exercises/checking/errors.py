@@ -61,6 +61,10 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      " that is unpacked, `a, b = array`, is split along it. A backward that has one gradient"
      " returns it"
      " alone."),
+    (r"MultiHead.*grad_y must have the shape of y.*`.*(?:grad|d)_?[QKV]", "shapes",
+     "The backward of the attention returns the gradients of Q, K and V, in this order; those of K"
+     " and V have the length of the keys. They are unpacked in this order, merged, and each goes to"
+     " its own projection."),
     (r"grad_y must have the shape of y", "shapes", "What forward does is undone in reverse order:"
      " what it split is merged, what it merged is split, and each gradient goes back where its"
      " array"
@@ -110,6 +114,10 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"Stop iteration|StopIteration|RecursionError", "recursion", "A function calls itself without"
      " end."),
     (r"doesn't match the broadcast shape.*`.*\.grad", "not summed", NOT_SUMMED),
+    (r"matmul.*mismatch.*`.*\.grad\b.*=.*\.T\b", "number of axes",
+     "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
+     " a sum over all positions of all sequences: lay them one below another first,"
+     " x.reshape(-1, x.shape[-1]), and grad_y too."),
     (r"matmul.*mismatch", "error", FACTORS),
     (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
      " place that it is written into."),

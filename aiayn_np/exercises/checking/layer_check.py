@@ -87,7 +87,7 @@ class LayerCheck:
                 raise
             raise Stop("number of axes", say(
                 "{message} It works with {some} axes, and here are {axes}: count axes from the end,"
-                " -1, -2, and take all others, however many.", message=stop.message, axes=axes,
+                " -1, -2: any number of axes may stand in front.", message=stop.message, axes=axes,
                 some=say(" or ").join(map(str, sorted(before))))) from stop
 
     def wrong(self, tensors, trials):
@@ -210,6 +210,8 @@ class LayerCheck:
                 return ""
             more = explain(formula, "backward", trials, wrong, quickly=True)
             plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
+            if plain and more and not more.known:                      # the factor says it all
+                more = None
             why = told(plain, more, lambda: None)
         finally:
             formula.base = []

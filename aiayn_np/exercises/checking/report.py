@@ -43,7 +43,7 @@ class Row:
         """The worst entry in words; empty if nothing was compared."""
         if not self.size:
             return ""
-        if self.ok:
+        if not self.wrong:
             return say("largest error {error}", error=f"{self.error:.0e}")
         at = f"[{', '.join(map(str, self.index))}] " if self.index else ""
         error = abs(self.yours - self.expected)
