@@ -18,9 +18,11 @@ from same_run import assert_same_run
 from trained import alignment_scores
 
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
-from aiayn_np.cli.main import main
+from aiayn_np.cli.main import main, parser
 from aiayn_np.cli.progress import Reporter
+from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
+from aiayn_np.training.ranks import Alone
 
 TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
         "--N", "1", "--batch-size", "8", "--P-drop", "0.1"]
@@ -78,6 +80,7 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
     assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
     out, err = capsys.readouterr()
     assert "copy: not solved after 2 steps" in out
+    assert out.splitlines()[-1].startswith(f"In {tmp_path / 'r'}: model.npz, ")
     assert out.count("wrong") + out.count("right") == 6
     assert "step     2" in err
     assert "validation" not in out
@@ -355,8 +358,24 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         reporter.bar.refresh()
         assert "validation 25.0%" in screen.getvalue()
+        assert "step     1" not in screen.getvalue()                   # no lines beside the bar
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
         assert reporter.bar.total == reporter.bar.n == 3
+    run.optimizer.t = 40
+    with Reporter(run) as reporter:
+        assert reporter.bar.n == 40                                    # of the steps taken earlier
+
+
+def test_a_run_has_the_ranks_that_train_it(tmp_path):
+    args, ranks = parser().parse_args(["train", "copy", *TINY]), Alone()
+    assert shared_run(tmp_path, args, ranks).ranks is ranks
+
+
+def test_a_sequence_longer_than_those_of_the_training_gets_a_note(folder, capsys):
+    assert main(["decode", str(folder), "1 2 3 1"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["decode", str(folder), "1 2 3 1 2"]) == 0
+    assert capsys.readouterr().err == "note: 5 tokens, trained on at most 4\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -1,5 +1,6 @@
 """Requests that cannot be carried out are refused in one line; results reach whoever reads them."""
 
+import io
 import os
 import resource
 import signal
@@ -9,6 +10,7 @@ import sys
 import pytest
 from sentences import options
 
+from aiayn_np.cli.common import make_writable_file
 from aiayn_np.cli.main import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
@@ -81,6 +83,21 @@ def test_results_are_utf_8_whatever_the_locale(run, tmp_path, environment):
     printed, err = child.communicate()
     assert child.returncode == 0, err
     assert printed.decode("utf-8").strip().endswith("é漢.html")
+
+
+def test_errors_are_utf_8_too(monkeypatch):
+    err = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stderr", err)
+    assert main(["decode", "漢"]) == 2
+    assert "漢" in err.buffer.getvalue().decode("utf-8")
+
+
+def test_a_new_file_may_be_in_new_folders(tmp_path):
+    """They are made, and nothing is left in them; that they are there already is no error."""
+    path = tmp_path / "new" / "deep" / "file"
+    for _ in range(2):
+        make_writable_file("--out", path)
+        assert list(path.parent.iterdir()) == []
 
 
 def test_a_training_whose_reader_leaves_saves_and_says_so(tmp_path):

@@ -17,7 +17,12 @@ from aiayn_np import (
     greedy_decode,
 )
 from aiayn_np.decoding.conditions import not_position_wise
-from aiayn_np.decoding.kv_cache import KVCacheDecoder, RecomputingDecoder, start_decoding
+from aiayn_np.decoding.kv_cache import (
+    KVCacheDecoder,
+    MemoryAttention,
+    RecomputingDecoder,
+    start_decoding,
+)
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import local_attention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
@@ -100,6 +105,14 @@ def test_logits_equal_those_from_the_whole_prefix(rng, name):
 def test_room_for_keys_grows(rng):
     """There is room for 16 at first, then for 32: what was kept moves, and stays."""
     assert compare(model_of(rng), sources(rng), rng, steps=40) < 1e-12
+
+
+def test_keys_and_values_of_different_arrays_are_not_confused(rng):
+    """The paper's layers take both from the same array; another layer may not."""
+    attention = model_of(rng).decoder.layers[0].cross_attention
+    x = rng.normal(size=(3, 2, 4, 8))
+    want, _ = attention.forward(*x)
+    np.testing.assert_allclose(MemoryAttention(attention).forward(*x)[0], want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", RECOMPUTES)

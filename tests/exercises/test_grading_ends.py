@@ -42,8 +42,9 @@ def tables(folder):
     return {name: OLD if text == OLD else text.count("\n") for name, text in texts.items()}
 
 
-def test_a_complete_table_takes_the_place_of_the_old_one(answers):
+def test_a_complete_table_takes_the_place_of_the_old_one(answers, capsys):
     assert main(["grade", str(answers)]) == 0
+    assert " \n" not in capsys.readouterr().out
     assert tables(answers) == {"grades.csv": 3}
 
 
@@ -63,11 +64,12 @@ class Left(io.StringIO):
 
 def test_a_reader_who_leaves_is_told_where_the_rows_are(answers, monkeypatch, capsys):
     """`aiayn-np grade answers | head -1`"""
+    (answers / "anna_03_linear.py").write_text("")
     monkeypatch.setattr(sys, "stdout", Left(1))
     assert main(["grade", str(answers)]) == 1
     assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 3}
     note, error = capsys.readouterr().err.splitlines()
-    assert note == f"2 of 2 rows are in {answers / 'grades.unfinished.csv'}"
+    assert note == f"2 of 4 rows are in {answers / 'grades.unfinished.csv'}"
     assert "stopped: whoever read the output has left" in error
 
 

@@ -51,11 +51,13 @@ MACHINERY = {  # file -> the tests that its mutants have to fear
        for name in ("greedy", "beam", "kv_cache", "conditions", "generation")},
     "text/batches": ("text_batches", "text_training"),
     "runs/estimates": ("text_training", "text_run", "refusals"),
-    "cli/grade": ("grading_ends", "grading_files", "grading"),
+    "cli/grade": ("grading_ends", "grading_files", "grading", "language"),
     "cli/exchange": ("exchange",),
     "cli/zoo": ("zoo",),
-    **{f"cli/{name}": ("cli", "text_run", "refusals")
-       for name in ("common", "translate", "train", "progress", "main")},
+    **{f"cli/{name}": ("cli", "text_run", "refusals") for name in ("common", "train")},
+    "cli/translate": ("cli", "text_run", "refusals", "pretrained_runs"),
+    "cli/progress": ("cli", "text_run", "text_training"),
+    "cli/main": ("cli", "text_run", "refusals", "grading_ends", "animation"),
 }
 SAMPLE = 12  # mutants of each of these files
 TESTED_IN = {
@@ -222,7 +224,8 @@ def main(arguments=None):
 
     def note(mutant, by):
         done.append(by)
-        print(f"\r{len(done)}/{len(mutants)} {mutant.key[0]:<30}", end="", file=sys.stderr)
+        counts = f"{len(done)}/{len(mutants)}, {done.count(None)} alive"
+        print(f"\r{counts}, {mutant.key[0]:<30}", end="", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)                                               # a mutant may write anywhere
         results = run(mutants, note)

@@ -75,7 +75,11 @@ def test_every_command_works_on_what_was_imported(exported, tmp_path, capsys):
     assert main(["import", str(exported), "--out", back]) == 0
     for command in ("decode", "attend", "trace", "explore"):
         assert main([command, back, "3 1 2"]) == 0
+    capsys.readouterr()
     assert main(["export", back, str(tmp_path / "again"), "--to", "torch"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert "parameters after step 25" in first
+    assert last == str(tmp_path / "again")
     for file in exported.iterdir():
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
 

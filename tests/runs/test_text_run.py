@@ -94,6 +94,15 @@ def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys
     assert len(capsys.readouterr().out.splitlines()) == 7
 
 
+def test_bleu_is_that_of_the_translations_by_the_references(folder, tmp_path, capsys, monkeypatch):
+    """The translation has every word right and is too short, so that BLEU is its penalty."""
+    source, target = write(tmp_path, [("eins", "one two three four five")])
+    monkeypatch.setattr("aiayn_np.text.translation.translate",
+                        lambda *_, **__: ["one two three four"])
+    assert main(["translate", str(folder), str(source), "--reference", str(target)]) == 0
+    assert capsys.readouterr().err.startswith(f"BLEU {100 * np.exp(1 - 5 / 4):.2f} ")
+
+
 def test_an_empty_file_gives_an_empty_file(folder, tmp_path, capsys):
     (tmp_path / "empty").touch()
     assert main(["translate", str(folder), str(tmp_path / "empty")]) == 0
@@ -238,6 +247,7 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
     whole, half, quarter = (estimates.memory_of(run.model, run.batches, 1, *shares)
                             for shares in ((1, 1), (1, 2), (2, 2)))
     copies = estimates.PROGRAM + 4 * count * estimates.COPIES
+    assert few == copies + 4 * count + 2 * (whole - copies)
     assert half - copies == pytest.approx((whole - copies) / 2, rel=0.1)
     assert quarter - copies == pytest.approx((whole - copies) / 4, rel=0.1)
 

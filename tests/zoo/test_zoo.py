@@ -147,6 +147,12 @@ def test_caught_by_another_check_only_is_not_caught_as_named(monkeypatch, capsys
     assert "NOT by values: loss" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("others", "text"), [("", ""), ("a", ", 1 more"), ("ab", ", 2 more")])
+def test_a_row_counts_the_other_checks_that_caught_the_bug(others, text):
+    named = BUGS[1].caught_by
+    assert cli_zoo.caught_text(BUGS[1], dict.fromkeys([named, *others], "wrong")) == named + text
+
+
 def test_a_check_that_fails_without_a_bug_ends_the_hunt(monkeypatch, capsys, few_checks):
     monkeypatch.setattr(Softmax, "backward", BUGS[1].methods["backward"])
     assert main(["zoo", "30"]) == 1
@@ -226,15 +232,23 @@ def test_the_table_of_training_is_of_these_bugs():
 
 
 def test_train_writes_the_table(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("aiayn_np.zoo.learning.learn_to_copy",
-                        lambda bug, seed: Outcome(0.5, 0.25) if bug else Outcome(1.0, 1.0))
+    seeds = []
+
+    def learned(bug, seed):
+        seeds.append(seed)
+        return Outcome(0.5, 0.25) if bug else Outcome(1.0, 1.0)
+
+    monkeypatch.setattr("aiayn_np.zoo.learning.learn_to_copy", learned)
     path = tmp_path / "new" / "table.md"
     assert main(["zoo", "3", "1", "--train", "--out", str(path)]) == 0
     text = path.read_text(encoding="utf-8")
     assert "| none | no bug planted, seed 3 | 100.0 % | 100.0 % | still solves it |" in text
     assert f"| 3 | {BUGS[3].name} | 50.0 % | 25.0 % | does not learn it |" in text
     assert text.index("| 3 |") < text.index("| 1 |")
-    assert capsys.readouterr().out.endswith(f"{path}\n")
+    assert seeds == [*range(HEALTHY_SEEDS), 0, 0]
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert rows[-1] == f" 1  {BUGS[1].name:<56}  {Outcome(0.5, 0.25)}"
+    assert (len(rows), last) == (len(seeds), str(path))
     assert cli_zoo.NOTHING in text
 
     def full(_):
