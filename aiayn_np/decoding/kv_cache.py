@@ -16,6 +16,8 @@ whole prefix.
 
 If a method was replaced, as by `layer.forward = wrapper`, the KV cache calls the replacement, with
 one position at a time. `conditions.bypassed` finds the replaced methods that it would not call.
+A replacement that lets a position see later ones needs `keep=False`. A softmax that ignores the
+mask is one: with the KV cache, no later position is there yet.
 """
 
 import copy
