@@ -3,7 +3,6 @@
 import inspect
 import re
 import textwrap
-from pathlib import Path
 
 from docutils import nodes
 from generate import DOCS, OUT, ROOT, lesson_pages, relinked, table_rows

@@ -67,7 +67,8 @@ def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eo
                 chunk: int = 250, keep: bool | None = None) -> float:
     """Share of a batch (src, tgt_in, tgt_out) whose greedy output equals tgt_out, eos and all.
 
-    chunk : sequences that are decoded at once;   keep : as in greedy_decode
+    chunk : sequences that are decoded at once
+    keep : as in greedy_decode
     """
     src, _, tgt_out = batch
     check_sizes(chunk=chunk)

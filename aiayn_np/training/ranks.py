@@ -29,7 +29,7 @@ import numpy as np
 
 from ..module import Cache, Module
 from .optimizer import Adam
-from .workers import Children, Workers, check_team, cut
+from .workers import Children, Workers, blas, check_team, cut
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
@@ -72,7 +72,6 @@ class Ranks(Alone):
 
     def __init__(self, comm: Any) -> None:
         from mpi4py.util import pkl5
-        from threadpoolctl import ThreadpoolController
 
         self.comm = comm
         self.objects: Any = pkl5.Intracomm(comm)        # it carries objects larger than 2 GiB
@@ -80,7 +79,7 @@ class Ranks(Alone):
         sys.excepthook = ending_all(sys.excepthook)
         here = self.all(socket.gethostname()).count(socket.gethostname())
         processors = max(1, (os.cpu_count() or 1) // here)
-        ThreadpoolController().limit(limits=processors, user_api="blas")
+        blas().limit(limits=processors, user_api="blas")
 
     def all(self, mine: Any) -> list:
         return self.comm.allgather(mine)

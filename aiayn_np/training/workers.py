@@ -70,6 +70,16 @@ def check_team(workers: int, accumulate: int) -> None:
             raise ValueError(f"{name} must be at most {MOST}, got {name}={n}")
 
 
+def blas() -> Any:
+    """What sets the number of BLAS's threads; ImportError without threadpoolctl."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        raise ImportError("threadpoolctl is not installed; several workers need it:"
+                          " pip install threadpoolctl") from None
+    return ThreadpoolController()
+
+
 def replica(model: M) -> M:
     """A copy of a model that shares the values of the parameters and has its own gradients."""
     twins = {id(p): copy.copy(p) for p in model.parameters()}
@@ -89,8 +99,6 @@ class Workers:
 
     def __init__(self, model: Module, criterion: Any, n: int = 1,
                  measure: Callable[[Cache], Any] | None = None, *, accumulate: int = 1) -> None:
-        from threadpoolctl import ThreadpoolController
-
         check_team(n, accumulate)
         self.criterion, self.measure, self.accumulate = criterion, measure, accumulate
         self.models: list[Any] = [model, *(replica(model) for _ in range(n - 1))]
@@ -98,7 +106,8 @@ class Workers:
         self.layers = list(zip(*([layer for _, layer in leaves(m, Module)] for m in self.models)))
         self.process = os.getpid()
         self.threads = ThreadPoolExecutor(n)            # it starts them when they are needed
-        self.blas, self.blas_threads = ThreadpoolController(), max(1, (os.cpu_count() or 1) // n)
+        self.blas: Any = blas() if n > 1 else None
+        self.blas_threads = max(1, (os.cpu_count() or 1) // n)
 
     def gradients(self, src: np.ndarray, tgt_in: np.ndarray, tgt_out: np.ndarray, *,
                   rng: np.random.Generator | None = None) -> list[Share]:

@@ -47,7 +47,7 @@ def test_every_link_leads_to_a_file_that_is_committed(page):
 
 def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     source = [textwrap.dedent("""\
-        [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_what_it_costs.ipynb#y)
+        [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
         [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
         ```python
         f[a](x)
@@ -55,7 +55,7 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
         """)]
     site_extension.turn_links(None, "paper/attention", source)
     assert source == [textwrap.dedent("""\
-        [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_what_it_costs.ipynb#y)
+        [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
         [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
         ```python
         f[a](x)
