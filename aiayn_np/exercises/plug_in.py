@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from ..decoding.greedy import greedy_decode
+from ..decoding.greedy import filled, greedy_decode
 from ..module import Module, Parameter
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
@@ -112,7 +112,7 @@ class Side:
         src, _, tgt_out = task.test(TESTED)
         with self.planted():
             got = self.decode(self.model, src, bos=task.bos, eos=task.eos, max_len=MAX_LENGTH + 1)
-        got = np.pad(got, ((0, 0), (0, tgt_out.shape[1] - got.shape[1])))
+        got = filled(got, tgt_out.shape[1], task.pad)
         return float((got == tgt_out).all(axis=1).mean())
 
 
