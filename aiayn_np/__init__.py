@@ -16,6 +16,7 @@ Read it beside the paper, in this order:
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU
     pretrained/                              OPUS-MT, GPT-2, BERT
+    interop/                                 the same weights in PyTorch, and its formats of files
     variants/                                other scores, positions, norms, layers, models
     experiments/                             the paper's claims, measured
     zoo/                                     32 bugs of the field, and the checks that catch them

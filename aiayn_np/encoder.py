@@ -3,7 +3,7 @@
 from .add_norm import AddNorm
 from .checks import check_layer, check_layer_options
 from .feed_forward import PositionwiseFeedForward
-from .module import Cache, Module
+from .module import Cache, Module, leaves
 from .multi_head import MultiHeadAttention
 
 
@@ -43,9 +43,9 @@ class EncoderLayer(Module):
 
 def final_norm(layers, d_model):
     """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
-    output and names the class of the norm that has to, in its attribute `stack_norm`."""
-    norm = getattr(layers[-1], "stack_norm", None)
-    return None if norm is None else norm(d_model)
+    output: its `stack_norm` names the class that does, also where another layer contains it."""
+    norms = [x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm")]
+    return norms[0](d_model) if norms and norms[0] else None
 
 
 class Encoder(Module):

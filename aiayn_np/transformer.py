@@ -29,9 +29,9 @@ class Transformer(Module):
     predict the token after tgt[:, t]. The softmax of Fig. 1 is part of the loss. The masks are
     built here: padding is never attended to, and the decoder never looks ahead.
 
-    positions      a class or factory called as positions(d_model, max_len, rng=rng), or a layer
-    attention      a factory called as attention(h, d_k, d_v, rng), once for each place
-    encoder_layer, decoder_layer   classes or factories with EncoderLayer's signature
+    positions : a class or factory called as positions(d_model, max_len, rng=rng), or a layer
+    attention : a factory called as attention(h, d_k, d_v, rng), once for each place
+    encoder_layer, decoder_layer : classes or factories with EncoderLayer's signature
     """
     formula = "logits = Decoder(tgt, Encoder(src)) E^T"
 

@@ -47,8 +47,10 @@ def section(figures):
     after = [[name, *(f"{loss:.4f}" for loss in losses), f"{np.median(losses):.4f}"]
              for name, losses in later.items()]
     why = WHY.format(config=next(iter(first)), steps=f"{LATER - LAST + 1} to {LATER}")
+    agree = ", ".join(f"{max(f[name] for name in others):.0e} at {config}"
+                      for config, f in first.items())
     return "\n\n".join([
-        INTRODUCTION, table(head, rows), why,
+        INTRODUCTION, table(head, rows), f"All agree to {agree}.", why,
         table(["", *(f"seed {seed}" for seed in seeds), "median"], after)])
 
 

@@ -36,6 +36,7 @@ PAGES = {  # page of the repository -> page of the site
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md",
          "notebooks/exercises/README.zh.md": "zh/exercises.md"}
+CODE = {"docs/make_live_pages.py": "live.md", "aiayn_np/zoo/__init__.py": "zoo.md"}  # likewise
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
@@ -231,13 +232,15 @@ def toctree(names, *options):
 def relinked(text, folder, back=""):
     """A page with its links turned to the site's pages; other files become plain text.
 
+    Blocks of code stay as they are.
+
     folder : of the page, in the repository
     back : from the page of the site to OUT, such as "../"
     """
     def link(match):
         bang, label, target = match.groups()
-        path = target.split("#")[0]
-        if target.startswith("http") or not path:
+        path, hash_, anchor = (target or "").partition("#")
+        if not path or target.startswith("http"):
             return match[0]
         where = (ROOT / folder / path).resolve()
         name = where.relative_to(ROOT).as_posix()
@@ -247,10 +250,11 @@ def relinked(text, folder, back=""):
             write(where.name, where.read_bytes())
             return f"![{label}]({back}{where.name})"
         if found := page_of(where, name):
-            return f"[{label}]({back}{found})"
+            return f"[{label}]({back}{found}{hash_}{anchor})"
         return f"{label} (`{name}`)"
 
-    return re.sub(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text)
+    return re.sub(r"^```.*?^```|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text,
+                  flags=re.DOTALL | re.MULTILINE)
 
 
 def live_link(label, where, address, back):
@@ -268,7 +272,9 @@ def page_of(where, name):
         return f"{'zh/' * (where.parent.name == 'zh')}exercises/{where.name}"
     if where.suffix == ".ipynb":
         return where.relative_to(NOTEBOOKS).as_posix()
-    return (PAGES | LISTS).get(name)
+    if name == "docs/index.md" or name.startswith(("docs/paper/", "docs/zh/")):
+        return f"../{name.removeprefix('docs/')}"                      # Sphinx reads it as it is
+    return (PAGES | LISTS | CODE).get(name)
 
 
 def table_rows(path, heading):

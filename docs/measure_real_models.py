@@ -7,8 +7,8 @@
 
 Needs torch and transformers. Small random models in float64 are compared number by number. Speed is
 that of random models of the usual sizes in float32, one thread each, in rounds: here, transformers,
-here, and so on. Told are tokens in a second of the processor, the median of the rounds, which other
-programs disturb least, and tokens in a second of the clock, the best round.
+here, and so on. The table has two speeds. Tokens in a second of the processor are the median of the
+rounds, which other programs disturb least. Tokens in a second of the clock are the best round.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What Sphinx cannot do alone: a class beside its proof, docstrings laid out, symbols linked."""
+"""What Sphinx cannot do alone: classes beside their proofs, docstrings laid out, links turned."""
 
 import inspect
 import re
 import textwrap
 
 from docutils import nodes
-from generate import OUT, ROOT, lesson_pages, table_rows
+from generate import DOCS, OUT, ROOT, lesson_pages, relinked, table_rows
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -21,6 +21,13 @@ MEANT = {  # a word that may mean something else leads to its symbol where the d
     "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
     "memory": r"\b(the|same|a) memory\b|memory \(",
 }
+
+
+def turn_links(app, docname, source):
+    """Links of a page of docs, which lead to files of the repository, lead to the site's pages."""
+    if not docname.startswith(f"{OUT.name}/"):                         # there generate.py did it
+        back = "../" * docname.count("/") + f"{OUT.name}/"
+        source[0] = relinked(source[0], (DOCS / docname).parent, back)
 
 
 class Layer(SphinxDirective):
@@ -181,6 +188,7 @@ def setup(app):
     app.add_directive("layer", Layer)
     app.connect("autodoc-process-docstring", lay_out, priority=400)     # before numpydoc
     app.connect("autodoc-process-signature", signature, priority=400)
+    app.connect("source-read", turn_links)
     app.connect("doctree-read", mark_symbols)
     app.connect("doctree-resolved", link_words)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

@@ -4,6 +4,6 @@ Public names, by the file that defines them:
 
     beam        beam_search
     generation  GrowingText, WholeText, generate, perplexity, start_generation
-    greedy      exact_match, greedy_decode
+    greedy      exact_match, filled, greedy_decode
     kv_cache    KVCacheDecoder, RecomputingDecoder, start_decoding
 """

@@ -67,7 +67,8 @@ def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eo
                 chunk: int = 250, keep: bool | None = None) -> float:
     """Share of a batch (src, tgt_in, tgt_out) whose greedy output equals tgt_out, eos and all.
 
-    chunk : sequences that are decoded at once;   keep : as in greedy_decode
+    chunk : sequences that are decoded at once
+    keep : as in greedy_decode
     """
     src, _, tgt_out = batch
     check_sizes(chunk=chunk)
@@ -76,7 +77,10 @@ def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eo
         want = tgt_out[i : i + chunk]
         options = dict(bos=bos, eos=eos, max_len=want.shape[1], keep=keep)
         got = greedy_decode(model, src[i : i + chunk], **options)
-        short = want.shape[1] - got.shape[1]
-        got = np.pad(got, ((0, 0), (0, short)), constant_values=model.pad)
-        right += int((got == want).all(axis=1).sum())
+        right += int((filled(got, want.shape[1], model.pad) == want).all(axis=1).sum())
     return right / max(len(src), 1)
+
+
+def filled(ids: np.ndarray, length: int, pad: int) -> np.ndarray:
+    """Rows of ids with padding at their ends, up to a length."""
+    return np.pad(ids, ((0, 0), (0, length - ids.shape[1])), constant_values=pad)

@@ -20,11 +20,22 @@ trains the Transformer with it. The files to fill in are in notebooks/exercises.
     sandbox, answer                    one of them in a process of its own
     language, chinese.json             in which language all this is said
     editions                           the student edition of a lesson (`aiayn-np lessons`)
-    mystery, disguise                  broken models to be diagnosed, exercises/find_the_bug.ipynb
+    mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
 
 An explanation is a change of the right formula that gives the student's numbers in every case.
 ``check`` compares results and cannot see how they came about: it refuses the library's own classes,
 but not an answer that calls them.
+
+Public names, by the file that defines them:
+
+    checker        check
+    plug_in        train_with, TrainingReport
+    report         Report, Row, wrapped
+    exercise       Exercise
+    language       say, say_name, speaking, spoken, width, flush_left
+    editions       student_edition, asks
+    grading        grade, totals, commonest, write_csv
+    models         mystery, guess, hint, reveal
 """
 
 from . import topics  # noqa: F401, its files fill EXERCISES and SUBJECTS

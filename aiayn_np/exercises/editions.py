@@ -16,7 +16,7 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
 }
 
 
-def student_edition(notebook, number, language="en"):
+def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     """The notebook of a lesson as a student gets it, with a link to each of its exercises.
 
     Parameters
@@ -45,7 +45,7 @@ def student_edition(notebook, number, language="en"):
     return edition
 
 
-def asks(source, language="en"):
+def asks(source: str, language: str = "en") -> bool:
     """Whether a cell of text ends with a prediction."""
     return WORDS[language][0] in source.split("## ")[-1]
 

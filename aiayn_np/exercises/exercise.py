@@ -13,13 +13,13 @@ from .checking.changes import Formula
 class Case:
     """One call that is tried on the student's object and on the right one.
 
-    what      what is special about it, in a few words
-    make      makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
-    inputs    what we differentiate by
-    options   keyword arguments of forward
-    sizes     numbers by whose value, or root, a wrong result may be off: {"d_k": 4}
-    special   whether it is looked at only after all others are right
-    why       what a teacher says to an answer that is wrong here alone
+    what : what is special about it, in a few words
+    make : makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
+    inputs : what we differentiate by
+    options : keyword arguments of forward
+    sizes : numbers by whose value, or root, a wrong result may be off: {"d_k": 4}
+    special : whether it is looked at only after all others are right
+    why : what a teacher says to an answer that is wrong here alone
     """
 
     what: str
@@ -35,8 +35,9 @@ class Case:
 class Exercise:
     """One exercise; `objects` are the classes and functions that the student writes.
 
-    hints     {name of an object: its hints, the last of which is the derivation}
-    lesson    the notebook lesson that explains it;  minutes   to expect, for all of it
+    hints : {name of an object: its hints, the last of which is the derivation}
+    lesson : the notebook lesson that explains it
+    minutes : to expect, for all of it
     """
 
     number: int
@@ -53,16 +54,17 @@ class Exercise:
 class Subject:
     """One class or function that a student writes, and all that is known about it.
 
-    reference   the right one;   kind   "layer" or "function"
-    cases       a function of an rng that gives the Cases
-    run         for a function: run(it, case) -> {name: array}, what is compared
-    formulas    {stage: Formula}, the right ones, which are changed piece by piece to explain an
-                answer: "forward", f(layer, *inputs, **options) -> y; "backward", f(layer, grad_y,
-                *inputs, **options) -> {tensor: gradient}, which adds those of parameters, or
-                f(layer, grad_y, *inputs, cache) with the cache of the reference;
-                "function", what computes the same as the reference
-    methods     {name: (arguments, options)} of what is called by itself, besides
-    made_like   for a layer: made_like(cls, ours) makes one with the sizes of ours
+    reference : the right one
+    kind : "layer" or "function"
+    cases : a function of an rng that gives the Cases
+    run : for a function: run(it, case) -> {name: array}, what is compared
+    formulas : {stage: Formula}, the right ones, which are changed piece by piece to explain an
+        answer: "forward", f(layer, *inputs, **options) -> y; "backward", f(layer, grad_y, *inputs,
+        **options) -> {tensor: gradient}, which adds those of parameters, or f(layer, grad_y,
+        *inputs, cache) with the cache of the reference; "function", what computes the same as the
+        reference
+    methods : {name: (arguments, options)} of what is called by itself, besides
+    made_like : for a layer: made_like(cls, ours) makes one with the sizes of ours
     """
 
     def __init__(self, exercise, reference, kind, hints, run=None):

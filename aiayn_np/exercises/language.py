@@ -18,7 +18,9 @@ import json
 import os
 import re
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 LANGUAGES = "en", "zh"
 CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
@@ -36,7 +38,7 @@ PATTERNS = (
 chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)
 
 
-def spoken():
+def spoken() -> str:
     """The language that is spoken here: that of the innermost `speaking`, or of the system."""
     return chosen.get() or of_the_system()
 
@@ -49,7 +51,7 @@ def of_the_system():
 
 
 @contextlib.contextmanager
-def speaking(name):
+def speaking(name: str | None) -> Iterator[None]:
     """Speak a language within a `with` block, in this thread alone; None: as it is.
 
     Raises
@@ -71,7 +73,7 @@ def catalogue():
     return json.loads(CATALOGUE.read_text(encoding="utf-8"))
 
 
-def say(text, **values):
+def say(text: str, **values: Any) -> str:
     """The text in the language that is spoken, with {name} replaced by the value of that name."""
     chinese = spoken() == "zh"
     if chinese:
@@ -81,7 +83,7 @@ def say(text, **values):
     return tidy(text) if chinese else text
 
 
-def say_name(text):
+def say_name(text: str) -> str:
     """The same for the name of a mistake or of a tensor, which may be made of a pattern."""
     if spoken() == "en" or text in catalogue():
         return say(text)
@@ -101,11 +103,11 @@ def tidy(text):
     return re.sub(r"`(\d+)`", lambda code: f"`{parts[int(code[1])]}`", marked)
 
 
-def width(text):
+def width(text: str) -> int:
     """The columns that a text takes: two for a Chinese character."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def flush_left(text, columns):
+def flush_left(text: str, columns: int) -> str:
     """The text with spaces up to a number of columns."""
     return text + " " * (columns - width(text))

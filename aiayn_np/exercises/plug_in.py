@@ -2,19 +2,20 @@
 
 import copy
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from ..decoding.greedy import greedy_decode
+from ..decoding.greedy import filled, greedy_decode
 from ..module import Module, Parameter
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
 from ..training.tasks import CopyTask
 from ..transformer import Transformer
-from ..zoo.bug import replaced
+from ..zoo.bug import planted
 from .checking.calling import Stop, call
 from .checking.checker import subject_of
 from .language import say, speaking, spoken, tidy
@@ -29,9 +30,10 @@ TESTED = 200  # sequences that are decoded at the end
 class TrainingReport:
     """Both models after each step; true when they stay equal.
 
-    losses   (steps, 2): yours, ours;   first   the first step and tensor that differ, if any
-    exact    shares of test sequences decoded exactly at the end: yours, ours
-    language   in which it is said
+    losses : (steps, 2): yours, ours
+    first : the first step and tensor that differ, if any
+    exact : shares of test sequences decoded exactly at the end: yours, ours
+    language : in which it is said
     """
 
     parts: list[str]
@@ -48,7 +50,7 @@ class TrainingReport:
         with speaking(self.language):
             return "\n".join(self.lines())
 
-    def lines(self):
+    def lines(self) -> list[str]:
         """What it says, line by line."""
         lines = [say("A Transformer with your {parts}, on the copy task:",
                      parts=", ".join(self.parts))]
@@ -86,7 +88,7 @@ class Side:
         for reference, student in self.students.items():
             if not isinstance(reference, type):
                 module = sys.modules[reference.__module__]
-                stack.enter_context(replaced(module, {reference.__name__: student}))
+                stack.enter_context(planted(module, {reference.__name__: student}))
         return stack
 
     def step(self, batch, step):
@@ -110,7 +112,7 @@ class Side:
         src, _, tgt_out = task.test(TESTED)
         with self.planted():
             got = self.decode(self.model, src, bos=task.bos, eos=task.eos, max_len=MAX_LENGTH + 1)
-        got = np.pad(got, ((0, 0), (0, tgt_out.shape[1] - got.shape[1])))
+        got = filled(got, tgt_out.shape[1], task.pad)
         return float((got == tgt_out).all(axis=1).mean())
 
 
@@ -131,7 +133,8 @@ def exchanged(layer, students):
     return layer
 
 
-def train_with(*students, steps=100, seed=0, language=None):
+def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
+               language: str | None = None) -> TrainingReport:
     """Train on the copy task with the students' layers and functions in the place of ours.
 
     Two models start from the same parameters and see the same batches: one is the library's, in the

@@ -6,12 +6,13 @@
 num2words (LGPL) is not part of this project. The words that it spells are nobody's property.
 """
 
+import argparse
 import gzip
 import hashlib
 import importlib
 import re
-import sys
 from collections import Counter
+from pathlib import Path
 
 from .number_words import DATA
 
@@ -78,11 +79,19 @@ def content():
     return "".join("\t".join((*spelled(n), str(n))) + "\n" for n in chosen())
 
 
-def main(path=DATA):
-    """Write the file."""
-    with open(path, "wb") as file:
-        file.write(gzip.compress(content().encode(), mtime=0))
+def main(argv=None):
+    """Write the file, once all is spelled."""
+    parser = argparse.ArgumentParser(prog="python -m aiayn_np.text.make_number_words",
+                                     description=__doc__.splitlines()[0])
+    parser.add_argument("file", nargs="?", default=DATA, metavar="FILE",
+                        help="default: the one of the package")
+    path = Path(parser.parse_args(argv).file)
+    try:
+        text = content()
+    except ImportError as error:
+        parser.error(str(error))
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -3,6 +3,8 @@
 A message says what must hold, then what was given, as in the checks of the layers.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..checks import check_array, check_ids, is_integer
@@ -35,6 +37,16 @@ def check_targets(logits, targets, pad):
     if targets.size and (targets == pad).all():
         raise ValueError(f"targets must hold at least one id that is not pad={pad}")
     return targets
+
+
+def check_parameters(parameters: object) -> list[Parameter]:
+    """Return an iterable of at least one Parameter as a list."""
+    found: list = list(parameters) if isinstance(parameters, Iterable) else [None]
+    if not all(isinstance(p, Parameter) for p in found):
+        raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
+    if not found:
+        raise ValueError("parameters must hold at least one Parameter, got none")
+    return found
 
 
 def check_tree(model: object) -> None:

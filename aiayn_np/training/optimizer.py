@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import check_number, check_sizes
 from ..module import Module, Parameter
-from .checks import check_tree
+from .checks import check_parameters, check_tree
 from .store import Store
 
 
@@ -38,10 +38,8 @@ class Adam:
                  beta_2: float = 0.98, eps: float = 1e-09) -> None:
         if isinstance(parameters, Module):
             check_tree(parameters)
-            parameters = list(parameters.parameters())
-        parameters = list(parameters)
-        if not all(isinstance(p, Parameter) for p in parameters):
-            raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
+            parameters = parameters.parameters()
+        parameters = check_parameters(parameters)
         self.parameters = list(dict.fromkeys(parameters))              # a shared one steps once
         check_number("beta_1", beta_1, 0, 1)
         check_number("beta_2", beta_2, 0, 1)

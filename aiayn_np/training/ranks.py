@@ -29,7 +29,7 @@ import numpy as np
 
 from ..module import Cache, Module
 from .optimizer import Adam
-from .workers import Children, Workers, check_team, cut, threads_for
+from .workers import Children, Workers, blas, check_team, cut, threads_for
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
@@ -72,15 +72,14 @@ class Ranks(Alone):
 
     def __init__(self, comm: Any) -> None:
         from mpi4py.util import pkl5
-        from threadpoolctl import ThreadpoolController
 
         self.comm = comm
         self.objects: Any = pkl5.Intracomm(comm)        # it carries objects larger than 2 GiB
         self.rank, self.size = comm.rank, comm.size
         sys.excepthook = ending_all(sys.excepthook)
         here = self.all(socket.gethostname()).count(socket.gethostname())
-        blas = ThreadpoolController()
-        blas.limit(limits=threads_for(here, blas), user_api="blas")
+        controller = blas()
+        controller.limit(limits=threads_for(here, controller), user_api="blas")
 
     def all(self, mine: Any) -> list:
         return self.comm.allgather(mine)

@@ -70,6 +70,16 @@ def check_team(workers: int, accumulate: int) -> None:
             raise ValueError(f"{name} must be at most {MOST}, got {name}={n}")
 
 
+def blas() -> Any:
+    """What sets the number of BLAS's threads; ImportError without threadpoolctl."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        raise ImportError("threadpoolctl is not installed; several workers need it:"
+                          " pip install threadpoolctl") from None
+    return ThreadpoolController()
+
+
 def replica(model: M) -> M:
     """A copy of a model that shares the values of the parameters and has its own gradients.
 
@@ -102,16 +112,14 @@ class Workers:
 
     def __init__(self, model: Module, criterion: Any, n: int = 1,
                  measure: Callable[[Cache], Any] | None = None, *, accumulate: int = 1) -> None:
-        from threadpoolctl import ThreadpoolController
-
         check_team(n, accumulate)
         self.criterion, self.measure, self.accumulate = criterion, measure, accumulate
         self.models: list[Any] = [model] * n
         self.replicate()
         self.process = os.getpid()
         self.threads = ThreadPoolExecutor(n)            # it starts them when they are needed
-        self.blas = ThreadpoolController()
-        self.blas_threads = threads_for(n, self.blas)
+        self.blas: Any = blas() if n > 1 else None
+        self.blas_threads = threads_for(n, self.blas) if n > 1 else None
 
     def gradients(self, src: np.ndarray, tgt_in: np.ndarray, tgt_out: np.ndarray, *,
                   rng: np.random.Generator | None = None) -> list[Share]:
@@ -194,9 +202,9 @@ class Workers:
         return Share(weight, loss, scores, cache.model if kept else None)
 
 
-def threads_for(n, blas):
+def threads_for(n, controller):
     """Threads of BLAS for each of n workers on this machine: no more than it is allowed now."""
-    allowed = [library["num_threads"] for library in blas.select(user_api="blas").info()]
+    allowed = [library["num_threads"] for library in controller.select(user_api="blas").info()]
     return max(1, min([(os.cpu_count() or 1) // n, *allowed]))
 
 

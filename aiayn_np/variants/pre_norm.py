@@ -2,7 +2,8 @@
 
 The paper normalises after the residual sum (post-norm). Here the sum runs through the whole stack
 without a norm, and gradients reach the first layer without passing a norm. In exchange the stack
-needs one norm at its end (`stack_norm`, which Transformer adds).
+needs one norm at its end (`stack_norm`, which Transformer adds). A layer that contains one of these
+needs it too. If such a layer normalises its output itself, it says `stack_norm = None`.
 """
 
 from typing import Any

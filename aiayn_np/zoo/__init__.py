@@ -12,7 +12,7 @@ tests/zoo/zoo_training.md.
 
 Public names, by the file that defines them:
 
-    bug       replaced
+    bug       planted
     learning  learn_to_copy, page
     runner    failures, hunt
 """

@@ -16,12 +16,12 @@ Wrong: Any = object  # the base of wrong versions, whose `self` is an object of 
 class Bug:
     """One bug of the field.
 
-    layer       the class, or the module of functions, that it is planted in
-    what        what goes wrong, in a few sentences
-    formula     the wrong formula, and the right one
-    seen        the public project that had it, or "common"
-    caught_by   the check that must catch it, one of `checks.CHECKS`
-    methods     {name: the wrong version}
+    layer : the class, or the module of functions, that it is planted in
+    what : what goes wrong, in a few sentences
+    formula : the wrong formula, and the right one
+    seen : the public project that had it, or "common"
+    caught_by : the check that must catch it, one of `checks.CHECKS`
+    methods : {name: the wrong version}
     """
 
     number: int
@@ -46,12 +46,12 @@ class Bug:
         every object of the class is wrong, in every thread of this program, whether it was made
         before the block or inside it. Do not plant while another thread computes.
         """
-        with replaced(self.layer, self.methods):
+        with planted(self.layer, self.methods):
             yield self
 
 
 @contextmanager
-def replaced(layer: Any, methods: dict) -> Iterator[None]:
+def planted(layer: Any, methods: dict) -> Iterator[None]:
     """Replace methods of a class, or functions of a module, within a `with` block.
 
     methods : {name: what stands there within the block}

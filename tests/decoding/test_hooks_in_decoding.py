@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from random_parameters import all_random
 
 from aiayn_np import (
     DecoderLayer,
@@ -39,8 +40,7 @@ MORE = {MultiHeadAttention: ("project_Q", "project_KV", "attend")}
 
 def model_of(rng, name):
     model = Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **MODELS[name])
-    for p in model.parameters():
-        p.value[...] = rng.normal(size=p.value.shape) / np.sqrt(len(p.value))
+    all_random(model, rng)
     for layer in model.decoder.layers if name == "local" else ():
         layer.self_attention.attention = LocalAttention(2)
     return model

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from random_parameters import all_random
 from trained import trained
 
 from aiayn_np import (
@@ -62,10 +63,8 @@ RECOMPUTES = {
 
 def model_of(rng, **options):
     """A model whose every parameter is random, so that norms and biases count too."""
-    model = Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **options)
-    for p in model.parameters():
-        p.value[...] = rng.normal(size=p.value.shape) / np.sqrt(len(p.value))
-    return model
+    return all_random(Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **options),
+                      rng)
 
 
 def sources(rng):

@@ -3,9 +3,10 @@
 import re
 import shlex
 import sys
+import textwrap
 
 import pytest
-from pages import PAGES, ROOT, blocks
+from pages import EVERY_PAGE, PAGES, ROOT, blocks, committed
 
 from aiayn_np.cli.main import parser
 
@@ -14,6 +15,7 @@ sys.path.append(str(ROOT / "docs"))
 import check_links
 import draw_rooms
 import generate
+import site_extension
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
@@ -34,11 +36,34 @@ def test_every_command_parses(page):
             parser().parse_args(shlex.split(command[1], comments=True))
 
 
-@every_page
-def test_every_link_leads_somewhere(page):
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file_that_is_committed(page):
+    """In the repository's own view; the build of the site turns the links to its pages."""
     for link in re.findall(r"\]\(([^)]*)\)", prose(page.read_text(encoding="utf-8"))):
-        path = link.split("#")[0]
-        assert link.startswith("https://") or (page.parent / path).exists(), link
+        target = (page.parent / link.split("#")[0]).resolve()
+        there = target.exists() if committed() is None else target in committed()
+        assert there or link.startswith("https://"), link
+
+
+def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
+    source = [textwrap.dedent("""\
+        [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
+        [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
+        ```python
+        f[a](x)
+        ```
+        """)]
+    site_extension.turn_links(None, "paper/attention", source)
+    assert source == [textwrap.dedent("""\
+        [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
+        [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
+        ```python
+        f[a](x)
+        ```
+        """)]
+    before = ["[a](README.md)"]
+    site_extension.turn_links(None, "pages/lessons", before)
+    assert before == ["[a](README.md)"]
 
 
 @every_page

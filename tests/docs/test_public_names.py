@@ -1,13 +1,14 @@
 """Public functions and classes of every room are annotated, and their room names them."""
 
 import ast
+import importlib
+import re
 
 import pytest
-from public_names import ROOT, public_names, without_annotation
+from imports import module_name, parsed
+from public_names import ROOT, defined, public_names, without_annotation
 
-OTHERS = "aiayn_np.exercises."                       # its public names are the notebooks' own
-NAMES = {(module, name): node for (module, name), node in public_names().items()
-         if not module.startswith(OTHERS)}
+NAMES = public_names()
 ROOMS = sorted({module.split(".")[1] for module, _ in NAMES})
 
 
@@ -15,7 +16,7 @@ def test_the_names_of_the_package_are_public():
     for module, name in (("training.loop", "train"), ("decoding.beam", "beam_search"),
                          ("zoo.runner", "hunt"), ("runs.open", "open_run")):
         assert (f"aiayn_np.{module}", name) in NAMES
-    assert len(ROOMS) == 12
+    assert len(ROOMS) == 13
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -23,6 +24,31 @@ def test_public_signatures_are_annotated(room):
     missing = {f"{module}.{name}": found for (module, name), node in NAMES.items()
                if module.split(".")[1] == room and (found := without_annotation(node))}
     assert missing == {}
+
+
+@pytest.mark.parametrize("room", ["exercises", "zoo", "interop"])
+def test_what_a_room_hands_out_is_annotated(room):
+    files = {module_name(path.relative_to(ROOT)): path for path in ROOT.glob("aiayn_np/**/*.py")}
+    names = importlib.import_module(f"aiayn_np.{room}").__all__
+    found = {name: missing for name in names
+             for node in defined(f"aiayn_np.{room}", name, files).values()
+             if (missing := without_annotation(node))}
+    assert found == {}
+
+
+def described(node):
+    """The docstring of a definition; "" if it has none, or is none."""
+    kinds = ast.ClassDef, ast.FunctionDef
+    return (isinstance(node, kinds) and ast.get_docstring(node)) or ""
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("aiayn_np/**/*.py")),
+                         ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_docstring_writes_name_colon_what_it_is(path):
+    columns = re.compile(r"^ *\w+(, \w+)* {2,}(a|the|whether|what|name|numbers|as) |;  +\w+  ")
+    lines = [line for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
+             for line in described(node).splitlines()]
+    assert [line for line in lines if columns.search(line)] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)

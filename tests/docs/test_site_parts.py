@@ -125,7 +125,7 @@ def test_the_lessons_that_live_pages_name_are_pages():
 def test_links_between_pages_lead_to_pages_of_the_site_and_others_become_text(tmp_path):
     text = generate.relinked("[a](../figures/README.md#x) [b](student.py) [c](https://x.org)"
                              " [d](01_attention_is_a_soft_look_up.ipynb)", "notebooks")
-    assert text == ("[a](gallery.md) b (`notebooks/student.py`) [c](https://x.org)"
+    assert text == ("[a](gallery.md#x) b (`notebooks/student.py`) [c](https://x.org)"
                     " [d](01_attention_is_a_soft_look_up.ipynb)")
 
 

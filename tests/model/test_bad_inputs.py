@@ -30,6 +30,7 @@ from aiayn_np import (
     LearnedPositionalEncoding,
     Linear,
     MultiHeadAttention,
+    Parameter,
     PositionwiseFeedForward,
     ScaledDotProductAttention,
     SinusoidalPositionalEncoding,
@@ -73,7 +74,8 @@ def w(rng):
 def small_world(layer, inputs, options):
     """A layer of the registry and what it is called with; its generator is that of its options."""
     rng = options.get("rng", np.random.default_rng(0))
-    return SimpleNamespace(layer=layer, inputs=inputs, options=options, rng=rng, adam=Adam([]))
+    return SimpleNamespace(layer=layer, inputs=inputs, options=options, rng=rng,
+                           adam=Adam([Parameter(np.zeros(1))]))
 
 
 def state(w):
@@ -352,9 +354,9 @@ def start_training(w, **options):
     (lambda w: LabelSmoothedCrossEntropy(1.0), ValueError, r"eps_ls must lie in \[0, 1\), got"),
     (lambda w: LabelSmoothedCrossEntropy(-0.1), ValueError, r"eps_ls must lie in \[0, 1\), got"),
     (lambda w: LayerNorm(4, eps=-1e-6), ValueError, r"eps must lie in \[0, 1\), got eps=-1e-06"),
-    (lambda w: Adam([], beta_1=1.0), ValueError, r"beta_1 must lie in \[0, 1\), got beta_1=1"),
-    (lambda w: Adam([], beta_2=-0.5), ValueError, r"beta_2 must lie in \[0, 1\), got beta_2"),
-    (lambda w: Adam([], eps=0), ValueError, r"eps must lie in \(0, 1\), got eps=0"),
+    (lambda w: Adam(w.linear, beta_1=1), ValueError, r"beta_1 must lie in \[0, 1\), got beta_1=1"),
+    (lambda w: Adam(w.linear, beta_2=-0.5), ValueError, r"beta_2 must lie in \[0, 1\), got beta_2"),
+    (lambda w: Adam(w.linear, eps=0), ValueError, r"eps must lie in \(0, 1\), got eps=0"),
     (lambda w: w.adam.step(-1e-3), ValueError, r"rate must lie in \[0, inf\), got rate=-0.001"),
     (lambda w: w.adam.step(np.nan), ValueError, r"rate must lie in \[0, inf\), got rate=nan"),
     (lambda w: w.adam.step(np.inf), ValueError, r"rate must lie in \[0, inf\), got rate=inf"),

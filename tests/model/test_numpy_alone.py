@@ -35,6 +35,24 @@ def test_no_other_package_is_loaded():
     assert run.returncode == 0, run.stderr
 
 
+ACCUMULATE = """
+for progress in train(model, task, steps=2, batch_size=4, accumulate=2, rng=rng):
+    pass
+try:
+    next(train(model, task, steps=2, batch_size=4, workers=2, rng=rng))
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_shares_need_no_other_package_and_threads_name_the_one_that_they_need():
+    run = subprocess.run([sys.executable, "-c", BLOCKED + PROGRAM + ACCUMULATE],
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[1:] == [
+        "threadpoolctl is not installed; several workers need it: pip install threadpoolctl"]
+
+
 @pytest.mark.slow
 def test_an_environment_with_numpy_only_is_enough(tmp_path, pytestconfig):
     """A virtual environment that holds NumPy, and the package without its other dependencies."""

@@ -1,5 +1,6 @@
 """Numbers in words: each line says its number, the lists share none, and a model learns them."""
 
+import gzip
 import re
 import shlex
 import sys
@@ -189,3 +190,21 @@ def test_what_is_in_no_training_pair_is_not_learned(tmp_path):
     run = trained(tmp_path, seed=0, epochs=5)
     assert share_right(run, left_out) < 0.05
     assert share_right(run, [pair for pair in words.test if not is_like_it(pair)]) > 0.8
+
+
+def test_the_script_has_a_usage_and_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        make.main(["--help"])
+    assert "usage: python -m aiayn_np.text.make_number_words [-h] [FILE]" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        make.main(["new.tsv.gz"])
+    assert "error: num2words is not installed; " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_script_writes_what_it_spells(tmp_path, monkeypatch):
+    monkeypatch.setattr(make, "content", lambda: "eins\tone\t1\n")
+    make.main([str(tmp_path / "new.tsv.gz")])
+    assert gzip.decompress((tmp_path / "new.tsv.gz").read_bytes()) == b"eins\tone\t1\n"

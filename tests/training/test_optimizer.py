@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import naive_adam, naive_warmup_rate
 
-from aiayn_np import Adam, Linear, Parameter, warmup_rate
+from aiayn_np import Adam, Linear, Parameter, ReLU, warmup_rate
 
 
 def test_two_steps_by_hand():
@@ -193,6 +193,19 @@ def test_parameters_must_be_parameters():
     for wrong in ([np.ones(2)], [Linear(2, 3, rng=np.random.default_rng(0))]):
         with pytest.raises(TypeError, match=message):
             Adam(wrong)
+
+
+@pytest.mark.parametrize("given", [None, 3, Linear, Parameter(np.ones(2))])
+def test_parameters_must_be_several(given):
+    with pytest.raises(TypeError, match=r"^parameters must be a model, or Parameter objects: "):
+        Adam(given)
+
+
+@pytest.mark.parametrize("given", [[], (), iter([]), ReLU()])
+def test_parameters_must_hold_one_at_least(given):
+    message = r"^parameters must hold at least one Parameter, got none$"
+    with pytest.raises(ValueError, match=message):
+        Adam(given)
 
 
 def test_a_model_stands_for_its_parameters():

@@ -4,10 +4,18 @@ import functools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import naive_feed_forward, naive_layer_norm, naive_multi_head, naive_transformer
 
-from aiayn_np import LayerNorm, ScaledDotProductAttention, Transformer, causal
+from aiayn_np import (
+    Cache,
+    DecoderLayer,
+    LayerNorm,
+    Module,
+    ScaledDotProductAttention,
+    Transformer,
+    causal,
+)
 from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.models import TokenStack
 from aiayn_np.variants.norms import RMSNorm
@@ -86,6 +94,50 @@ def test_a_wrapped_pre_norm_layer_has_its_final_norm(layers, rng):
     assert isinstance(model.encoder.norm, LayerNorm)
     assert isinstance(model.decoder.norm, LayerNorm)
     assert isinstance(TokenStack(9, layer=layers[0], **sizes).encoder.norm, LayerNorm)
+
+
+class Around(Module):
+    """A layer of a user's own that contains another."""
+
+    def __init__(self, layer):
+        self.layer = layer
+
+    def forward(self, *inputs, **options):
+        y, cache = self.layer.forward(*inputs, **options)
+        return y, Cache(layer=cache)
+
+    def backward(self, grad_y, cache):
+        return self.layer.backward(grad_y, cache.layer)
+
+
+class Ended(Around):
+    """One that normalises its output itself."""
+
+    stack_norm = None
+
+
+def around(cls, wrapper=Around):
+    return lambda *sizes, **options: wrapper(cls(*sizes, **options))
+
+
+def test_a_layer_that_contains_a_pre_norm_layer_has_the_final_norm(rng):
+    sizes = dict(N=2, d_model=8, d_ff=12, h=2)
+    inside = Transformer(9, encoder_layer=around(around(PreNormEncoderLayer)),
+                         decoder_layer=around(PreNormDecoderLayer), rng=rng, **sizes)
+    plain = Transformer(9, encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer,
+                        rng=rng, **sizes)
+    assert isinstance(inside.encoder.norm, LayerNorm)
+    assert isinstance(inside.decoder.norm, LayerNorm)
+    for ours, theirs in zip(plain.parameters(), inside.parameters(), strict=True):
+        ours.value[...] = theirs.value
+    ids = rng.integers(1, 9, (2, 5))
+    assert_array_equal(inside(ids, ids), plain(ids, ids))
+
+
+def test_a_layer_around_another_may_say_that_it_needs_no_final_norm(rng):
+    model = Transformer(9, N=2, d_model=8, d_ff=12, h=2, decoder_layer=around(DecoderLayer),
+                        encoder_layer=around(PreNormEncoderLayer, Ended), rng=rng)
+    assert model.encoder.norm is model.decoder.norm is None
 
 
 def run(layer, rng):

@@ -17,7 +17,8 @@ PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ou
 class Stop(Exception):
     """Nothing more can be compared: a diagnosis, what to say, and the tensor that it is about.
 
-    by_error   whether the student's code stopped with an error;   got   an array of a wrong shape
+    by_error : whether the student's code stopped with an error
+    got : an array of a wrong shape
     """
 
     def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None):

@@ -73,8 +73,8 @@ class Place:
 class Formula:
     """A plain function or class that computes what is right, and all its Changes.
 
-    known   (old code, new code, key, why), what many write; old and new may be tuples, of changes
-            that belong together. (key, why) is said to every change of that kind.
+    known : (old code, new code, key, why), what many write; old and new may be tuples, of changes
+        that belong together. (key, why) is said to every change of that kind.
     """
 
     def __init__(self, function, known=()):
@@ -125,8 +125,8 @@ class Formula:
     def changes(self, different):
         """All Changes, the likeliest first: known, then single, then two known at once, others.
 
-        different   gives (how much of the student's numbers a change alone explains, what it
-                    computes, as something that can be compared), or None if it changes nothing
+        different : gives (how much of the student's numbers a change alone explains, what it
+            computes, as something that can be compared), or None if it changes nothing
         """
         yield from self.likely
         yield from self.pairs([change for change in self.likely if change.known], different)
@@ -248,7 +248,8 @@ class Formula:
 class Change:
     """A formula with something changed in it; a call computes what comes out.
 
-    known   what a teacher says to it, if many make it;   parts   (place, number of the code)
+    known : what a teacher says to it, if many make it
+    parts : (place, number of the code)
     """
 
     def __init__(self, formula, key, parts, known=""):

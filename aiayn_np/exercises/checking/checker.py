@@ -1,6 +1,7 @@
 """check: is the student's class or function right, and if not, why."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from ...module import Module
@@ -14,7 +15,8 @@ from .report import Report
 CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
 
 
-def check(student, *, hint=0, seed=0, language=None):
+def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
+          language: str | None = None) -> Report:
     """Check one class or function of an exercise, and say what is wrong and most likely why.
 
     Parameters

@@ -80,7 +80,7 @@ def told(plain, found, otherwise):
 def likeliest(candidates, stage, trials, left, failing, memo):
     """(change, tensors) of the first one that explains most of the tensors that are left.
 
-    memo   {change: what it explains in the failing trial}, which is filled
+    memo : {change: what it explains in the failing trial}, which is filled
     """
     best: Any = None
     explained: set[str] = set()
@@ -163,7 +163,7 @@ def seen_elsewhere(found, stage, trials, wrong):
 def predict(formula, stage, trial, grad_y=None):
     """{tensor: value} that a formula gives in one case; None where it cannot be computed.
 
-    grad_y   that of the case if it is None
+    grad_y : that of the case if it is None
     """
     try:
         with np.errstate(all="ignore"):

@@ -94,7 +94,7 @@ def normal(code):
 def replacements(place, names):
     """(rank, key, code) of what may stand in a place.
 
-    names   (names of arrays, attributes of self, of the cache) of the formula
+    names : (names of arrays, attributes of self, of the cache) of the formula
     """
     node, code = place.node, text(place.node)
     if isinstance(node, ast.stmt):

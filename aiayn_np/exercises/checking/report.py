@@ -19,9 +19,10 @@ PIECE = re.compile(r" +|[（“]*(?:[\u4e00-\u9fff]|[^ \u4e00-\u9fff（“）”
 class Row:
     """One tensor in all cases: the worst entry of the worst case.
 
-    verdict   "ok", "WRONG", or why it could not be compared
-    index, yours, expected   the worst entry;   error   its difference, relative to the largest
-    expected entry of the tensor;   wrong   how many entries are wrong, of `size`
+    verdict : "ok", "WRONG", or why it could not be compared
+    index, yours, expected : the worst entry
+    error : its difference, relative to the largest expected entry of the tensor
+    wrong : how many entries are wrong, of `size`
     """
 
     tensor: str
@@ -35,11 +36,11 @@ class Row:
     size: int = 0
 
     @property
-    def ok(self):
+    def ok(self) -> bool:
         return self.verdict == "ok"
 
     @property
-    def details(self):
+    def details(self) -> str:
         """The worst entry in words; empty if nothing was compared."""
         if not self.size:
             return ""
@@ -63,7 +64,7 @@ def listed(names, most=4):
         "{first} and {last}", first=say(", ").join(shown[:-1]), last=shown[-1])
 
 
-def wrapped(text):
+def wrapped(text: str) -> list[str]:
     """The lines of a text, none longer than a terminal is wide."""
     return [line for long in text.splitlines()
             for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
@@ -85,13 +86,14 @@ def in_chinese(text):
 class Report:
     """What `check` found; true when everything is right.
 
-    exercise   name of the exercise;   subject   the class or function that was checked
-    passed     whether everything is right, in all cases
-    diagnosis  a short key: "right", "not written yet", "sign", "unbiased variance", ...
-    message    what is wrong and most likely why
-    table      a Row for every tensor, in the order in which they are looked at
-    hint       the hint that was asked for, or how to ask for one
-    language   in which all this is said; diagnosis and table are the same in each
+    exercise : name of the exercise
+    subject : the class or function that was checked
+    passed : whether everything is right, in all cases
+    diagnosis : a short key: "right", "not written yet", "sign", "unbiased variance", ...
+    message : what is wrong and most likely why
+    table : a Row for every tensor, in the order in which they are looked at
+    hint : the hint that was asked for, or how to ask for one
+    language : in which all this is said; diagnosis and table are the same in each
     """
 
     exercise: str
@@ -107,7 +109,7 @@ class Report:
         return self.passed
 
     @property
-    def headline(self):
+    def headline(self) -> str:
         with speaking(self.language):
             mark = say("right") if self.passed else say("not right yet: {diagnosis}",
                                                         diagnosis=say_name(self.diagnosis))
@@ -116,8 +118,8 @@ class Report:
 
     def __str__(self):
         cells = self.cells()
-        wide = max((width(tensor) for tensor, *_ in cells), default=0)
-        rows = [f"  {flush_left(tensor, wide)}  {flush_left(verdict, 5)}  {details}".rstrip()
+        columns = max((width(tensor) for tensor, *_ in cells), default=0)
+        rows = [f"  {flush_left(tensor, columns)}  {flush_left(verdict, 5)}  {details}".rstrip()
                 for tensor, verdict, details in cells]
         with speaking(self.language):
             words = *wrapped(self.message), *wrapped(self.hint)
@@ -125,7 +127,7 @@ class Report:
 
     __repr__ = __str__
 
-    def cells(self):
+    def cells(self) -> list[tuple[str, str, str]]:
         """(tensor, verdict, details) of every row, in the language of the report."""
         with speaking(self.language):
             return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]

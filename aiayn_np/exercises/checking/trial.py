@@ -22,8 +22,8 @@ MUST_ADD = ("It must add, `+=`: a layer may be used several times before the opt
 class Trial:
     """Both layers in one case, with equal parameters.
 
-    ours, want, expected          the right layer, its output, {tensor: gradient}
-    theirs, got, cache, found     the student's layer, and what it returned, when it has run
+    ours, want, expected : the right layer, its output, {tensor: gradient}
+    theirs, got, cache, found : the student's layer, and what it returned, when it has run
     """
 
     def __init__(self, subject, student, case, rng):

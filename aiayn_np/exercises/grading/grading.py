@@ -16,6 +16,7 @@ import io
 import re
 import secrets
 import signal
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -35,11 +36,12 @@ FORMULA = re.compile(r"(^|[,;\t|:])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])
 class Grade:
     """How one student's answer to one exercise is.
 
-    points      how many of its classes and functions are right, `of` how many
-    diagnosis   that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
-    message     what is wrong, in one line;   seconds   that it took, start of Python included
-    file        the file that was graded, as seen from the folder
-    seed        of the numbers on which it was tried, one for the whole run
+    points : how many of its classes and functions are right, `of` how many
+    diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
+    message : what is wrong, in one line
+    seconds : that it took, start of Python included
+    file : the file that was graded, as seen from the folder
+    seed : of the numbers on which it was tried, one for the whole run
     """
 
     student: str
@@ -57,7 +59,9 @@ class Grade:
 COLUMNS = [field.name for field in fields(Grade)]
 
 
-def grade(folder, *, exercise=None, timeout=60, memory=1024, seed=None, language=None):
+def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 60,
+          memory: int = 1024, seed: int | None = None,
+          language: str | None = None) -> tuple[list[str], list[str], Iterator[Grade]]:
     """Grade all submissions in a folder, one after the other.
 
     Parameters
@@ -154,7 +158,7 @@ def best(grades):
     return min(grades, key=lambda g: (-g.points, g.diagnosis in ("not written yet", "missing")))
 
 
-def totals(grades):
+def totals(grades: Iterable[Grade]) -> dict[str, tuple[int, int]]:
     """{student: (points, of how many)} over all exercises."""
     found: dict[str, tuple[int, int]] = {}
     for g in grades:
@@ -163,7 +167,7 @@ def totals(grades):
     return found
 
 
-def commonest(grades):
+def commonest(grades: Iterable[Grade]) -> dict[str, tuple[str, int, int]]:
     """{exercise: (diagnosis, how often, of how many that were wrong)}, the commonest mistake."""
     wrong: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
     for g in grades:
@@ -188,7 +192,7 @@ def printable(text):
     return text if len(text) <= MESSAGE else text[: MESSAGE - 3] + "..."
 
 
-def write_csv(rows, path):
+def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
     """Write Grades as a table that a spreadsheet opens, and does not take for formulas."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -41,9 +41,10 @@ main(job)
 class Outcome:
     """How a process ended.
 
-    answer    what it wrote with the right word, None if nothing
-    code      its exit code, None if it was stopped at the limit of time
-    output    the beginning of what it printed, at most OUTPUT bytes;   seconds   that it took
+    answer : what it wrote with the right word, None if nothing
+    code : its exit code, None if it was stopped at the limit of time
+    output : the beginning of what it printed, at most OUTPUT bytes
+    seconds : that it took
     """
 
     answer: dict | None

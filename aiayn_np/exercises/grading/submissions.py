@@ -14,8 +14,9 @@ LARGEST = 5_000_000  # bytes of a file that is looked at
 class Submission:
     """One file of a student, as it was when the folder was read.
 
-    exercise   that it belongs to, None where none was found
-    data       what it holds;   problem   why it could not be read, or nothing
+    exercise : that it belongs to, None where none was found
+    data : what it holds
+    problem : why it could not be read, or nothing
     """
 
     student: str

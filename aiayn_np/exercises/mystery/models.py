@@ -76,10 +76,10 @@ ORDER = [EXAMPLE, *sorted(
 class Mystery:
     """What is needed to train, of which one part may be wrong.
 
-    model         a Transformer, initialised as usual, in float64
-    loss          a LabelSmoothedCrossEntropy
-    Adam          the class of the optimizer: ``kit.Adam(kit.model)``
-    warmup_rate   the function of Eq. (3)
+    model : a Transformer, initialised as usual, in float64
+    loss : a LabelSmoothedCrossEntropy
+    Adam : the class of the optimizer: ``kit.Adam(kit.model)``
+    warmup_rate : the function of Eq. (3)
     """
 
     number: int
@@ -106,12 +106,13 @@ class Verdict:
         return self.message
 
 
-def mystery(n, *, seed=0):
+def mystery(n: int, *, seed: int = 0) -> Mystery:
     """One of the models, made anew: nothing done to it is left in the next one.
 
     Parameters
     ----------
-    n : 0 for the worked example, 1 to 13      seed : of the initial parameters
+    n : 0 for the worked example, 1 to 13
+    seed : of the initial parameters
 
     Returns
     -------
@@ -139,7 +140,7 @@ def bug_of(n):
     return BUGS.get(ORDER[int(n)])
 
 
-def guess(n, letter, *, language=None):
+def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
     """Say what is wrong with a model: a letter of STATEMENTS, large or small.
 
     Returns
@@ -176,7 +177,7 @@ def verdict(n, letter):
     return Verdict(False, say("No, it has no such fault."))
 
 
-def hint(n, stage=1, *, language=None):
+def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
     """Help with a model, as text: 1 a tool that shows it, 2 the part to look at, 3 what happens."""
     with speaking(language):
         return help_with(n, stage)
@@ -195,7 +196,7 @@ def help_with(n, stage):
     return say("Look at {part}.", part=part) if stage == 2 else say(bug.what)
 
 
-def reveal(n, *, language=None):
+def reveal(n: int, *, language: str | None = None) -> str:
     """The whole story of a model, as text: what is wrong, what must be, and who had it."""
     with speaking(language):
         return story(n)
