@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import CheckpointError
+from ..files import CheckpointError, remove_file
 from ..runs.folder import free_folder, reserved
 from ..training.ranks import launched
 from .common import UsageError, make_writable, note
@@ -94,7 +94,7 @@ def take_steps(run, earlier=0.0, *, keep_memory=True):
         if leads:
             note(line)
     if leads:
-        run.metrics.unlink(missing_ok=True)                            # they are out of date
+        remove_file(run.metrics)                                       # they are out of date
     saved = time.perf_counter()
     shown = Reporter(run) if leads else contextlib.nullcontext()
     with interruptible(run) as pressed, shown as reporter:
