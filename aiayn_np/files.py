@@ -179,8 +179,8 @@ def take_name(part, path):
         if sys.platform == "win32" and path.exists():
             path.rmdir()                                               # only if it is empty
         os.rename(part, path)
-    except OSError as error:
-        if os.path.lexists(path):
-            error = FileExistsError(errno.EEXIST, "another command has made it meanwhile; it stays"
-                                    " as it is, and nothing is added", str(part))
-        raise error from None
+    except OSError:
+        if not os.path.lexists(path):
+            raise
+        raise FileExistsError(errno.EEXIST, "another command has made it meanwhile; it stays as it"
+                              " is, and nothing is added", str(part)) from None

@@ -169,11 +169,12 @@ def test_a_folder_that_a_killed_process_left_is_removed_and_one_being_filled_is_
     lambda path: path.symlink_to(path.parent / "other")])
 def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path, make):
     path = tmp_path / "deep" / "folder"
-    with pytest.raises(FileExistsError, match=r"made it meanwhile.*/deep/folder'"), \
-            new_folder(path) as folder:
-        (folder / "file").write_bytes(b"mine")
+    with contextlib.ExitStack() as stack:
+        (stack.enter_context(new_folder(path)) / "file").write_bytes(b"mine")
         make(path)
         before = os.lstat(path)
+        with pytest.raises(FileExistsError, match=r"made it meanwhile.*/deep/folder'"):
+            stack.close()
     assert os.path.samestat(os.lstat(path), before)
     assert os.listdir(path.parent) == ["folder"]
     if path.is_dir():
