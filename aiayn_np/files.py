@@ -36,7 +36,7 @@ def replacing(path):
     replaced: it is written into. Raises OSError that names the path.
     """
     special = os.path.exists(path) and not os.path.isfile(path)
-    path = Path(path) if special else Path(os.path.realpath(path))
+    path = Path(path) if special else followed(path)
     try:
         yield from into(path) if special else instead_of(path)
     except OSError as error:
@@ -44,6 +44,20 @@ def replacing(path):
             raise
         kept = "; the file that was there is kept" * (error.errno in NO_ROOM and path.is_file())
         raise OSError(error.errno, os.strerror(error.errno) + kept, str(path)) from error
+
+
+def followed(path):
+    """The path that symbolic links lead to; OSError where they lead in a circle."""
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return found
+
+
+def remove_file(path):
+    """Remove a regular file, if there is one. A symbolic link stays, and loses its file."""
+    if path.is_file():
+        followed(path).unlink()
 
 
 def instead_of(path):
@@ -128,23 +142,45 @@ def lock(file):
 
 
 @contextlib.contextmanager
-def new_folder(path):
+def new_folder(path, *, replace=False):
     """A folder to fill that gets the name `path` when it is complete.
 
-    A folder of that name is replaced. An interruption leaves the old folder or the new one; for a
-    moment the old one has another name. What a killed process left is removed.
+    What has that name by then is replaced if `replace` says so; otherwise FileExistsError is
+    raised, unless it is an empty folder. An interruption leaves the old folder or the new one; for
+    a moment the old one has another name. What a killed process left is removed. An OSError of a
+    file in the new folder names `path`.
     """
+    name, path = str(path), followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_parts(path.parent, path.name)
     part, old = (path.with_name(f".{path.name[:SHOWN]}.{os.urandom(4).hex()}.{end}")
                  for end in ("part", "old"))
-    part.mkdir()
-    with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, part, ignore_errors=True)
-        with contextlib.suppress(OSError):                             # some disks know no locks
-            stack.enter_context(locked(part))
-        yield part
-        if path.exists():
-            os.replace(path, old)
-        os.replace(part, path)
-        shutil.rmtree(old, ignore_errors=True)
+    try:
+        part.mkdir()
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, part, ignore_errors=True)
+            with contextlib.suppress(OSError):                         # some disks know no locks
+                stack.enter_context(locked(part))
+            yield part
+            if replace and path.exists():
+                os.replace(path, old)
+            take_name(part, path)
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        if not str(error.filename or part).startswith(str(part)) or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from error
+
+
+def take_name(part, path):
+    """Move a folder to `path` in one step; FileExistsError if there is more than an empty folder.
+    """
+    try:
+        if sys.platform == "win32" and path.exists():
+            path.rmdir()                                               # only if it is empty
+        os.rename(part, path)
+    except OSError:
+        if not os.path.lexists(path):
+            raise
+        raise FileExistsError(errno.EEXIST, "another command has made it meanwhile; it stays as it"
+                              " is, and nothing is added", str(part)) from None

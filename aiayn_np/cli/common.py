@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..files import new_folder
+from ..files import followed, new_folder
 
 
 class UsageError(Exception):
@@ -83,4 +83,4 @@ def make_writable_file(flag, path):
         return
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    make_writable(Path(os.path.realpath(path)).parent)
+    make_writable(followed(path).parent)

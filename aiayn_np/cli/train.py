@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import CheckpointError
+from ..files import CheckpointError, remove_file
 from ..runs.folder import free_folder, reserved
+from ..runs.states import STATES
 from ..training.ranks import launched
 from .common import UsageError, make_writable, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run
@@ -94,7 +95,7 @@ def take_steps(run, earlier=0.0, *, keep_memory=True):
         if leads:
             note(line)
     if leads:
-        run.metrics.unlink(missing_ok=True)                            # they are out of date
+        remove_file(run.metrics)                                       # they are out of date
     saved = time.perf_counter()
     shown = Reporter(run) if leads else contextlib.nullcontext()
     with interruptible(run) as pressed, shown as reporter:
@@ -180,7 +181,13 @@ def resumed_run(folder, args):
     done = run.solved or run.optimizer.t >= run.steps
     if done and not run.history:
         raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
-    if run.optimizer.t > run.steps or (done and not run.missing):
+    missing = set(run.missing)
+    if run.optimizer.t > run.steps or (done and missing <= {STATES}):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
-        raise UsageError(f"nothing to do: the run in {folder} is {where}")
+        lost = f"; only training writes {STATES}, which is missing" if missing else ""
+        raise UsageError(f"nothing to do: the run in {folder} is {where}{lost}")
+    for name in ("history.csv", *([STATES] if run.states else [])):
+        if run.optimizer.t and not (folder / name).exists():
+            notes.append(f"note: {folder / name} is missing: what it held of {run.optimizer.t}"
+                         " steps is lost")
     return run, notes

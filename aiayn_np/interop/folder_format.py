@@ -62,7 +62,8 @@ def read(path, folder, *, convert=False):
 def copy_if_there(path, target):
     """Copy a file, if there is one."""
     if path.is_file():
-        shutil.copyfile(path, target)
+        with open(path, "rb") as file, open(target, "wb") as copy:
+            shutil.copyfileobj(file, copy)                             # its error names no file
 
 
 def convert_pickle(path, target):
@@ -77,7 +78,7 @@ def convert_pickle(path, target):
     except Exception as error:  # UnpicklingError, and anything for damaged bytes
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{path} is not readable: {reason[:200]}") from error
-    safetensors.save_file(tensors, str(target))
+    Path(target).write_bytes(safetensors.save(tensors))
 
 
 def without_copies(state):
@@ -92,11 +93,11 @@ def without_copies(state):
 
 def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray]) -> None:
     """Write config.json and model.safetensors; arrays are made contiguous."""
-    save = extra("safetensors.numpy", of="pretrained").save_file
+    save = extra("safetensors.numpy", of="pretrained").save
     text = json.dumps(config, indent=2, ensure_ascii=False)
     (folder / "config.json").write_text(f"{text}\n", encoding="utf-8")
     state = {name: np.ascontiguousarray(array) for name, array in state.items()}
-    save(state, folder / FILE, metadata={"format": "pt"})
+    (folder / FILE).write_bytes(save(state, metadata={"format": "pt"}))
 
 
 def check_exportable(model, family, known):

@@ -11,7 +11,6 @@ Without training.safetensors the run can be used, but its training cannot go on.
 
 import contextlib
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,15 +42,17 @@ def recognises(path):
 
 def write(run, folder):
     """Write a run into an empty folder; return lines that say what was written."""
-    save = extra("safetensors.numpy", of="torch").save_file
+    save = extra("safetensors.numpy", of="torch").save
     model = describe(run.model)
-    header = dict(format=FORMAT, version=VERSION, model=model, run=run.config, training=None)
-    save(to_theirs(run.model.state_dict(), model), folder / WEIGHTS, metadata={"format": "pt"})
+    header = dict(format=FORMAT, version=VERSION, model=model, run=run.bound_config, training=None)
+    weights = save(to_theirs(run.model.state_dict(), model), metadata={"format": "pt"})
+    (folder / WEIGHTS).write_bytes(weights)
     if run.config.get("training_state", True):
         header["training"] = dict(step=run.optimizer.t, rng=run.rng.bit_generator.state,
                                   recent=len(run.recent))
-        save({f"{kind}/{name}": array for kind, state in training_states(run).items()
-              for name, array in to_theirs(state, model).items()}, folder / TRAINING)
+        (folder / TRAINING).write_bytes(save(
+            {f"{kind}/{name}": array for kind, state in training_states(run).items()
+             for name, array in to_theirs(state, model).items()}))
     (folder / HISTORY).write_bytes(run.history_csv())
     if VOCABULARY in run.FILES:
         run.task.vocabulary.save(folder / VOCABULARY)
@@ -86,7 +87,7 @@ def read(path, folder):
     weights = read_states(path / WEIGHTS, model, config["dtype"], [""])[""]
     states = read_training(path, header)
     if config["task"] not in TASKS:
-        shutil.copyfile(path / VOCABULARY, folder / VOCABULARY)
+        (folder / VOCABULARY).write_bytes((path / VOCABULARY).read_bytes())
     with unusable(path / CONFIG):
         without = {} if states is not None else {"training_state": False}
         run = KINDS[config["task"]](folder, config | without)

@@ -92,6 +92,7 @@ def checked(device, torch):
 def go_on(args, scratch, device, rank, ranks):
     """Train the run of the command line."""
     run, out = opened(args, scratch)
+    mine = out.exists()
     from .torch_training import TorchTraining
 
     training = TorchTraining(run, device, rank, ranks)
@@ -103,12 +104,12 @@ def go_on(args, scratch, device, rank, ranks):
             said = time.monotonic()
             say(rank, f"step {progress.step}: loss {progress.loss:.3f}, rate {progress.rate:.2g}")
         if rank == 0 and time.monotonic() - saved > SAVE_EVERY:
-            save(training, out)
-            saved = time.monotonic()
+            save(training, out, replace=mine)
+            mine, saved = True, time.monotonic()
     if rank == 0:
         training.collect()
         training.measure()
-        save(training, out)
+        save(training, out, replace=mine)
         print(f"step {run.optimizer.t}: loss {run.history[-1].loss:.4f}, in {out}; "
               f"aiayn-np import {shlex.quote(str(out))} --out RUN makes a run of it")
     return 0
@@ -137,10 +138,10 @@ def opened(args, scratch):
     return run, out
 
 
-def save(training, out):
-    """Write the training so far, in place of an earlier state."""
+def save(training, out, *, replace):
+    """Write the training so far, with `replace` in place of an earlier state."""
     training.collect()
-    with new_folder(out) as folder:
+    with new_folder(out, replace=replace) as folder:
         torch_format.write(training.run, folder)
 
 

@@ -84,7 +84,8 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     header, arrays = read_checkpoint(path)
     if found := difference(header["structure"], structure(model)):
         raise CheckpointError(f"{path} is of another model: {found}")
-    if bad := [name for name, array in arrays.items() if not all_finite(array)]:
+    dtypes = {p.value.dtype for p in model.parameters()}
+    if bad := [name for name, array in arrays.items() if not all_finite(array, dtypes)]:
         raise CheckpointError(f"{path} holds numbers that are not finite: {', '.join(bad[:3])}")
     part: dict[str, dict] = {}
     for name, array in arrays.items():
@@ -129,9 +130,11 @@ def header_problem(header):
     return None if "config" in header else "config is missing"
 
 
-def all_finite(array):
-    """Whether an array holds numbers, all of them finite."""
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+def all_finite(array, dtypes):
+    """Whether an array holds numbers, all of them finite in the dtypes that a model has."""
+    with np.errstate(over="ignore"):
+        return array.dtype.kind != "f" or all(
+            np.isfinite(array.astype(dtype, copy=False)).all() for dtype in dtypes)
 
 
 def moments_of(optimizer, stored):

@@ -28,11 +28,7 @@ def reserved(folder: Path) -> Iterator[Path]:
             remove_parts(folder)                                       # of a run that was killed
             yield folder
         finally:
-            if os.name == "posix":
-                (folder / LOCK).unlink(missing_ok=True)                # while we still hold it
-            file.close()
-            if os.name != "posix":
-                (folder / LOCK).unlink(missing_ok=True)
+            release(file, folder / LOCK)
     finally:
         with contextlib.suppress(OSError):
             for path in made:
@@ -56,10 +52,24 @@ def held(path):
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
             break                                                      # its owner did not remove it
         file.close()
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {platform.node()}")
-    file.flush()
+    try:
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {platform.node()}")
+        file.flush()
+    except OSError as error:                                           # such as a full disk
+        release(file, path)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return file
+
+
+def release(file, path):
+    """Close the lock file, and remove it: while we still hold it, where the system allows that."""
+    if os.name == "posix":
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):                                 # it may be too full to write
+        file.close()
+    if os.name != "posix":
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

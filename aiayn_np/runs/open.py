@@ -33,7 +33,10 @@ def open_run(folder: str | Path) -> Any:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     load_checkpoint(path, run.model, **run.training_state)
     if run.states:
-        run.states.load(run.optimizer.t)
+        known = config.get("kept")
+        if not isinstance(known, dict | None):
+            raise CheckpointError(f"{path} has no usable config: kept must be a dict")
+        run.states.load(run.optimizer.t, known)
     return run
 
 

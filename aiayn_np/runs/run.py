@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from ..transformer import Transformer
 from ..variants.choices import keywords
 from .checkpoint import save_checkpoint
 from .estimates import check_beam
-from .states import KeptStates
+from .states import STATES, KeptStates
+from .structure import digest
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
@@ -40,7 +41,8 @@ class Run:
 
     config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
         (names of `variants.choices`), "dtype", "seed", "train" (options of `train`); "keep_states",
-        true if the run keeps states of the model while it trains
+        true if the run keeps states of the model while it trains. In the file of a checkpoint it
+        also has "history" and "kept", digests of what the other files hold up to its step
     """
 
     record: Any = Progress  # the class of the records in `history`
@@ -62,7 +64,7 @@ class Run:
         self.pictures: list[str] = []                                  # names that `draw` saved
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
         keep = config.get("keep_states", False)
-        self.states = KeptStates(self.folder / "states.npz") if keep else None
+        self.states = KeptStates(self.folder / STATES) if keep else None
 
     def make_task(self) -> Any:
         """The task that the config names."""
@@ -124,12 +126,24 @@ class Run:
             file.write(self.history_csv())
         if self.states:
             self.states.save()
-        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training_state)
+        save_checkpoint(self.checkpoint, self.model, config=self.bound_config,
+                        **self.training_state)
 
-    def history_csv(self) -> bytes:
-        """The bytes of history.csv."""
+    @property
+    def bound_config(self) -> dict[str, Any]:
+        """The config, bound to the history and to the kept states by their digests."""
+        kept = {"kept": self.states.digests()} if self.states else {}
+        return self.config | {"history": self.history_digest()} | kept
+
+    def history_digest(self) -> str:
+        """The digest of the history, without what another machine or an interruption changes."""
+        return digest(self.history_csv(without=("seconds", "validation")))
+
+    def history_csv(self, without: Collection[str] = ()) -> bytes:
+        """The bytes of history.csv, with all columns or `without` some."""
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, [f.name for f in fields(self.record)])
+        names = [f.name for f in fields(self.record) if f.name not in without]
+        writer = csv.DictWriter(text, names, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(asdict(p) for p in self.history)
         return text.getvalue().encode()
@@ -158,6 +172,8 @@ class Run:
         self.history = [p for p in records if p.step <= last]
         if last and (not self.history or self.history[-1].step != last):
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
+        if self.config.get("history", mine := self.history_digest()) != mine:
+            raise CheckpointError(f"{path} is not the history of this run, or was changed")
 
     def example(self, src: np.ndarray) -> tuple:
         """A batch of one source (1, T) with the right answer."""
@@ -212,7 +228,7 @@ class Run:
             return
         parameters = sum(p.value.size for p in self.model.parameters())
         known = dict(task=self.task.name, steps=self.optimizer.t, parameters=parameters,
-                     seed=self.config["seed"], files=[*self.FILES, *self.pictures])
+                     seed=self.config["seed"], files=[*self.files, *self.pictures])
         with replacing(self.metrics) as file:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
 

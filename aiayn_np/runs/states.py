@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from ..files import CheckpointError, replacing
+from .structure import digest
 
+STATES = "states.npz"
 EVERY, MOST = 25, 16  # steps between two states at first, and the most states
 
 
@@ -37,10 +39,18 @@ class KeptStates:
         with replacing(self.path) as file:
             np.savez(file, every=np.array(self.every), **arrays)
 
-    def load(self, last):
+    def digests(self):
+        """{step: digest of its state}. A run knows its states by them."""
+        return {str(step): digest(b"".join(
+                    f"{name} {value.dtype} {value.shape}".encode() + value.tobytes()
+                    for name, value in sorted(state.items())))[:16]
+                for step, state in self.states.items()}
+
+    def load(self, last, known=None):
         """Read the file, up to the step `last`; do nothing if there is no file.
 
-        Raises CheckpointError if the file is damaged.
+        Raises CheckpointError if the file is damaged, or its states are not of those digests that
+        are `known`.
         """
         try:
             with np.load(self.path, allow_pickle=False) as file:
@@ -55,3 +65,5 @@ class KeptStates:
             return
         except Exception as error:  # the readers may raise anything for damaged bytes
             raise CheckpointError(f"{self.path} is not readable: {error}") from error
+        if known is not None and not self.digests().items() <= known.items():
+            raise CheckpointError(f"{self.path} has states of another run, or was changed")

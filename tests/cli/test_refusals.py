@@ -3,6 +3,7 @@
 import io
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -157,6 +158,49 @@ def test_a_link_to_itself_is_no_name_for_a_new_folder(run, tmp_path, capsys):
         assert err.count("\n") == 1, err
         assert "link" in err
     assert os.listdir(tmp_path) == ["link"]
+
+
+def test_a_link_to_itself_is_no_name_for_a_file(run, tmp_path, capsys):
+    """It is refused before any work."""
+    link = tmp_path / "link.gif"
+    link.symlink_to(link)
+    for argv in (["explore", run, "1"], ["animate", "copy"], ["zoo", "1", "--train"]):
+        assert main([*map(str, argv), "--out", str(link)]) == 2
+        err = capsys.readouterr().err
+        assert err == f"aiayn-np: error: {link}: Too many levels of symbolic links\n"
+    assert link.is_symlink()
+
+
+def test_a_link_of_a_run_stays_when_its_training_goes_on(run, tmp_path, no_pictures):
+    out, elsewhere = tmp_path / "r", tmp_path / "elsewhere.json"
+    shutil.copytree(run, out)
+    (out / "metrics.json").rename(elsewhere)
+    (out / "metrics.json").symlink_to(elsewhere)
+    assert main(["train", "copy", "--resume", "--steps", "4", "--out", str(out)]) == 0
+    assert (out / "metrics.json").is_symlink()
+    assert '"steps": 4' in elsewhere.read_text()
+
+
+def test_a_disk_without_any_room_is_named_and_nothing_is_left(run, tmp_path):
+    """A limit of 0 bytes for a file does what a full disk does, where even the lock has no room."""
+    exported, out = tmp_path / "exported", tmp_path / "full" / "out"
+    assert main(["export", str(run), str(exported), "--to", "torch"]) == 0
+    resumed = tmp_path / "resumed"
+    shutil.copytree(run, resumed)
+    resume = ["train", "copy", "--resume", "--steps", "9", "--out", resumed]
+    for argv, named in ((["train", "copy", *TINY, "--out", out], out / ".lock"),
+                        (resume, resumed / ".lock"), (["lessons", out], out),
+                        (["exercises", out], out), (["export", run, out, "--to", "torch"], out),
+                        (["export", run, out, "--to", "marian"], None),
+                        (["import", exported, "--out", out], out)):
+        child = command(*map(str, argv), env={"PYTHONDONTWRITEBYTECODE": "1"},
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        err = child.communicate()[1].decode()
+        if named:
+            assert err == f"aiayn-np: error: {named}: File too large\n", argv
+            assert child.returncode == 1
+        assert not list(tmp_path.rglob(".*")), argv
+        assert not out.exists()
 
 
 def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsys):

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from aiayn_np.cli.main import main
-from aiayn_np.files import new_folder, remove_parts, replacing
+from aiayn_np.files import new_folder, remove_file, remove_parts, replacing
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and devices are POSIX")
 WRITER = """import sys
@@ -151,13 +151,72 @@ def test_a_folder_that_a_killed_process_left_is_removed_and_one_being_filled_is_
         assert child.stdout.readline() == b"ready\n"
         (part,) = tmp_path.iterdir()
         for content in (b"a", b"b"):                                   # made, then replaced
-            with new_folder(path) as folder:
+            with new_folder(path, replace=True) as folder:
                 (folder / "file").write_bytes(content)
             assert sorted(tmp_path.iterdir()) == [part, path]
         child.kill()
         child.wait()
-    with contextlib.suppress(KeyboardInterrupt), new_folder(path) as folder:
+    with contextlib.suppress(KeyboardInterrupt), new_folder(path, replace=True) as folder:
         (folder / "file").write_bytes(b"c")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == [path]
     assert (path / "file").read_bytes() == b"b"
+
+
+@pytest.mark.parametrize("make", [
+    lambda path: (path.mkdir(), (path / "run").write_bytes(b"other")),
+    lambda path: path.write_bytes(b"other"),
+    lambda path: path.symlink_to(path.parent / "other")])
+def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path, make):
+    path = tmp_path / "deep" / "folder"
+    with contextlib.ExitStack() as stack:
+        (stack.enter_context(new_folder(path)) / "file").write_bytes(b"mine")
+        make(path)
+        before = os.lstat(path)
+        with pytest.raises(FileExistsError, match=r"made it meanwhile.*/deep/folder'"):
+            stack.close()
+    assert os.path.samestat(os.lstat(path), before)
+    assert os.listdir(path.parent) == ["folder"]
+    if path.is_dir():
+        assert (path / "run").read_bytes() == b"other"
+
+
+def test_an_empty_folder_and_a_link_to_one_are_filled(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    with new_folder(tmp_path / "link") as folder:
+        (folder / "file").write_bytes(b"")
+    assert (tmp_path / "link").is_symlink()
+    assert os.listdir(tmp_path / "there") == ["file"]
+    assert sorted(os.listdir(tmp_path)) == ["link", "there"]
+
+
+def test_an_error_of_a_new_folder_names_it_and_one_of_another_file_names_that(tmp_path):
+    path = tmp_path / "folder"
+    with pytest.raises(FileNotFoundError, match=r"/folder'"), new_folder(path) as folder:
+        (folder / "deep" / "file").write_bytes(b"")
+    with pytest.raises(OSError, match=r"/folder'"), new_folder(path):
+        raise OSError(errno.ENOSPC, "full")                            # a write names no file
+    with pytest.raises(FileNotFoundError, match="nowhere"), new_folder(path):
+        (tmp_path / "nowhere").read_bytes()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_link_to_itself_is_refused_and_stays(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match=r"link'") as caught:
+        write(link)
+    assert caught.value.errno == errno.ELOOP
+    assert link.is_symlink()
+
+
+def test_a_file_is_removed_and_its_link_and_a_device_stay(tmp_path):
+    link, target, device = (tmp_path / name for name in ("link", "target", "device"))
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    device.symlink_to("/dev/null")
+    for path in (link, link, device, tmp_path, tmp_path / "none"):
+        remove_file(path)
+    assert sorted(os.listdir(tmp_path)) == ["device", "link"]
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

@@ -1,5 +1,6 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from sentences import options
 
-from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np import Adam, CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli.main import main
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.folder import free_folder
@@ -181,9 +182,23 @@ def test_numbers_that_are_not_finite_are_an_error_when_they_are_used(
         capsys.readouterr().err)
 
 
-def test_a_header_with_odd_parts_is_refused(tmp_path, rng):
-    import json
+def test_numbers_too_large_for_the_model_are_refused(tmp_path, rng):
+    """A float64 that is finite becomes inf in a float32 model."""
+    path, small = tmp_path / "a.npz", model(rng).astype(np.float32)
+    adam, before = Adam(small), small.state_dict()
+    save_checkpoint(path, small, optimizer=adam, recent=[before])
+    header, arrays = read_checkpoint(path)
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    for name in ("model/src_embedding.E", "recent.0/src_embedding.E", "m/0", "v/0"):
+        np.savez(path, header=text, **arrays | {name: np.full(arrays[name].shape, 1e300)})
+        with pytest.raises(CheckpointError, match=f"not finite: {name}$"):
+            load_checkpoint(path, small, optimizer=adam)
+        np.savez(path, header=text, **arrays | {name: arrays[name].astype(float)})
+        load_checkpoint(path, small, optimizer=adam)
+    assert all((before[name] == value).all() for name, value in small.state_dict().items())
 
+
+def test_a_header_with_odd_parts_is_refused(tmp_path, rng):
     path, saved = tmp_path / "a.npz", model(rng)
     save_checkpoint(path, saved, rng=rng, recent=[saved.state_dict()], config={"task": "copy"})
     header, arrays = read_checkpoint(path)
@@ -224,7 +239,7 @@ def test_a_history_that_cannot_be_is_refused(tmp_path, capsys, no_pictures):
 def test_a_history_is_written_again_as_it_was(tmp_path):
     """What is counted stays a whole number: a resumed run has the file of one that is not."""
     run = TextRun.__new__(TextRun)
-    run.folder, run.optimizer = tmp_path, SimpleNamespace(t=2)
+    run.folder, run.optimizer, run.config = tmp_path, SimpleNamespace(t=2), {}
     run.history = [TextProgress(1, 0.1, 123, 1e-4, 0.5),
                    TextProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9, 8.8)]
     written = run.history_csv()
