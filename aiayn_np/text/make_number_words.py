@@ -13,6 +13,7 @@ import re
 import sys
 from collections import Counter
 
+from ..files import replacing
 from .number_words import DATA
 
 PER_SHAPE = 150  # numbers of 4 to 6 digits that have their zeros in the same places
@@ -80,7 +81,7 @@ def content():
 
 def main(path=DATA):
     """Write the file."""
-    with open(path, "wb") as file:
+    with replacing(path) as file:
         file.write(gzip.compress(content().encode(), mtime=0))
 
 
