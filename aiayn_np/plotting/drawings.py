@@ -9,6 +9,7 @@ This command writes all of them, as SVG and as PNG. In a notebook, a call such a
 import sys
 from pathlib import Path
 
+from ..files import replacing
 from .drawn.attention import attention_gradients, attention_shapes
 from .drawn.example import ASKING, SENTENCE, example
 from .drawn.heads import heads_split, masks_combined
@@ -16,7 +17,7 @@ from .drawn.model import figure_1, norm_places
 from .drawn.sums import clock_hands, dot_products, norm_axes
 from .drawn.way_back import model_gradients
 from .drawn.workers import two_workers
-from .figures import DPI
+from .figures import DPI, load_matplotlib
 
 __all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
 
@@ -29,8 +30,6 @@ DRAWINGS = {drawing.__name__: drawing for drawing in (
 
 def save_drawings(folder):
     """Write every drawing into a folder as SVG and as PNG; return the paths."""
-    from matplotlib import rc_context
-
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -38,8 +37,8 @@ def save_drawings(folder):
         figure = drawing()
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             paths.append(folder / f"{name}.{kind}")
-            with rc_context({"svg.hashsalt": name}):
-                figure.savefig(paths[-1], dpi=DPI, metadata=metadata, facecolor="white")
+            with load_matplotlib().rc_context({"svg.hashsalt": name}), replacing(paths[-1]) as file:
+                figure.savefig(file, format=kind, dpi=DPI, metadata=metadata, facecolor="white")
     return paths
 
 

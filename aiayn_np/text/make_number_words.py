@@ -12,8 +12,8 @@ import hashlib
 import importlib
 import re
 from collections import Counter
-from pathlib import Path
 
+from ..files import replacing
 from .number_words import DATA
 
 PER_SHAPE = 150  # numbers of 4 to 6 digits that have their zeros in the same places
@@ -85,12 +85,13 @@ def main(argv=None):
                                      description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?", default=DATA, metavar="FILE",
                         help="default: the one of the package")
-    path = Path(parser.parse_args(argv).file)
+    args = parser.parse_args(argv)
     try:
         text = content()
     except ImportError as error:
         parser.error(str(error))
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    with replacing(args.file) as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files import replacing
 from .pairs import read_lines
 
 DATA = Path(__file__).with_name("number_words.tsv.gz")
@@ -66,7 +67,8 @@ def write_lists(words: NumberWords, languages: tuple[str, str], folder: str | Pa
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in (tables | sides).items():
         text = "".join(f"{line}\n" for line in lines)
-        (folder / name).write_bytes(text.encode())
+        with replacing(folder / name) as file:
+            file.write(text.encode())
     return [folder / name for name in tables | sides]
 
 

@@ -3,12 +3,12 @@
 A message says what must hold, then what was given, as in the checks of the layers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
 from ..checks import check_array, check_ids, is_integer
-from ..module import Module, Parameter, children
+from ..module import Cache, Module, Parameter, children
 
 
 def check_seed(seed: int) -> None:
@@ -53,10 +53,13 @@ def check_tree(model: object) -> None:
     """A model whose parameters are all found, each under a name of its own.
 
     Parameters are found in attributes, lists, tuples and dicts. Raises TypeError for a layer or a
-    parameter in a set or in an array of objects, and ValueError for two parameters with one dotted
-    name, and for a layer that contains itself.
+    parameter that only another collection or object holds, such as a set, a deque or an array of
+    objects, and ValueError for two parameters with one dotted name, and for a layer that contains
+    itself. What a function or an iterator holds is not seen.
     """
     seen: dict[str, object] = {}
+    found: set[int] = set()
+    others: list[tuple] = []
     waiting: list[tuple] = [("", model, ())]
     while waiting:
         path, node, above = waiting.pop()
@@ -64,16 +67,37 @@ def check_tree(model: object) -> None:
             raise ValueError(f"a layer must not contain itself, got one at {path}")
         if isinstance(node, Parameter) and seen.setdefault(path, node) is not node:
             raise ValueError(f"parameters must have names of their own, got two at {path}")
-        if isinstance(node, (set, frozenset)) or getattr(node, "dtype", None) == np.dtype(object):
-            check_holds_no_layer(path, node)
+        if isinstance(node, (Module, Parameter)):
+            found.add(id(node))
+        elif not isinstance(node, (list, tuple, Cache)):
+            others.append((path, node.keys() if isinstance(node, dict) else node))
         waiting += [(f"{path}.{name}" if path else str(name), child, (*above, id(node)))
                     for name, child in children(node)]
+    for path, node in others:
+        check_holds_no_layer(path, node, found)
 
 
-def check_holds_no_layer(path, collection):
-    """Nothing with parameters in a collection that is not searched for them."""
-    for item in (collection.ravel() if isinstance(collection, np.ndarray) else collection):
-        if isinstance(item, (Module, Parameter)):
+def check_holds_no_layer(path, collection, found):
+    """Nothing with parameters in what is not searched for them, but for what was `found`."""
+    seen: dict[int, object] = {}                                       # kept: ids stay theirs
+    waiting = [collection]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (Module, Parameter)) and id(node) not in found:
             kind = type(collection).__name__
             raise TypeError(f"layers must be in attributes, lists, tuples or dicts, got"
-                            f" {type(item).__name__} in the {kind} {path}")
+                            f" {type(node).__name__} in the {kind} {path}")
+        if id(node) not in found and id(node) not in seen:
+            seen[id(node)] = node
+            waiting += contents(node)
+
+
+def contents(node):
+    """What any collection or object holds; nothing for texts, numbers, functions and classes."""
+    if isinstance(node, np.ndarray):
+        return np.asarray(node).ravel().tolist() if node.dtype.hasobject else []
+    if isinstance(node, (str, bytes, bytearray, range)) or callable(node):
+        return []
+    values = [*node.keys(), *node.values()] if isinstance(node, Mapping) else []
+    items = node if isinstance(node, Collection) and not values else values
+    return [*items, *getattr(node, "__dict__", {}).values()]

@@ -1,9 +1,11 @@
 """What grading needs besides running code: which file is whose, what it may import, the table."""
 
 import json
+import os
 import sys
 
 import pytest
+from marks import LINUX
 from solutions import FOLDER, source
 
 from aiayn_np.cli.main import main
@@ -66,10 +68,27 @@ def test_a_table_holds_no_formula_and_no_control_character(tmp_path):
     ("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@x", "'@x"), (" =1", " '=1"),
     ("a,=1", "a,'=1"), ("a;=1", "a;'=1"), ("a\t=1", "a\t'=1"), ("a|@x", "a|'@x"),
     ("ValueError: =1+1", "ValueError: '=1+1"), ('a;"=1', 'a;"\'=1'), ("\uff1d1", "'\uff1d1"),
+    *((f"a{c}=1", f"a{c}'=1") for c in "^#~!_$&/%*\u3001\xa6 "), ("a  @x", "a  '@x"),
+    ("a -1+cmd|x", "a '-1+cmd|x"), ("got -0.5, not -1e-07.", "got -0.5, not -1e-07."),
+    ("axis=-1", "axis=-1"), ("a == b -> c", "a == b -> c"),
     ("a = 1", "a = 1"), ("x - mean, 3", "x - mean, 3"), (7, 7), (False, False),
 ])
 def test_no_piece_of_a_cell_is_a_formula_whatever_separates_cells(cell, safe):
     assert harmless(cell) == safe
+
+
+@LINUX
+def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
+    for name in (b"anna", b"M\xfcller", b"zoe"):
+        folder = os.path.join(os.fsencode(tmp_path), name)
+        os.mkdir(folder)
+        with open(os.path.join(folder, b"01_softmax_\xe9.py"), "w", encoding="utf-8") as file:
+            file.write("x = 1")
+    assert main(["grade", str(tmp_path)]) == 0
+    capsys.readouterr()
+    lines = (tmp_path / "grades.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["M\\udcfcller", "anna", "zoe"]
+    assert "M\\udcfcller/01_softmax_\\udce9.py" in lines[1]
 
 
 @pytest.mark.parametrize(("argv", "what"), [

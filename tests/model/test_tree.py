@@ -1,6 +1,9 @@
 """Layers that the search for parameters would lose are refused by Adam, by saving and by the proof.
 """
 
+from collections import UserList, deque
+from types import MappingProxyType, SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -38,6 +41,17 @@ BAD = {
     "a frozen set": (lambda: Holder(a=[frozenset({ReLU()})]), TypeError, "frozenset a.0"),
     "an array": (lambda: Holder(a=np.array([linear(), None])), TypeError, "in the ndarray a"),
     "a parameter in a set": (lambda: Holder(a={Parameter(np.ones(2))}), TypeError, "Parameter in"),
+    "a deque": (lambda: Holder(a=deque([linear()])), TypeError, "Linear in the deque a"),
+    "a list in an array": (lambda: Holder(a=np.array([[linear()], None], object)), TypeError,
+                           "Linear in the ndarray a"),
+    "a record": (lambda: Holder(a=np.array([(linear(), 1)], "O, i")), TypeError, "ndarray a"),
+    "a tuple in a set": (lambda: Holder(a=frozenset({(linear(),)})), TypeError, "frozenset a"),
+    "a set in a deque in a dict": (lambda: Holder(a={"b": deque([{linear()}])}), TypeError,
+                                   "in the deque a.b"),
+    "a key": (lambda: Holder(a={linear(): 1}), TypeError, "Linear in the dict_keys a"),
+    "a mapping": (lambda: Holder(a=MappingProxyType({1: linear()})), TypeError, "mappingproxy a"),
+    "a user's list": (lambda: Holder(a=UserList([linear()])), TypeError, "UserList a"),
+    "an object": (lambda: Holder(a=SimpleNamespace(b=linear())), TypeError, "SimpleNamespace a"),
     "one name": (lambda: Holder(a={1: Parameter(np.ones(2)), "1": Parameter(np.ones(3))}),
                  ValueError, "names of their own, got two at a.1"),
     "a dot": (lambda: Holder(**{"a": {"b": Parameter(np.ones(2))}, "a.b": Parameter(np.ones(2))}),
@@ -59,7 +73,10 @@ def test_it_is_refused_before_anything_is_lost(name, tmp_path):
 
 def test_shared_layers_and_parameters_are_no_loop():
     shared, layer = linear(), ReLU()
-    check_tree(Holder(a=shared, b=[shared, {"c": shared}], d=shared.W, e=(layer, layer), f={1, 2}))
+    odd = deque([shared, {"x": [shared.W]}])                           # found elsewhere too
+    odd.append(odd)
+    check_tree(Holder(a=shared, b=[shared, {"c": shared}], d=shared.W, e=(layer, layer), f={1, 2},
+                      odd=odd, rng=np.random.default_rng(0), text="text"))
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")

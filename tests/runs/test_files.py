@@ -12,6 +12,9 @@ import pytest
 
 from aiayn_np.cli.main import main
 from aiayn_np.files import new_folder, remove_file, remove_parts, replacing
+from aiayn_np.plotting import drawings
+from aiayn_np.plotting.drawings import save_drawings
+from aiayn_np.text.number_words import write_number_words
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and devices are POSIX")
 WRITER = """import sys
@@ -220,3 +223,19 @@ def test_a_file_is_removed_and_its_link_and_a_device_stay(tmp_path):
         remove_file(path)
     assert sorted(os.listdir(tmp_path)) == ["device", "link"]
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("write", [write_number_words, save_drawings])
+def test_a_full_disk_leaves_old_data_and_drawings_as_they_were(tmp_path, monkeypatch, write):
+    monkeypatch.setattr(drawings, "DRAWINGS", {"figure_1": drawings.DRAWINGS["figure_1"]})
+    before = {path: path.read_bytes() for path in write(tmp_path)}
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for path in before:
+        path.write_bytes(b"old")
+    with pytest.raises(OSError, match="the file that was there is kept"):
+        write(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(before, b"old")

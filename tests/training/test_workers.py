@@ -171,7 +171,7 @@ def test_a_wrong_number_of_workers_is_refused(n, error, cls):
 
 def test_workers_take_no_more_threads_of_blas_than_the_user_allows():
     with threadpool_limits(1, user_api="blas"):
-        assert Workers(small(), CRITERION, 1).blas_threads == 1
+        assert Workers(small(), CRITERION, 2).blas_threads == 1
 
 
 def blas_threads(loss_cache=None):

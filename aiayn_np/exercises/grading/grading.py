@@ -28,8 +28,12 @@ from .submissions import students as students_of
 from .submissions import submissions
 
 MESSAGE = 300  # characters of a message that are kept
-# A piece of a cell that a spreadsheet may take for a formula, whatever separates its cells.
-FORMULA = re.compile(r"(^|[,;\t|:])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+# The places of a cell where a spreadsheet may see a formula, if its cells are separated by a space
+# or by any character but a letter, a digit or a sign. After a space, a number alone is none.
+SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
+NUMBER = r"[+-][\d.]+(?:e[+-]?\d+)?[,;:.)\]]*(?:\s|$)"
+FORMULA = re.compile(rf"""((?:^|_|[^\w\s{SIGNS}])[\s"']*(?=[{SIGNS}])"""
+                     rf"""|\s(?!{NUMBER})(?=[{SIGNS}]+[^\s{SIGNS}>]))""")
 
 
 @dataclass
@@ -187,7 +191,11 @@ def missing(student, exercise, own, seed):
 
 
 def printable(text):
-    """A text that can neither leave its line nor steer a terminal."""
+    """A text that can neither leave its line nor steer a terminal, and that UTF-8 can hold.
+
+    A byte of a file's name that is not UTF-8, or half a character, is shown as in \\udcfc.
+    """
+    text = text.encode("utf-8", "backslashreplace").decode()
     text = " ".join(re.sub(r"[^ -~\u00a1-\u1fff\u2010-\u2027\u2030-\ufffd]", " ", text).split())
     return text if len(text) <= MESSAGE else text[: MESSAGE - 3] + "..."
 
@@ -206,4 +214,4 @@ def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
 
 def harmless(cell):
     """A cell of which no piece begins as a formula does, between any separators."""
-    return FORMULA.sub(r"\1\2'", cell) if isinstance(cell, str) else cell
+    return FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell
