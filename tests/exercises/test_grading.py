@@ -1,8 +1,10 @@
 """Grading a folder: every submission gets a row, whatever its code does, and harms nothing."""
 
 import base64
+import contextlib
 import csv
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -178,11 +180,29 @@ def test_no_process_outlives_its_submission(tmp_path, apart):
                  f"p = subprocess.Popen(['sleep', '61.25'], start_new_session={apart})\n" + RIGHT)
     assert row.passed
     assert row.seconds < 10
+    assert not any(b"61.25" in line for line in command_lines())
+
+
+@LINUX
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "diagnosis"), [
+    (RIGHT, "right"), ("while True: pass\n", "too slow"),
+    ("import os\nos.kill(os.getpid(), 9)\n", "exits")])
+@pytest.mark.parametrize("command", [["sleep", "61.125"], ["setsid", "-f", "sleep", "61.125"]])
+def test_no_process_hides_in_a_session_of_its_own(tmp_path, command, end, diagnosis):
+    """Without the environment that all are known by. Only root may start one here at all."""
+    command = [shutil.which(command[0]), *command[1:]]
+    row = graded(tmp_path, f"import subprocess\nsubprocess.Popen({command}, env={{}},"
+                 f" start_new_session=True)\n{end}", timeout=3)
+    assert row.diagnosis == diagnosis
+    assert row.seconds < 5
+    assert not any(b"61.125" in line for line in command_lines())
+
+
+def command_lines():
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            assert b"61.25" not in path.read_bytes()
-        except OSError:
-            continue
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ SLEEPER = """
 import os, subprocess
 os.mkdir("closed", 0)
 subprocess.Popen(["sleep", "61.75"], start_new_session=True)
+subprocess.Popen(["sleep", "61.75"], start_new_session=True, env={})
 subprocess.run(["sleep", "61.75"])
 """
 
@@ -144,24 +145,24 @@ def test_a_device_gets_the_table_and_nothing_is_written_beside_it(answers, monke
 
 @LINUX
 def test_a_guard_ends_every_process_and_removes_the_folder(tmp_path):
-    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside, folder = tmp_path / "outside", tmp_path / f"folder-{os.urandom(8).hex()}"
     outside.mkdir(0o755)
     (folder / "closed" / "deep").mkdir(parents=True)
     (folder / "link").symlink_to(outside)
     for path in (folder / "closed" / "deep", folder / "closed"):
         path.chmod(0)
-    mark = os.urandom(16).hex()
-    apart = subprocess.Popen(["sleep", "61.5"], env={"MARK": mark}, start_new_session=True)
+    apart = subprocess.Popen(["sleep", "61.5"], env={"HOME": str(folder)}, start_new_session=True)
+    inside = subprocess.Popen(["sleep", "61.5"], env={}, cwd=folder, start_new_session=True)
     group = subprocess.Popen(["sleep", "61.5"], env={}, start_new_session=True)
-    command = [sys.executable, "-I", "-S", guard.__file__, str(folder), mark]
+    command = [sys.executable, "-I", "-S", guard.__file__, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as watching:
         watching.stdin.write(b"%d\n" % group.pid)
         watching.stdin.flush()
         until(lambda: ignores(watching.pid, signal.SIGTERM))
         watching.send_signal(signal.SIGTERM)                           # it ends with the pipe alone
-        assert apart.poll() is group.poll() is None
+        assert apart.poll() is inside.poll() is group.poll() is None
     assert watching.returncode == 0
-    assert apart.wait(5) == group.wait(5) == -signal.SIGKILL
+    assert apart.wait(5) == inside.wait(5) == group.wait(5) == -signal.SIGKILL
     assert not folder.exists()
     assert outside.stat().st_mode & 0o777 == 0o755
 
@@ -185,7 +186,7 @@ def test_a_killed_grade_leaves_no_process_and_no_folder(tmp_path, number):
                              stderr=subprocess.PIPE, preexec_fn=heed)
     with child.stdout, child.stderr:
         child.stdout.readline()                                        # anna's row
-        until(lambda: len(sleeping(temporary)) == 2)
+        until(lambda: len(sleeping(temporary)) == 3)
         assert len(list(temporary.iterdir())) == 1
         child.send_signal(number)
         assert child.wait(30) in (-number, 1)
@@ -196,12 +197,12 @@ def test_a_killed_grade_leaves_no_process_and_no_folder(tmp_path, number):
 
 
 def sleeping(temporary):
-    """Processes that a student's file started, whose home is in this temporary folder."""
+    """Processes that a student's file started, in its home in this temporary folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if (b"61.75" in (path / "cmdline").read_bytes()
-                    and str(temporary).encode() in (path / "environ").read_bytes()):
+                    and os.readlink(path / "cwd").startswith(str(temporary))):
                 found.append(path.name)
         except OSError:
             continue

@@ -66,27 +66,27 @@ def run_alone(job, *, timeout, memory):
     -------
     Outcome. No process that was started is left, and no file, even where this one is killed.
     """
-    word, mark = secrets.token_hex(16), secrets.token_hex(16)
-    with guarded_folder(mark) as (folder, watch):
+    word = secrets.token_hex(16)
+    with guarded_folder() as (folder, watch):
         answer, home = folder / "answer", folder / "work"
         home.mkdir()
         job = job | dict(answer=str(answer), word=word, roots=ROOTS, timeout=timeout, memory=memory)
         began = time.monotonic()
-        process = start(home, mark)
+        process = start(home)
         watch(process.pid)
-        code, output = finish(process, json.dumps(job).encode(), timeout, mark)
+        code, output = finish(process, json.dumps(job).encode(), timeout, folder)
         return Outcome(read_answer(answer, word), code, output, time.monotonic() - began)
 
 
 @contextlib.contextmanager
-def guarded_folder(mark):
+def guarded_folder():
     """(a new temporary folder, a function to call with the id of the process to watch).
 
     If this process does not live to remove the folder, its guard does: see guard.py.
     """
     folder = Path(tempfile.gettempdir()) / f"aiayn-np-{secrets.token_hex(8)}"
     watching: Any = subprocess.Popen(
-        [sys.executable, "-I", "-S", guard.__file__, str(folder), mark], bufsize=0,
+        [sys.executable, "-I", "-S", guard.__file__, str(folder)], bufsize=0,
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True)
 
@@ -107,19 +107,18 @@ def guarded_folder(mark):
         watching.wait()
 
 
-def start(home, mark):
+def start(home):
     """Start the process, in an empty folder, with hardly any environment and its own group."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-I", "-c", START], cwd=home, start_new_session=True,
-        env={"PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), "AIAYN_NP_GRADING": mark,
-             **threads, **kept},
+        env={"PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), **threads, **kept},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )
 
 
-def finish(process, job, timeout, mark):
+def finish(process, job, timeout, folder):
     """(exit code, output) of the process, given its job; None for what must be stopped."""
     kept = bytearray()
     reader = threading.Thread(target=drain, args=(process.stdout, kept), daemon=True)
@@ -133,7 +132,7 @@ def finish(process, job, timeout, mark):
     except subprocess.TimeoutExpired:
         code = None
     finally:
-        guard.end_all(process.pid, mark)
+        guard.end_all(process.pid, folder)
         process.kill()
         process.wait()
         reader.join(timeout=5)
