@@ -25,8 +25,9 @@ from .folder_format import (
 )
 
 __all__ = ["read", "recognises", "save_gpt2", "write"]
-GPT2_LAYERS = {LanguageModel, TokenStack, UnscaledEmbedding, LearnedPositionalEncoding,
-               PreNormEncoderLayer}
+GPT2_PLACES = {"": {LanguageModel}, "stack": {TokenStack},
+               "embedding": {Embedding, UnscaledEmbedding},
+               "positions": {LearnedPositionalEncoding}, "layers": {PreNormEncoderLayer}}
 
 
 def write(run, folder):
@@ -70,7 +71,7 @@ def config_of(model):
     if type(model) is not LanguageModel:
         raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
                          f" {type(model).__name__}")
-    check_exportable(model, "GPT-2", GPT2_LAYERS)
+    check_exportable(model, "GPT-2", GPT2_PLACES)
     stack, layers = model.stack, model.stack.encoder.layers
     if stack.encoder.norm is None:
         raise ValueError("a GPT-2 must have a norm at its end, got none")

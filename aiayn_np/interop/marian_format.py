@@ -7,6 +7,7 @@ import numpy as np
 
 from ..add_norm import AddNorm
 from ..decoder import Decoder, DecoderLayer
+from ..embedding import Embedding
 from ..encoder import EncoderLayer
 from ..layer_norm import LayerNorm
 from ..module import leaves
@@ -26,7 +27,9 @@ from .folder_format import (
 )
 
 __all__ = ["read", "recognises", "write"]
-MARIAN = {Transformer, SinusoidalPositionalEncoding, EncoderLayer, Decoder, DecoderLayer, AddNorm}
+MARIAN = {"": {Transformer}, "src_embedding": {Embedding}, "tgt_embedding": {Embedding},
+          "positions": {SinusoidalPositionalEncoding}, "decoder": {Decoder},
+          "layers": {EncoderLayer, DecoderLayer}, "add_norm": {AddNorm}}
 MEASURED = 200  # lines of the validation set to translate with both eps
 
 

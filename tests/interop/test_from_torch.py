@@ -216,8 +216,9 @@ EXCHANGED = {  # what is done to a model -> the part that the refusal names, and
     "no bias": (
         assign(f"{FED}.linear_2", lambda rng: Linear(7, D_MODEL, bias=False, rng=rng)),
         f"model.{FED}.linear_2.b must be of the class Parameter, .* got NoneType"),
-    "no first bias": (assign(f"{FED}.linear_1", lambda rng: Linear(D_MODEL, 7, bias=False, rng=rng)),
-                      f"model.{FED}.linear_1.b must be of the class Parameter"),
+    "no first bias": (
+        assign(f"{FED}.linear_1", lambda rng: Linear(D_MODEL, 7, bias=False, rng=rng)),
+        f"model.{FED}.linear_1.b must be of the class Parameter"),
     "another width": (assign(f"{FED}.linear_2", lambda rng: Linear(8, D_MODEL, rng=rng)),
                       f"model.{FED}.linear_2.d_in must be 7, .* got 8"),
     "a layer twice": (
