@@ -11,7 +11,6 @@ from ..layer_norm import LayerNorm
 from ..module import leaves
 from ..positional_encoding import LearnedPositionalEncoding
 from ..pretrained.gpt2 import tensors_of
-from ..runs.pretrained_run import GPT2Run
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.models import LanguageModel, TokenStack
 from ..variants.pre_norm import PreNormEncoderLayer
@@ -32,7 +31,7 @@ GPT2_PLACES = {"": {LanguageModel}, "stack": {TokenStack},
 
 def write(run, folder):
     """Write a run into an empty folder; ValueError for a run that is not a GPT-2."""
-    if not isinstance(run, GPT2Run):
+    if run.task.name != "gpt2":
         raise ValueError("a GPT-2 must be a language model, got a run of the task"
                          f" {run.task.name}, which has a source")
     return copied(run, folder)

@@ -73,6 +73,15 @@ def test_there_is_no_circle(folder, package):
     assert circles(imports_of(folder, package)) == []
 
 
+def test_only_open_py_knows_the_kinds_of_runs():
+    """Everything else asks the run for what it needs: its `command`, its `batch`, its `measure`."""
+    for path in ROOT.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance":
+                kinds = {name.id for name in ast.walk(call.args[1]) if isinstance(name, ast.Name)}
+                assert not any(kind.endswith("Run") for kind in kinds), f"{path}:{call.lineno}"
+
+
 def test_the_top_of_the_package_is_section_3():
     modules = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
     assert modules == LAYERS | PROTOCOL | {"files"}
