@@ -24,6 +24,13 @@ SHOWN = 50  # characters of a file's name that are in the name of its .part file
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the request was not wrong
 
 
+def reason_of(error):
+    """An error of the system as "file: reason"; any other error as it is."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'standard output'}: {error.strerror}"
+    return error
+
+
 class CheckpointError(Exception):
     """A file that is not a whole checkpoint of this model; the message says what is wrong."""
 

@@ -71,6 +71,8 @@ def export_command(args):
 
 def import_command(args):
     """Make a run from a file or folder of another format."""
+    from ..pretrained.config import read_json
+
     if not args.path.exists():
         raise FileNotFoundError(2, "there is no such file or folder", str(args.path))
     for entry in FORMATS.values():
@@ -80,5 +82,7 @@ def import_command(args):
                 entry.load().read(args.path, folder, **options).save()
             print(args.out)
             return 0
+    if (config := args.path / "config.json").is_file():
+        read_json(config)                                # a damaged one is refused with the reason
     known = "; ".join(f"{name} ({f.what})" for name, f in FORMATS.items())
     raise UsageError(f"{args.path} is of no known format; known are {known}")

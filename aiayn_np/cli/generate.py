@@ -38,7 +38,7 @@ def generate_command(args):
     from ..training.checks import check_seed
 
     check_seed(args.seed)
-    run = opened_as(args.run, "GPT2Run")
+    run = opened_as(args.run, "gpt2")
     ids = run.task.source(args.text)[0]
     tell(generation_line(run.model, ids, args.steps))
     written, before = list(ids), run.task.text(ids)
@@ -61,7 +61,7 @@ def perplexity_command(args):
     from ..runs.decoding_estimates import perplexity_line
     from ..text.pairs import read_lines
 
-    run = opened_as(args.run, "GPT2Run")
+    run = opened_as(args.run, "gpt2")
     ids = run.task.source("\n".join(read_lines(args.file)))[0]
     tell(perplexity_line(run.model, ids))
     value, count = perplexity(run.model, ids)
@@ -75,17 +75,17 @@ def fill_command(args):
     from ..pretrained.filling import fill
 
     check_sizes(top=args.top)
-    run = opened_as(args.run, "BertRun")
+    run = opened_as(args.run, "bert")
     for guesses in fill(run.loaded, args.text, args.top):
         for share, piece, text in guesses:
             print(f"{share:6.1%}  {piece:<16} {text}")
     return 0
 
 
-def opened_as(folder, kind):
-    """Open the run in a folder; UsageError if it is of another kind."""
+def opened_as(folder, family):
+    """Open the run in a folder; UsageError if it is of another family."""
     run = opened(folder)
-    if type(run).__name__ != kind:
-        raise UsageError(f"{folder} must be a {kind.removesuffix('Run').upper()}, as Hugging Face"
-                         f" gives it, got a run of {run.task.name}")
+    if run.task.name != family:
+        raise UsageError(f"{folder} must be a {family.upper()}, as Hugging Face gives it, got a run"
+                         f" of {run.task.name}")
     return run

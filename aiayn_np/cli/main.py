@@ -20,7 +20,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..checks import one_line
-from ..files import NO_ROOM, CheckpointError
+from ..files import NO_ROOM, CheckpointError, reason_of
 from ..training.ranks import end_all_ranks, may_speak, this_rank
 from ..training.tasks import TASKS
 from .common import (
@@ -152,9 +152,7 @@ def end_output():
 def fail(error, code):
     """Write one line to stderr, and return the exit code; in an MPI program, end all ranks."""
     rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
-    if isinstance(error, OSError) and error.strerror:
-        error = f"{error.filename or 'standard output'}: {error.strerror}"
-    text = one_line(error)
+    text = one_line(reason_of(error))
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
     who = f"{rank}: {kind}" if rank else ""

@@ -26,15 +26,14 @@ def translate_command(args):
     """Print the translation of every line; with references, BLEU and chrF on stderr."""
     from ..runs.decoding_estimates import translation_line
     from ..runs.estimates import check_beam
-    from ..runs.text_run import TextRun
     from ..text.pairs import read_lines
     from ..text.translation import ROWS, translate
 
     check_sizes(batch=args.batch)
     run = opened(args.run)
-    if not isinstance(run, TextRun):
-        use = {"gpt2": "generate", "bert": "fill"}.get(run.task.name, "decode")
-        raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np {use}")
+    if run.command != "translate":
+        raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np"
+                         f" {run.command}")
     if run.task.vocabulary is None:
         raise UsageError(f"{args.run} has no tokenizer: use aiayn-np decode, with ids")
     model, out = run.trained(), list[str]()

@@ -76,6 +76,15 @@ def replaced(layer, name, path):
     return "" if own else f"{cls.__qualname__}.{name}"
 
 
+def replaced_methods(layer: Module, path: str) -> list[str]:
+    """Names of all methods of a layer that were replaced, on the object or in its class."""
+    names = dict.fromkeys(
+        name for cls in type(layer).__mro__ for name, value in vars(cls).items()
+        if callable(value) and not isinstance(value, type)
+        and (name == "__call__" or not name.startswith("__")))
+    return [found for name in names if (found := replaced(layer, name, path))]
+
+
 def replaced_on(layer, path):
     """Names of the methods that were assigned to an object and hide those of its class.
 

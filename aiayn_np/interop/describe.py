@@ -10,8 +10,10 @@ from ..layer_norm import LayerNorm
 from ..linear import Linear
 from ..module import Parameter, leaves
 from ..multi_head import MultiHeadAttention
+from ..pretrained.weights import Undrawn
 from ..transformer import Transformer
 from ..variants.choices import CHOICES, keywords
+from .parts import check_same
 
 SIZES = ("vocab_size", "N", "d_model", "d_ff", "h", "max_len")
 KEYS = (*SIZES, "pad", "P_drop", "attention_P_drop", "eps", "bias", "positions", "norm")
@@ -20,12 +22,27 @@ KEYS = (*SIZES, "pad", "P_drop", "attention_P_drop", "eps", "bias", "positions",
 def describe(model):
     """The config of a Transformer whose layers torch.nn.Transformer has too.
 
-    Raises TypeError for another model, and ValueError with the reason for other layers.
+    Raises TypeError for another model, and ValueError with the part and the reason for a model
+    that is not exactly the one that `build` makes of the config.
     """
-    if not isinstance(model, Transformer):
+    if type(model) is not Transformer:
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
+    try:
+        config = config_of(model)
+    except AttributeError as error:
+        raise ValueError(f"model must have the parts of a Transformer: {error}") from error
+    check_same(model, build(config), "model")
+    return config
+
+
+def config_of(model):
+    """The config of a Transformer, read from its layers."""
+    norm = norm_of(model)
     attentions = [layer for _, layer in leaves(model, MultiHeadAttention)]
     check_attentions(attentions, model)
+    dtype = one("dtype", (str(p.value.dtype) for p in model.parameters()))
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
     scores = [a.attention for a in attentions]
     dropouts = [layer for _, layer in leaves(model, Dropout)]
     of_attention = [s.dropout for s in scores]
@@ -40,7 +57,7 @@ def describe(model):
         eps=one("eps", (n.eps for _, n in leaves(model, LayerNorm))),
         bias=one("bias", (linear.b is not None for a in attentions
                           for _, linear in leaves(a, Linear))),
-        positions=choice("positions", [type(model.positions)]), norm=norm_of(model),
+        positions=choice("positions", [type(model.positions)]), norm=norm,
     )
 
 
@@ -67,7 +84,7 @@ def one(name, values):
     found = sorted(set(values))
     if len(found) != 1:
         raise ValueError(f"{name} must be the same in all layers, got"
-                         f" {', '.join(map(str, found))}")
+                         f" {', '.join(map(str, found)) or 'none'}")
     return found[0]
 
 
@@ -84,10 +101,6 @@ def norm_of(model):
     """Where the layers have their norms, "post" or "pre". Everything else must be the paper's."""
     kinds = [one_class(layers) for layers in stacks(model)]
     name = choice("norm", kinds)
-    ends = {type(stack.norm) for stack in (model.encoder, model.decoder)}
-    if ends != {LayerNorm if name == "pre" else type(None)}:
-        raise ValueError(f"the stacks must end {'with' if name == 'pre' else 'without'} a LayerNorm"
-                         f" where norm is {name}, got {', '.join(e.__name__ for e in ends)}")
     for layer in (layer for layers in stacks(model) for layer in layers):
         f = layer.feed_forward
         if type(f) is not PositionwiseFeedForward or type(f.relu) is not ReLU:
@@ -130,7 +143,7 @@ def build(config):
     check_config(config)
     options = {name: config[name] for name in (*SIZES, "pad", "P_drop")}
     options |= keywords({name: config[name] for name in ("positions", "norm")})
-    model = Transformer(**options, rng=np.random.default_rng(0))
+    model = Transformer(**options, rng=Undrawn(np.float64))
     for _, norm in leaves(model, LayerNorm):
         norm.eps = float(config["eps"])
     for _, attention in leaves(model, MultiHeadAttention):

@@ -1,6 +1,7 @@
 """Folders of Hugging Face, as formats of the commands `export` and `import`."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..attention import ScaledDotProductAttention
+from ..checks import one_line
+from ..decoding.conditions import replaced_methods
 from ..dropout import Dropout
-from ..embedding import Embedding, OutputProjection
+from ..embedding import OutputProjection
 from ..encoder import Encoder
 from ..feed_forward import PositionwiseFeedForward, ReLU
 from ..files import CheckpointError
 from ..layer_norm import LayerNorm
 from ..linear import Linear
 from ..masking import Mask
-from ..module import Module, leaves
+from ..module import Module, Parameter, leaves
 from ..multi_head import MultiHeadAttention
 from ..pretrained.config import read_json
 from ..pretrained.weights import FILE
@@ -27,8 +30,13 @@ from ..variants.activations import GELU, FeedForward, SiLU, TanhGELU
 
 PICKLE = "pytorch_model.bin"
 ACTIVATIONS = {ReLU: "relu", GELU: "gelu", TanhGELU: "gelu_new", SiLU: "silu"}
-KNOWN = {Embedding, OutputProjection, Encoder, MultiHeadAttention, ScaledDotProductAttention, Mask,
-         Softmax, Dropout, Linear, LayerNorm, PositionwiseFeedForward, FeedForward, *ACTIVATIONS}
+PLACES: dict[str, set] = {  # the name of a part, without number or letter -> its classes
+    "encoder": {Encoder}, "self_attention": {MultiHeadAttention},
+    "cross_attention": {MultiHeadAttention}, "attention": {ScaledDotProductAttention},
+    "mask": {Mask}, "softmax": {Softmax}, "dropout": {Dropout}, "linear": {Linear},
+    "norm": {LayerNorm}, "layer_norm": {LayerNorm}, "activation": set(ACTIVATIONS), "relu": {ReLU},
+    "feed_forward": {PositionwiseFeedForward, FeedForward}, "output_projection": {OutputProjection},
+}
 
 
 def recognises(path):
@@ -76,8 +84,8 @@ def convert_pickle(path, target):
     except FileNotFoundError:
         raise
     except Exception as error:  # UnpicklingError, and anything for damaged bytes
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CheckpointError(f"{path} is not readable: {reason[:200]}") from error
+        reason = one_line(error)[:200] or type(error).__name__
+        raise CheckpointError(f"{path} is not readable: {reason}") from error
     Path(target).write_bytes(safetensors.save(tensors))
 
 
@@ -100,19 +108,31 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray]) -> No
     (folder / FILE).write_bytes(save(state, metadata={"format": "pt"}))
 
 
-def check_exportable(model, family, known):
+def check_exportable(model, family, places):
     """Refuse, with the reason, a model that a family's layers cannot be: ValueError.
 
-    known : classes of layers that this family has besides KNOWN
+    places : what this family has besides PLACES
     """
+    places = PLACES | places
+    for path, layer in leaves(model, Module):
+        place = re.sub(r"[._](\d+|[QKVO])$", "", path).rpartition(".")[2]
+        if type(layer) not in places.get(place, ()):
+            raise ValueError(f"a {family} has no {type(layer).__name__}, which is at"
+                             f" {path or 'the top'}")
+        for name in replaced_methods(layer, path):
+            raise ValueError(f"a {family} has the methods of the layers' classes only, got another"
+                             f" {name}")
     heads = {(a.h, a.d_k, a.d_v, a.d_model) for _, a in leaves(model, MultiHeadAttention)}
     if len(heads) > 1 or any(h * d_k != d_model or d_v != d_k for h, d_k, d_v, d_model in heads):
         raise ValueError(f"a {family} must have d_k = d_v = d_model / h in all layers")
-    for path, layer in leaves(model, Module):
-        if type(layer) not in KNOWN | known:
-            raise ValueError(f"a {family} has no {type(layer).__name__}, which is at {path}")
     if len({norm.eps for _, norm in leaves(model, LayerNorm)}) > 1:
         raise ValueError(f"a {family} must have one eps in all layer norms")
+    first: dict = {}
+    for path, parameter in leaves(model, Parameter):
+        place = first.setdefault(id(parameter), path)
+        if place != path and not path.endswith(("embedding.E", "output_projection.E")):
+            raise ValueError(f"a {family} must have a Parameter of its own at {path}, got the one"
+                             f" at {place}")
 
 
 def feed_forward_of(layers):

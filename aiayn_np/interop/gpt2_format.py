@@ -11,7 +11,6 @@ from ..layer_norm import LayerNorm
 from ..module import leaves
 from ..positional_encoding import LearnedPositionalEncoding
 from ..pretrained.gpt2 import tensors_of
-from ..runs.pretrained_run import GPT2Run
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.models import LanguageModel, TokenStack
 from ..variants.pre_norm import PreNormEncoderLayer
@@ -25,13 +24,14 @@ from .folder_format import (
 )
 
 __all__ = ["read", "recognises", "save_gpt2", "write"]
-GPT2_LAYERS = {LanguageModel, TokenStack, UnscaledEmbedding, LearnedPositionalEncoding,
-               PreNormEncoderLayer}
+GPT2_PLACES = {"": {LanguageModel}, "stack": {TokenStack},
+               "embedding": {Embedding, UnscaledEmbedding},
+               "positions": {LearnedPositionalEncoding}, "layers": {PreNormEncoderLayer}}
 
 
 def write(run, folder):
     """Write a run into an empty folder; ValueError for a run that is not a GPT-2."""
-    if not isinstance(run, GPT2Run):
+    if run.task.name != "gpt2":
         raise ValueError("a GPT-2 must be a language model, got a run of the task"
                          f" {run.task.name}, which has a source")
     return copied(run, folder)
@@ -70,7 +70,7 @@ def config_of(model):
     if type(model) is not LanguageModel:
         raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
                          f" {type(model).__name__}")
-    check_exportable(model, "GPT-2", GPT2_LAYERS)
+    check_exportable(model, "GPT-2", GPT2_PLACES)
     stack, layers = model.stack, model.stack.encoder.layers
     if stack.encoder.norm is None:
         raise ValueError("a GPT-2 must have a norm at its end, got none")

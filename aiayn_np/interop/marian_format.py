@@ -7,12 +7,12 @@ import numpy as np
 
 from ..add_norm import AddNorm
 from ..decoder import Decoder, DecoderLayer
+from ..embedding import Embedding
 from ..encoder import EncoderLayer
 from ..layer_norm import LayerNorm
 from ..module import leaves
 from ..positional_encoding import SinusoidalPositionalEncoding
 from ..pretrained.marian import EPS, SHARED, layer_tensors
-from ..runs.pretrained_run import MarianRun
 from ..text.translation import translate
 from ..transformer import Transformer
 from ..variants.layer_options import set_eps
@@ -26,13 +26,15 @@ from .folder_format import (
 )
 
 __all__ = ["read", "recognises", "write"]
-MARIAN = {Transformer, SinusoidalPositionalEncoding, EncoderLayer, Decoder, DecoderLayer, AddNorm}
+MARIAN = {"": {Transformer}, "src_embedding": {Embedding}, "tgt_embedding": {Embedding},
+          "positions": {SinusoidalPositionalEncoding}, "decoder": {Decoder},
+          "layers": {EncoderLayer, DecoderLayer}, "add_norm": {AddNorm}}
 MEASURED = 200  # lines of the validation set to translate with both eps
 
 
 def write(run, folder):
     """Write a run into an empty folder; return lines that say what Marian's eps changes."""
-    if isinstance(run, MarianRun):
+    if run.task.name == "marian":
         return copied(run, folder)
     model = run.trained()
     config = config_of(model, run.task)

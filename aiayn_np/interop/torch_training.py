@@ -21,13 +21,10 @@ import torch.distributed as dist
 from torch.nn.functional import log_softmax
 from torch.nn.parallel import DistributedDataParallel
 
-from ..runs.text_run import TextRun
-from ..training.loop import AVERAGED_EVERY, validate
+from ..training.loop import AVERAGED_EVERY
 from ..training.optimizer import warmup_rate
 from .convert import to_torch
 from .layout import to_ours, to_theirs
-
-VALIDATED = 5000  # sequences to validate a toy task on at the last step, as in `train`
 
 
 class TorchTraining:
@@ -68,7 +65,7 @@ class TorchTraining:
         seconds = self.run.history[-1].seconds if self.run.history else 0.0
         every = self.options.get("average_every", AVERAGED_EVERY)
         for step in range(done + 1, self.run.steps + 1):
-            batch = self.batch_of(step)                                # batch
+            batch = self.run.batch(step)                               # batch
             scores = self.gradients(*batch)                            # forward, loss, backward
             rate = self.rate_of(step)                                  # rate
             self.adam.param_groups[0]["lr"] = rate
@@ -76,13 +73,8 @@ class TorchTraining:
             self.run.optimizer.t = step
             if step % every == 0:
                 self.recent.append({n: p.clone() for n, p in self.module.state_dict().items()})
-            yield self.record(step, batch, scores, rate, seconds + time.perf_counter() - started)
-
-    def batch_of(self, step):
-        """The batch that the run itself would take at this step."""
-        if isinstance(self.run, TextRun):
-            return self.run.batches.batch(step)
-        return self.run.task.batch(self.options["batch_size"], self.run.rng)
+            now = seconds + time.perf_counter() - started
+            yield self.run.record_of(step, batch, *scores, rate, now)
 
     def rate_of(self, step):
         """The rate of Eq. (3), with the run's factor."""
@@ -132,13 +124,13 @@ class TorchTraining:
                                                       dtype=np.int64)).to(self.device)
                 for rows in mine]
 
-    def record(self, step, batch, scores, rate, seconds):
-        """The run's record of a step."""
-        loss, accuracy = scores
-        if isinstance(self.run, TextRun):
-            tokens = sum(int(np.count_nonzero(ids != self.config["pad"])) for ids in batch[:2])
-            return self.run.record(step, loss, tokens, rate, seconds)
-        return self.run.record(step, loss, accuracy, rate, seconds)
+    def any_of(self, flag):
+        """Whether the flag is true in any of the processes."""
+        if self.ranks == 1:
+            return flag
+        found = torch.tensor(float(flag), device=self.device)
+        dist.all_reduce(found)
+        return found.item() > 0
 
     def collect(self):
         """Copy values, Adam's means and the states to average back into the run."""
@@ -161,12 +153,3 @@ class TorchTraining:
         """The arrays of a state in the order of our parameters."""
         state = self.ours(state)
         return [state[name] for name in self.names]
-
-    def measure(self):
-        """Validate the last step with NumPy, as the run's own training does."""
-        run = self.run
-        if isinstance(run, TextRun):
-            run.measure(run.history[-1])
-        else:
-            validation = run.task.validation(VALIDATED)
-            run.history[-1].validation = validate(run.trained(), run.task, validation)

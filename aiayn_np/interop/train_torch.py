@@ -3,33 +3,34 @@
     python -m aiayn_np.interop.train_torch runs/copy
     torchrun --nproc-per-node 2 -m aiayn_np.interop.train_torch runs/copy
 
-The run is not changed. The result is a folder of the format `torch`, written every two minutes and
-at the end. `aiayn-np import` makes a run of it. Given such a folder instead of a run, this program
-goes on with its training.
+The run is not changed. The result is a folder of the format `torch`, written every two minutes, at
+the end, and after Ctrl-C or SIGTERM, which let the step end. `aiayn-np import` makes a run of it.
+Given such a folder instead of a run, this program goes on with its training.
 """
 
 import argparse
 import contextlib
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from ..checks import one_line
-from ..files import CheckpointError, new_folder
+from ..files import CheckpointError, new_folder, reason_of
 from ..runs.open import open_run
 from ..text.extra import extra
 from . import torch_format
 
-SAVE_EVERY, SAY_EVERY = 120, 15  # seconds
+SAVE_EVERY, SAY_EVERY, PATIENCE = 120, 15, 3  # seconds
 
 
 def main(argv=None):
     """Train; return the exit code, as the commands of `aiayn-np` do."""
-    args = parser().parse_args(argv)
     try:
+        args = parser().parse_args(argv)
         with tempfile.TemporaryDirectory() as scratch, processes(args.device) as (device, *ranks):
             return go_on(args, Path(scratch), device, *ranks)
     except (CheckpointError, OSError, ValueError, TypeError, IndexError, ImportError) as error:
@@ -37,19 +38,32 @@ def main(argv=None):
     except (FloatingPointError, MemoryError) as error:
         return fail(error, 1)
     except KeyboardInterrupt:
-        return fail("interrupted; what was saved last is kept", 1)
+        return fail("interrupted; steps since the last save are lost", 1)
 
 
 def fail(error, code):
-    """Write one line to stderr, and return the exit code."""
-    print(f"train_torch: error: {one_line(error)}", file=sys.stderr)
+    """Write one line to stderr, and return the exit code.
+
+    Of several processes on a machine the first one speaks. The others wait for torchrun to end
+    them, as it does when one of them has ended. A process that is left speaks for itself.
+    """
+    if int(os.environ.get("LOCAL_RANK", 0)):
+        time.sleep(PATIENCE)
+    print(f"train_torch: error: {one_line(reason_of(error))}", file=sys.stderr, flush=True)
     return code
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises ValueError for wrong options, so that `fail` tells the reason."""
+
+    def error(self, message):
+        raise ValueError(f"{message}; --help lists the options")
 
 
 def parser():
     """The options."""
-    p = argparse.ArgumentParser(prog="python -m aiayn_np.interop.train_torch", epilog=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = Parser(prog="python -m aiayn_np.interop.train_torch", epilog=__doc__,
+               formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("run", type=Path, help="folder that `train`, `import` or this program wrote")
     p.add_argument("--out", type=Path, help="folder to write (default: RUN.torch)")
     p.add_argument("--steps", type=int, help="last step of a toy task (default: the run's)")
@@ -98,21 +112,51 @@ def go_on(args, scratch, device, rank, ranks):
     training = TorchTraining(run, device, rank, ranks)
     say(rank, f"step {run.optimizer.t} of {run.steps}, on {device.type}, {ranks} process(es)")
     saved = said = time.monotonic()
-    for progress in training.steps():
-        run.history.append(progress)
-        if time.monotonic() - said > SAY_EVERY:
-            said = time.monotonic()
-            say(rank, f"step {progress.step}: loss {progress.loss:.3f}, rate {progress.rate:.2g}")
-        if rank == 0 and time.monotonic() - saved > SAVE_EVERY:
-            save(training, out, replace=mine)
-            mine, saved = True, time.monotonic()
+    with interruptible(ranks) as pressed:
+        for progress in training.steps():
+            run.history.append(progress)
+            if time.monotonic() - said > SAY_EVERY:
+                said = time.monotonic()
+                say(rank, f"step {progress.step}: loss {progress.loss:.3f}, rate"
+                          f" {progress.rate:.2g}")
+            stop = training.any_of(bool(pressed)) and progress.step < run.steps
+            if rank == 0 and (stop or time.monotonic() - saved > SAVE_EVERY):
+                save(training, out, replace=mine)
+                mine, saved = True, time.monotonic()
+            if stop:
+                say(rank, f"interrupted after step {progress.step}; go on with"
+                          f" {shlex.quote(str(out))} in place of the run")
+                return 1
     if rank == 0:
         training.collect()
-        training.measure()
+        run.measure(run.history[-1])
         save(training, out, replace=mine)
         print(f"step {run.optimizer.t}: loss {run.history[-1].loss:.4f}, in {out}; "
               f"aiayn-np import {shlex.quote(str(out))} --out RUN makes a run of it")
     return 0
+
+
+@contextlib.contextmanager
+def interruptible(ranks):
+    """A list that Ctrl-C and SIGTERM add to, so that the step can end first.
+
+    A second signal acts at once, but not on several processes: they may get one signal twice, from
+    the terminal and from torchrun.
+    """
+    pressed: list[int] = []
+
+    def interrupt(number, _):
+        if pressed and ranks == 1:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    handlers = {number: signal.signal(number, interrupt)
+                for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield pressed
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def opened(args, scratch):

@@ -78,10 +78,9 @@ def png_of(fig, dpi):
 def load_matplotlib() -> ModuleType:
     """Import matplotlib and return it, even if MPLBACKEND names a backend that it does not know.
 
-    Pictures in files need no backend, and no settings of a matplotlibrc either: with another font,
-    or with a LaTeX that is missing, they would be others, or none. So the settings are those of
-    matplotlib itself, unless a notebook or a script has loaded it before. Raises ValueError for a
-    matplotlibrc that is not UTF-8, after matplotlib has named it.
+    Pictures in files need no backend. The commands do not heed a matplotlibrc either: with another
+    font, or with a LaTeX that is missing, their pictures would be others, or none. Raises
+    ValueError for a matplotlibrc that is not UTF-8, after matplotlib has named it.
     """
     if "matplotlib" not in sys.modules:
         backend = os.environ.pop("MPLBACKEND", None)
@@ -92,7 +91,7 @@ def load_matplotlib() -> ModuleType:
         finally:
             if backend is not None:
                 os.environ["MPLBACKEND"] = backend
-        if "IPython" not in sys.modules:
+        if "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")                        # some settings are outdated
                 matplotlib.rcParams.update(matplotlib.rcParamsDefault)

@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..decoding.conditions import replaced_methods
 from ..dropout import Dropout
 from ..files import replacing
-from ..module import Module, Parameter
+from ..masking import Mask
+from ..module import Module, Parameter, leaves
+from ..softmax import Softmax
 from ..transformer import Transformer
 from .explorer import encoded, tables
 
@@ -28,6 +31,7 @@ INTERFACE = ("drawing.js", "language.js", "thinking.js", "maps.js", "why.js", "f
              "changes.js", "page.js")
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
+PLACES = {"mask": Mask, "softmax": Softmax, "dropout": Dropout}  # these are there and nowhere else
 MOST = 12_000_000  # characters of base64 in a page
 STATIC = 200_000  # characters of plain tables; the first example's are always there
 
@@ -56,6 +60,7 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str = ''
     many weights.
     """
     values: list[np.ndarray] = []
+    check_runnable(model)
     tree = described(model, values, {})
     weights = base64_of(values, "<f4")
     if len(weights) > MOST:
@@ -92,6 +97,20 @@ def known_classes():
     return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
 
 
+def check_runnable(model):
+    """Raise NotRunnable for a layer that the scripts do not have, or not at its place."""
+    known = known_classes() | {"Dropout"}
+    for path, layer in leaves(model, Module):
+        cls, place = type(layer), path.rpartition(".")[2]
+        own = cls.__module__.split(".")[0] == __package__.split(".")[0]
+        if cls.__name__ not in known or not own:
+            raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
+        if PLACES.get(place, cls) is not cls or (cls in PLACES.values() and place not in PLACES):
+            raise NotRunnable(f"it has a {cls.__name__} at {path}, where the page has another")
+        for name in replaced_methods(layer, path):
+            raise NotRunnable(f"{name} was replaced in Python")
+
+
 def described(node, values, places):
     """A layer as plain data {"class", "formula", parts}; its parameters are added to `values`.
 
@@ -107,13 +126,9 @@ def described(node, values, places):
         return [described(child, values, places) for child in node]
     if not isinstance(node, Module):
         return node
-    cls = type(node)
-    own = cls.__module__.split(".")[0] == __package__.split(".")[0]
-    if cls.__name__ not in known_classes() or not own:
-        raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
     parts = {name: described(child, values, places) for name, child in vars(node).items()
              if not isinstance(child, Dropout)}                        # decoding drops nothing
-    return {"class": cls.__name__, "formula": cls.formula} | parts
+    return {"class": type(node).__name__, "formula": type(node).formula} | parts
 
 
 def static_maps(examples):

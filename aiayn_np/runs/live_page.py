@@ -7,7 +7,6 @@ import numpy as np
 from ..plotting.live import NotRunnable, write_live
 from ..text.cutting import rules_of
 from .run import Run
-from .text_run import TextRun
 
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str = '',
@@ -18,9 +17,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
 
     Raises NotRunnable if the page cannot run the model, or cannot cut its sentences into pieces.
     """
-    from .pretrained_run import PretrainedRun
-
-    if isinstance(run, PretrainedRun):
+    if run.imported:
         raise NotRunnable("the model was imported from Hugging Face")
     states = run.states.states if run.states else {}
     examples = [(run.task.text(src[0]), attentions)
@@ -34,7 +31,7 @@ def task_of(run):
     task = run.task
     known = dict(name=task.name, tokens=task.tokens(range(task.vocab_size)), pad=task.pad,
                  bos=task.bos, eos=task.eos, max_length=task.max_length)
-    if not isinstance(run, TextRun):
+    if not hasattr(task, "vocabulary"):
         return known
     try:
         return known | rules_of(task.vocabulary)

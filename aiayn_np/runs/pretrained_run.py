@@ -43,6 +43,7 @@ class PretrainedRun(Run):
     """
 
     opens: type  # the class of `loaded`
+    imported = True
 
     def __init__(self, folder):
         self.folder, self.loaded, self.states = Path(folder), self.opens(folder), None
@@ -220,14 +221,15 @@ class TokensRun(PretrainedRun):
 
     def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
         """Raise ValueError: a model over one text has no source to decode."""
-        raise ValueError(f"a {self.loaded.family} has no source to decode: use aiayn-np "
-                         + ("generate" if isinstance(self, GPT2Run) else "fill"))
+        raise ValueError(f"a {self.loaded.family} has no source to decode: use aiayn-np"
+                         f" {self.command}")
 
 
 class GPT2Run(TokensRun):
     """A language model: also `generate` and `perplexity`."""
 
     opens = GPT2
+    command = "generate"
 
     def example(self, src: np.ndarray) -> tuple:
         """(all tokens but the last, None, all but the first) of one text (1, T)."""
@@ -241,6 +243,7 @@ class BertRun(TokensRun):
     """A model that guesses masked tokens: also `fill`."""
 
     opens = Bert
+    command = "fill"
 
     @property
     def not_asked(self):

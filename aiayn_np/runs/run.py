@@ -18,7 +18,7 @@ from ..plotting.explorer import Attention
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
-from ..training.loop import AVERAGED, Progress, averaged, share_exact, train
+from ..training.loop import AVERAGED, Progress, averaged, share_exact, train, validate
 from ..training.optimizer import Adam
 from ..training.ranks import ALONE
 from ..training.tasks import TASKS
@@ -29,6 +29,7 @@ from .estimates import check_beam
 from .states import STATES, KeptStates
 from .structure import digest
 
+VALIDATED = 5000  # sequences to validate a toy task on at the last step, as in `train`
 KINDS = {  # file name -> the attentions it shows, and what they are called
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
     "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),
@@ -48,6 +49,8 @@ class Run:
     record: Any = Progress  # the class of the records in `history`
     trace_loss: Any = None  # the loss that `trace` uses; None is the loss of the training
     FILES: tuple[str, ...] = ("model.npz", "metrics.json", "history.csv")  # besides pictures
+    command: str = "decode"  # of aiayn-np, which gives the model's output
+    imported = False  # whether the model came from Hugging Face
     ranks: Any = ALONE  # or the Ranks that train it together: all hold the run, rank 0 writes
 
     def __init__(self, folder: str | Path, config: dict) -> None:
@@ -86,6 +89,20 @@ class Run:
         if self.ranks.size > 1:
             options["workers"] = self.ranks
         return train(self.model, self.task, keep_memory=keep_memory, **options)
+
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
+        """The batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""
+        return self.task.batch(self.config["train"]["batch_size"], self.rng)
+
+    def record_of(self, step: int, batch: tuple, loss: float, accuracy: Any, rate: float,
+                  seconds: float) -> Any:
+        """The record of a step."""
+        return self.record(step, loss, accuracy, rate, seconds)
+
+    def measure(self, progress: Any) -> None:
+        """Validate the model, and add what was found to the record of the last step."""
+        examples = self.task.validation(VALIDATED)
+        progress.validation = validate(self.trained(), self.task, examples)
 
     @property
     def files(self) -> list[str]:

@@ -44,6 +44,7 @@ class TextRun(Run):
 
     name = "text"
     record = TextProgress
+    command = "translate"
     FILES = (*Run.FILES, VOCABULARY)
     batches: Any = None  # Batches of the training pairs; `prepare` makes it
     held_out: Any = None  # validation pairs as ids; `prepare` makes them
@@ -122,7 +123,7 @@ class TextRun(Run):
 
         The model is validated at the end of every epoch and of the training.
         """
-        o, pad = self.config["train"], self.task.pad
+        o = self.config["train"]
         if keep_memory:
             keep_freed_memory()
 
@@ -130,15 +131,24 @@ class TextRun(Run):
             return o["rate_scale"] * warmup_rate(step, self.model.d_model, o["warmup_steps"])
 
         for s in training_steps(
-            self.model, self.criterion, self.batches.batch, rate_of, steps=self.steps,
+            self.model, self.criterion, self.batch, rate_of, steps=self.steps,
             **self.training_state, average_every=o["average_every"], measure=token_nats,
             team=self.team,
         ):
-            tokens = sum(int(np.count_nonzero(ids != pad)) for ids in s.batch[:2])
-            progress = self.record(s.step, float(s.scores), tokens, s.rate, s.seconds)
+            progress = self.record_of(s.step, s.batch, float(s.scores), None, s.rate, s.seconds)
             if progress.step % self.batches.per_epoch == 0 or progress.step == self.steps:
                 self.measure(progress)
             yield progress
+
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
+        """The batch (src, tgt_in, tgt_out) of a step."""
+        return self.batches.batch(step)
+
+    def record_of(self, step: int, batch: tuple, loss: float, accuracy: float | None, rate: float,
+                  seconds: float) -> TextProgress:
+        """The record of a step; it has the number of tokens in place of the accuracy."""
+        tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in batch[:2])
+        return self.record(step, loss, tokens, rate, seconds)
 
     def announcement(self) -> Iterator[str]:
         """Yield lines on the data, the model, and the memory and time that training will need."""

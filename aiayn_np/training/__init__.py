@@ -8,7 +8,7 @@ Public names, by the file that defines them:
     loss       LabelSmoothedCrossEntropy, ModelLoss
     memory     keep_freed_memory
     optimizer  Adam, warmup_rate
-    ranks      Alone, end_all_ranks, launched, make_team, this_rank, world
+    ranks      Alone, end_all_ranks, launched, make_team, may_speak, this_rank, world
     tasks      CopyTask, ReverseTask, SortTask, Task, padded
     workers    Workers, check_team
 """

@@ -22,12 +22,13 @@ ROOMS = {
     "decoding": {"layers", "variants"},
     "training": {"layers", "decoding"},
     "proofs": {"layers", "training"},
-    "plotting": {"layers", "files", "training"},
+    "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
     "runs": {"layers", "files", "variants", "decoding", "training", "plotting", "text",
              "pretrained"},
     "pretrained": {"layers", "files", "variants", "text"},
-    "interop": {"layers", "files", "variants", "training", "text", "runs", "pretrained"},
+    "interop": {"layers", "files", "variants", "decoding", "training", "text", "runs",
+                "pretrained"},
     "experiments": {"layers", "files", "variants", "decoding", "training", "plotting"},
     "zoo": {"layers", "decoding", "training", "proofs", "plotting", "experiments"},
     "exercises": {"layers", "files", "decoding", "training", "proofs", "zoo"},
@@ -70,6 +71,15 @@ def test_nothing_but_the_start_imports_the_command_line():
 @pytest.mark.parametrize(("folder", "package"), [(ROOT, "aiayn_np"), (BENCHMARKS, None)])
 def test_there_is_no_circle(folder, package):
     assert circles(imports_of(folder, package)) == []
+
+
+def test_only_open_py_knows_the_kinds_of_runs():
+    """Everything else asks the run for what it needs: its `command`, its `batch`, its `measure`."""
+    for path in ROOT.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance":
+                kinds = {name.id for name in ast.walk(call.args[1]) if isinstance(name, ast.Name)}
+                assert not any(kind.endswith("Run") for kind in kinds), f"{path}:{call.lineno}"
 
 
 def test_the_top_of_the_package_is_section_3():

@@ -255,6 +255,19 @@ def test_what_is_of_no_known_format_is_refused(make, tmp_path, capsys):
     refused(tmp_path / "copied", capsys, "is of no known format; known are torch (")
 
 
+@pytest.mark.parametrize(("content", "reason"), [
+    ('{"format": "aiayn_n', "config.json is not JSON: Unterminated string"),
+    ('{"model_type": "marian", "d_model": ', "config.json is not JSON: Expecting value"),
+    ("", "config.json is not JSON: Expecting value"),
+    ("[1]", "config.json must hold a JSON object, got list"),
+    ("\udcff", "config.json is not JSON: 'utf-8' codec can't decode"),
+])
+def test_a_damaged_config_is_refused_by_its_name(content, reason, tmp_path, capsys):
+    (tmp_path / "copied").mkdir()
+    (tmp_path / "copied" / "config.json").write_bytes(content.encode(errors="surrogateescape"))
+    refused(tmp_path / "copied", capsys, reason)
+
+
 def test_what_is_there_is_not_overwritten(run, exported, copied, capsys):
     before = (run / "model.npz").read_bytes()
     assert main(["import", str(exported), "--out", str(run)]) == 2

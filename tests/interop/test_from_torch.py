@@ -9,10 +9,21 @@ from golden_arrays import frozen
 from parity import assert_same
 from same_model import D_MODEL, KINDS, model_of, ours
 
-from aiayn_np import Encoder, EncoderLayer, Transformer
+from aiayn_np import (
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    LayerNorm,
+    Linear,
+    OutputProjection,
+    ReLU,
+    SinusoidalPositionalEncoding,
+    Transformer,
+)
 from aiayn_np.interop import from_torch, to_torch
 from aiayn_np.interop.describe import describe
 from aiayn_np.interop.layout import shapes, to_ours, to_theirs
+from aiayn_np.module import Parameter
 from aiayn_np.variants.scoring import additive_attention
 
 FROZEN = frozen(PATH)
@@ -147,6 +158,111 @@ def test_what_pytorch_cannot_be_is_refused_with_the_reason(make, error, reason, 
     """It needs no PyTorch to say so."""
     with pytest.raises(error, match=reason):
         to_torch(make(rng))
+
+
+def a_subclass(layer):
+    """Make an object one of a subclass, which may compute something else."""
+    layer.__class__ = type("Mine", (type(layer),), {})
+
+
+def negated(layer, name="forward"):
+    """Replace a method on the object."""
+    method = getattr(layer, name)
+    setattr(layer, name, lambda *a, **k: (-method(*a, **k)[0], None))
+
+
+def assign(path, make):
+    """A change of a model: the attribute at a path gets what `make(model, rng)` returns."""
+    def change(model, rng):
+        *owner, name = path.split(".")
+        for part in owner:
+            model = model[int(part)] if part.isdecimal() else getattr(model, part)
+        setattr(model, name, make(rng))
+    return change
+
+
+def same_layer_twice(model, rng):
+    model.encoder.layers[1] = model.encoder.layers[0]
+
+
+SECOND = "decoder.layers.1"
+FED = f"{SECOND}.feed_forward"
+EXCHANGED = {  # what is done to a model -> the part that the refusal names, and the reason
+    "another E for the target": (
+        assign("tgt_embedding", lambda rng: Embedding(9, D_MODEL, rng=rng)),
+        "model.tgt_embedding.E must be the Parameter at model.src_embedding.E, .* got another one"),
+    "another E for the output": (
+        assign("output_projection", lambda rng: OutputProjection(Parameter(np.ones((9, 6))))),
+        "model.output_projection.E must be the Parameter at model.src_embedding.E"),
+    "softmax": (assign(f"{SECOND}.cross_attention.attention.softmax", lambda rng: ReLU()),
+                f"model.{SECOND}.cross_attention.attention.softmax must be of the class Softmax,"
+                ".* got ReLU"),
+    "a subclass of Embedding": (lambda m, rng: a_subclass(m.src_embedding),
+                                "model.src_embedding must be of the class Embedding, .* got Mine"),
+    "a subclass of OutputProjection": (lambda m, rng: a_subclass(m.output_projection),
+                                       "model.output_projection must be of the class Output"),
+    "a subclass of Linear": (lambda m, rng: a_subclass(m.decoder.layers[1].feed_forward.linear_1),
+                             f"model.{FED}.linear_1 must be of the class Linear"),
+    "a subclass of LayerNorm": (
+        lambda m, rng: a_subclass(m.encoder.layers[0].add_norm_1.layer_norm),
+        "model.encoder.layers.0.add_norm_1.layer_norm must be of the class LayerNorm"),
+    "a subclass of Dropout": (lambda m, rng: a_subclass(m.dropout), "model.dropout must be of the"),
+    "a replaced forward": (lambda m, rng: negated(m.decoder.layers[1].feed_forward),
+                           f"model.{FED}.forward must be the method that its class defines"),
+    "a replaced helper": (lambda m, rng: negated(m.encoder.layers[0].self_attention, "attend"),
+                          "model.encoder.layers.0.self_attention.attend must be the method"),
+    "a replaced backward": (lambda m, rng: negated(m.encoder, "backward"),
+                            "model.encoder.backward must be the method"),
+    "no bias": (
+        assign(f"{FED}.linear_2", lambda rng: Linear(7, D_MODEL, bias=False, rng=rng)),
+        f"model.{FED}.linear_2.b must be of the class Parameter, .* got NoneType"),
+    "no first bias": (
+        assign(f"{FED}.linear_1", lambda rng: Linear(D_MODEL, 7, bias=False, rng=rng)),
+        f"model.{FED}.linear_1.b must be of the class Parameter"),
+    "another width": (assign(f"{FED}.linear_2", lambda rng: Linear(8, D_MODEL, rng=rng)),
+                      f"model.{FED}.linear_2.d_in must be 7, .* got 8"),
+    "a layer twice": (
+        same_layer_twice, "model.encoder.layers.1.self_attention.linear_Q.W must be a Parameter of"
+        " its own, .* got the one at model.encoder.layers.0.self_attention.linear_Q.W"),
+    "one more part": (assign("encoder.adapter", lambda rng: Linear(6, 6, rng=rng)),
+                      "model.encoder.adapter must be missing"),
+    "a norm at the end": (assign("encoder.norm", lambda rng: LayerNorm(D_MODEL)),
+                          "model.encoder.norm must be None"),
+    "a stack that is none": (assign("encoder", lambda rng: Linear(6, 6, rng=rng)),
+                             "'Linear' object has no attribute 'layers'"),
+    "another maximal length": (
+        assign("positions", lambda rng: SinusoidalPositionalEncoding(D_MODEL, 99)),
+        "model.positions.max_len must be 10, .* got 99"),
+    "two dtypes": (lambda m, rng: m.encoder.astype(np.float32),
+                   "dtype must be the same in all layers, got float32, float64"),
+    "complex": (lambda m, rng: m.astype(complex), "dtype must be float32 or float64, got complex"),
+}
+
+
+@pytest.mark.parametrize("what", EXCHANGED)
+def test_a_model_with_an_exchanged_part_is_refused_by_its_name(what, rng):
+    """It would be another model in PyTorch, without a word."""
+    change, reason = EXCHANGED[what]
+    model = model_of("the paper's", rng)
+    change(model, rng)
+    with pytest.raises(ValueError, match=reason) as refused:
+        to_torch(model)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_method_replaced_in_the_class_is_seen(rng, monkeypatch):
+    model, forward = model_of("the paper's", rng), LayerNorm.forward
+    monkeypatch.setattr(LayerNorm, "forward", lambda self, x: forward(self, -x))
+    with pytest.raises(ValueError, match=r"LayerNorm.forward must be the method that its class"):
+        to_torch(model)
+
+
+def test_a_subclass_of_transformer_is_refused(rng):
+    class Mine(Transformer):
+        pass
+
+    with pytest.raises(TypeError, match="model must be a Transformer, got Mine"):
+        to_torch(Mine(9, N=1, d_model=6, d_ff=7, h=2, rng=rng))
 
 
 def test_a_state_of_another_model_is_no_state_of_ours(rng):

@@ -2,8 +2,11 @@
 
 import csv
 import json
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -196,7 +199,8 @@ def test_wrong_requests_are_one_line(tmp_path, capsys):
     capsys.readouterr()
     out = ["--out", str(tmp_path / "out")]
     for request, reason in [
-        ([str(tmp_path / "nowhere")], "nowhere"),
+        ([str(tmp_path / "nowhere")], "nowhere/model.npz: No such file or directory"),
+        ([str(tmp_path / "run"), "--stpes", "9"], "unrecognized arguments: --stpes 9; --help"),
         ([str(tmp_path / "run"), "--epochs", "3"], "--epochs is no option of the task copy"),
         ([str(tmp_path / "run")], "nothing to do: the run is at step 3 of 3 already"),
         ([str(tmp_path / "run"), "--device", "no_such"], "must be such as cpu or cuda:0, got 'no"),
@@ -207,3 +211,48 @@ def test_wrong_requests_are_one_line(tmp_path, capsys):
         assert (code, err.count("\n")) == (2, 1), err
         assert reason in err
     assert not (tmp_path / "out").exists()
+    # torchrun itself writes a report of every exit code but 0; the program writes one line
+    code, said = train_in_torch(tmp_path / "nowhere", processes=2)
+    assert code != 0
+    assert said.count("train_torch: error:") == said.count("No such file") == 1
+
+
+def alone_speaks_at_last(monkeypatch, capsys):
+    """What a process besides the first one of its machine says of a wrong request."""
+    from aiayn_np.interop import train_torch
+
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    waited: list[float] = []
+    monkeypatch.setattr(train_torch.time, "sleep", waited.append)
+    assert train_torch.fail(ValueError("one\ntwo"), 2) == 2
+    return waited, capsys.readouterr().err
+
+
+def test_a_process_that_torchrun_does_not_end_says_its_own_reason(monkeypatch, capsys):
+    assert alone_speaks_at_last(monkeypatch, capsys) == ([3], "train_torch: error: one two\n")
+
+
+@pytest.mark.parametrize(("processes", "number"), [
+    (1, signal.SIGINT), (1, signal.SIGTERM), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_what_was_trained_before_an_interruption_is_saved(processes, number, tmp_path):
+    """Long before the first save. The same training goes on from there."""
+    argv = ["train", "reverse", *TINY]
+    run = begin(tmp_path, [*argv, "--steps", "5"], [])
+    command = [sys.executable, "-m"]
+    if processes > 1:
+        command += ["torch.distributed.run", "--nproc-per-node", str(processes), "-m"]
+    command += ["aiayn_np.interop.train_torch", str(run), "--steps", "100000"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as training:
+        for line in training.stderr:
+            if line.startswith("step 5 of 100000"):
+                break
+        time.sleep(1)
+        training.send_signal(number)
+        said = training.stderr.read()
+        assert training.wait(60) == 1
+    (step,) = map(int, re.findall(r"interrupted after step (\d+); go on with .*run.torch", said))
+    out = tmp_path / "run.torch"
+    assert len(losses(out)) == step
+    assert train_in_torch(out, "--steps", step + 10)[0] == 0
+    assert main([*argv, "--steps", str(step + 10), "--out", str(tmp_path / "here")]) == 0
+    np.testing.assert_allclose(losses(out), losses(tmp_path / "here"), rtol=0, atol=1e-9)

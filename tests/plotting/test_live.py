@@ -12,7 +12,7 @@ from html_pages import data_of, untrained_run
 from javascript import VARIANTS, random_model
 from npm import installed
 
-from aiayn_np import Transformer
+from aiayn_np import Dropout, LayerNorm, ReLU, Softmax, Transformer
 from aiayn_np.cli.main import main
 from aiayn_np.plotting import live
 from aiayn_np.plotting.explorer import Attention
@@ -119,6 +119,26 @@ def test_a_layer_without_javascript_is_refused_by_name(rng):
     model = Transformer(7, **sizes)
     model.encoder.layers[0].add_norm_1.layer_norm = imitation(8)       # a namesake of a known one
     with pytest.raises(NotRunnable, match="no LayerNorm in JavaScript"):
+        page_of(model)
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    (lambda m, attention: setattr(m.encoder, "forward", lambda x, **k: None),
+     "encoder.forward was replaced in Python"),
+    (lambda m, attention: setattr(m.dropout, "forward", lambda x, **k: (-x, None)),
+     "dropout.forward was replaced in Python"),
+    (lambda m, attention: setattr(attention, "softmax", ReLU()),
+     "it has a ReLU at encoder.layers.0.self_attention.attention.softmax, where the page has an"),
+    (lambda m, attention: setattr(m.encoder.layers[0], "feed_forward", Softmax()),
+     "it has a Softmax at encoder.layers.0.feed_forward, where"),
+    (lambda m, attention: setattr(m, "dropout", LayerNorm(8)), "it has a LayerNorm at dropout"),
+    (lambda m, attention: setattr(m, "dropout", type("Own", (Dropout,), {})(0.1)),
+     "it has no Own in JavaScript"),
+])
+def test_a_model_that_the_page_would_run_otherwise_is_refused(change, reason, rng):
+    model = Transformer(7, N=1, d_model=8, d_ff=8, h=2, max_len=9, rng=rng)
+    change(model, model.encoder.layers[0].self_attention.attention)
+    with pytest.raises(NotRunnable, match=reason):
         page_of(model)
 
 

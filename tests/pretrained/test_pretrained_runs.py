@@ -16,6 +16,7 @@ from aiayn_np import (
     DecoderLayer,
     EncoderLayer,
     LearnedPositionalEncoding,
+    ReLU,
     SinusoidalPositionalEncoding,
     Transformer,
     greedy_decode,
@@ -212,6 +213,30 @@ def test_a_language_model_that_gpt2_cannot_be_is_refused(rng, tmp_path):
     with pytest.raises(ValueError, match="one d_ff and one activation"):
         save_gpt2(model, tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+def layer_twice(stack):
+    stack.layers[1] = stack.layers[0]
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    (layer_twice, "must have a Parameter of its own at .*encoder.layers.1."),
+    (lambda stack: setattr(stack.layers[1].self_attention.attention, "softmax", ReLU()),
+     "has no ReLU, which is at .*encoder.layers.1.self_attention.attention.softmax"),
+    (lambda stack: setattr(stack, "forward", lambda x, **k: None),
+     "has the methods of the layers' classes only, got another .*encoder.forward"),
+])
+def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp_path):
+    """It would be another model there, without a word."""
+    model = language_model(rng)
+    change(model.stack.encoder)
+    with pytest.raises(ValueError, match=f"a GPT-2 {reason}"):
+        save_gpt2(model, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    model = Transformer(9, N=2, d_model=6, d_ff=7, h=2, rng=rng)
+    change(model.encoder)
+    with pytest.raises(ValueError, match=f"a Marian model {reason}"):
+        config_of(model, CopyTask())
 
 
 def test_a_folder_that_holds_something_is_not_written_over(rng, tmp_path):
