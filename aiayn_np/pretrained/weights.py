@@ -9,6 +9,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +42,11 @@ class Undrawn(np.random.Generator):
     Its arrays are views of a single zero: they have a shape and take no memory.
     """
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: type) -> None:
         super().__init__(np.random.PCG64(0))
         self.zero = np.zeros((), dtype)
 
-    def normal(self, loc=0.0, scale=1.0, size=None):
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         return np.broadcast_to(self.zero, size)
 
     uniform = normal

@@ -189,7 +189,7 @@ class Run:
         self.history = [p for p in records if p.step <= last]
         if last and (not self.history or self.history[-1].step != last):
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
-        if self.config.get("history", mine := self.history_digest()) != mine:
+        if last and self.config.get("history", mine := self.history_digest()) != mine:
             raise CheckpointError(f"{path} is not the history of this run, or was changed")
 
     def example(self, src: np.ndarray) -> tuple:
