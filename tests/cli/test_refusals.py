@@ -73,6 +73,7 @@ def command(*argv, **how):
     return subprocess.Popen([sys.executable, "-m", "aiayn_np", *argv], env=environment, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [
     {"PYTHONIOENCODING": "ascii"},
     {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
@@ -134,6 +135,7 @@ def test_a_full_disk_behind_stdout_is_an_error(run):
     assert child.stderr == "aiayn-np: error: standard output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_full_disk_names_the_file_and_what_survives(tmp_path):
     """A limit on the size of files does what a full disk does: the second save does not fit."""
     out = tmp_path / "r"
@@ -181,6 +183,7 @@ def test_a_link_of_a_run_stays_when_its_training_goes_on(run, tmp_path, no_pictu
     assert '"steps": 4' in elsewhere.read_text()
 
 
+@pytest.mark.slow
 def test_a_disk_without_any_room_is_named_and_nothing_is_left(run, tmp_path):
     """A limit of 0 bytes for a file does what a full disk does, where even the lock has no room."""
     exported, out = tmp_path / "exported", tmp_path / "full" / "out"

@@ -35,6 +35,7 @@ MODELS = {
     "local": {},
 }
 RECOMPUTE = ("relative", "local")
+QUICK = ("paper", "instance"), ("local", "class")
 MORE = {MultiHeadAttention: ("project_Q", "project_KV", "attend")}
 
 
@@ -141,10 +142,9 @@ def decode_all_ways(model, src, named, keeps):
     return [to_max_len(ids) for ids in out]
 
 
-@pytest.mark.parametrize("where", ["instance", "class"])
-@pytest.mark.parametrize("name", ["paper", "local", *(
-    pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name not in ("paper", "local"))
-])
+@pytest.mark.parametrize(("name", "where"), [
+    pytest.param(name, where, marks=[] if (name, where) in QUICK else pytest.mark.slow)
+    for name in MODELS for where in ("instance", "class")])
 def test_random_hooks_give_the_tokens_of_the_model_itself(rng, name, where, monkeypatch):
     model, src = model_of(rng, name), sources(rng)
     tgt = rng.integers(3, 11, (3, 4))

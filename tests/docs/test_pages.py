@@ -3,7 +3,6 @@
 import re
 import shlex
 import sys
-import textwrap
 
 import pytest
 from pages import EVERY_PAGE, PAGES, ROOT, blocks, committed
@@ -15,7 +14,6 @@ sys.path.append(str(ROOT / "docs"))
 import check_links
 import draw_rooms
 import generate
-import site_extension
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
@@ -43,27 +41,6 @@ def test_every_link_leads_to_a_file_that_is_committed(page):
         target = (page.parent / link.split("#")[0]).resolve()
         there = target.exists() if committed() is None else target in committed()
         assert there or link.startswith("https://"), link
-
-
-def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
-    source = [textwrap.dedent("""\
-        [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
-        [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
-        ```python
-        f[a](x)
-        ```
-        """)]
-    site_extension.turn_links(None, "paper/attention", source)
-    assert source == [textwrap.dedent("""\
-        [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
-        [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
-        ```python
-        f[a](x)
-        ```
-        """)]
-    before = ["[a](README.md)"]
-    site_extension.turn_links(None, "pages/lessons", before)
-    assert before == ["[a](README.md)"]
 
 
 @every_page

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -100,6 +101,29 @@ def test_a_dead_link_fails_the_build(tmp_path, link, code):
     run = build(tmp_path, tmp_path / "out")
     assert run.returncode == code
     assert ("dead link" in run.stderr) == bool(code)
+
+
+def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
+    import site_extension
+
+    source = [textwrap.dedent("""\
+        [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
+        [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
+        ```python
+        f[a](x)
+        ```
+        """)]
+    site_extension.turn_links(None, "paper/attention", source)
+    assert source == [textwrap.dedent("""\
+        [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
+        [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
+        ```python
+        f[a](x)
+        ```
+        """)]
+    before = ["[a](README.md)"]
+    site_extension.turn_links(None, "pages/lessons", before)
+    assert before == ["[a](README.md)"]
 
 
 # ---- how it is used --------------------------------------------------------------------------

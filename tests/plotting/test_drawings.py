@@ -31,6 +31,7 @@ def test_there_are_eleven():
     assert len(drawings.DRAWINGS) == 11
 
 
+@pytest.mark.slow
 @each
 def test_its_words_are_large_enough_and_inside(name):
     fig = drawings.DRAWINGS[name]()
@@ -41,6 +42,7 @@ def test_its_words_are_large_enough_and_inside(name):
             assert fig.bbox.contains(*corner), text.get_text()
 
 
+@pytest.mark.slow
 @each
 def test_no_word_stands_on_another(name):
     fig = drawings.DRAWINGS[name]()

@@ -114,6 +114,7 @@ def test_states_and_history_of_another_run_are_refused(tmp_path, no_pictures, ca
     assert list(open_run(a).states.states) == [0, 25]
 
 
+@pytest.mark.slow
 def test_what_was_written_before_a_kill_is_no_other_run(tmp_path, no_pictures):
     """Of a killed run, history and states may know more steps than the checkpoint."""
     out = tmp_path / "a"

@@ -192,6 +192,7 @@ def test_what_is_in_no_training_pair_is_not_learned(tmp_path):
     assert share_right(run, [pair for pair in words.test if not is_like_it(pair)]) > 0.8
 
 
+@pytest.mark.slow
 def test_the_script_has_a_usage_and_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=r"^0$"):
