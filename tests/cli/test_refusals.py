@@ -102,6 +102,7 @@ def test_a_new_file_may_be_in_new_folders(tmp_path):
         assert list(path.parent.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_training_whose_reader_leaves_saves_and_says_so(tmp_path):
     """`aiayn-np train copy 2>&1 | head -1`"""
     out = tmp_path / "r"
@@ -113,6 +114,7 @@ def test_a_training_whose_reader_leaves_saves_and_says_so(tmp_path):
     assert (out / "model.npz").exists()
 
 
+@pytest.mark.slow
 def test_a_reader_of_results_alone_may_leave(tmp_path):
     child = command("train", "copy", *TINY, "--steps", "99999", "--out", str(tmp_path / "r"))
     child.stdout.close()

@@ -111,6 +111,7 @@ def test_every_wrong_answer_gets_its_diagnosis(exercise):
     assert not other
 
 
+@pytest.mark.slow
 def test_wrong_answers_written_in_another_way_get_their_diagnosis_too():
     other = []
     for key, diagnosis, *edits in WRONG_OTHERWISE:

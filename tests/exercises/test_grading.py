@@ -74,6 +74,7 @@ def test_a_printed_or_written_result_does_not_pass(tmp_path):
     assert graded(tmp_path, FAKE).diagnosis == "exits"
 
 
+@pytest.mark.slow
 def test_no_submission_changes_another(tmp_path):
     """All files are read before the first one runs, so what it writes over them is not graded."""
     (tmp_path / "bert").mkdir()
@@ -87,6 +88,7 @@ def test_no_submission_changes_another(tmp_path):
     assert other.read_text() == RIGHT
 
 
+@pytest.mark.slow
 def test_every_run_draws_numbers_of_its_own_and_a_seed_repeats_them(tmp_path):
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "01_softmax.py").write_text(WRONG)
@@ -96,6 +98,7 @@ def test_every_run_draws_numbers_of_its_own_and_a_seed_repeats_them(tmp_path):
     assert rows[2].message == rows[3].message
 
 
+@pytest.mark.slow
 def test_a_part_of_an_exercise_is_worth_a_part(tmp_path, capsys):
     masks = source(5)
     half = masks.replace("np.tri(T, dtype=bool)", "~np.tri(T, dtype=bool)")

@@ -77,6 +77,7 @@ def test_no_piece_of_a_cell_is_a_formula_whatever_separates_cells(cell, safe):
     assert harmless(cell) == safe
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
     for name in (b"anna", b"M\xfcller", b"zoe"):

@@ -11,6 +11,7 @@ from aiayn_np.experiments.claims.additive import ADDITIVE, additive_against_dot,
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
 
 
+@pytest.mark.slow
 def test_the_additive_score_is_flat_and_the_dot_product_is_not(rng):
     width = np.array([4, 32, 256])
     variance = start_variances(width, rng)

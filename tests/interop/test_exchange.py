@@ -84,6 +84,7 @@ def test_every_command_works_on_what_was_imported(exported, tmp_path, capsys):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
 
 
+@pytest.mark.slow
 def test_a_run_on_text_takes_its_vocabulary_along(tmp_path, capsys):
     run, out, back = (str(tmp_path / name) for name in ("run", "out", "back"))
     assert main([*options(tmp_path), "--epochs", "1", "--out", run]) == 0

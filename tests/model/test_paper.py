@@ -387,6 +387,7 @@ def training_digest():
     return digest.hexdigest()
 
 
+@pytest.mark.slow
 def test_three_fresh_processes_train_the_same_model(pytestconfig):
     tests = pytestconfig.rootpath / "tests"
     code = "import test_paper; print(test_paper.training_digest())"

@@ -143,6 +143,7 @@ def test_signed_numbers_are_drawn_around_zero(rng):
         plot_signed(matrix, list("xyz"), list("ab"), value="slope")
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_figure_whatever_the_backend(rng, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     fig = plot_attention(weights_of(rng), list("abcd"), list("vwxyz"))

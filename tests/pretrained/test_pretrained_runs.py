@@ -71,6 +71,7 @@ def exported(trained):
     return out
 
 
+@pytest.mark.slow
 def test_an_exported_run_translates_as_before(trained, exported):
     run, loaded = open_run(trained), load_marian(exported)
     vocabulary = run.task.vocabulary
@@ -108,6 +109,7 @@ def test_export_tells_what_its_eps_changes(trained, tmp_path, capsys):
     assert "BLEU" in out
 
 
+@pytest.mark.slow
 def test_every_command_works_on_an_imported_translator(exported, tmp_path, capsys):
     run, text = str(tmp_path / "run"), "zwei und drei"
     assert main(["import", str(exported), "--out", run]) == 0

@@ -27,6 +27,7 @@ list(train(model, CopyTask(), steps=1, batch_size=2, validation_size=1, rng=rng,
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="what glibc does")
 def test_a_step_reuses_the_memory_of_the_last_one():
     def faults(first):

@@ -97,6 +97,7 @@ def test_the_language_model_learns_to_count(rng):
     assert last < 0.1
 
 
+@pytest.mark.slow
 def test_the_classifier_learns_which_symbol_is_there():
     """Class 1 if symbol 3 stands anywhere, else class 0; classes are ids 1 and 2 for the loss.
 
