@@ -35,6 +35,7 @@ MODELS = {
     "local": {},
 }
 RECOMPUTE = ("relative", "local")
+QUICK = ("paper", "instance")
 MORE = {MultiHeadAttention: ("project_Q", "project_KV", "attend")}
 
 
@@ -142,7 +143,7 @@ def decode_all_ways(model, src, named, keeps):
 
 
 @pytest.mark.parametrize(("name", "where"), [
-    pytest.param(name, where, marks=[] if (name, where) == ("paper", "instance") else pytest.mark.slow)
+    pytest.param(name, where, marks=() if (name, where) == QUICK else pytest.mark.slow)
     for name in MODELS for where in ("instance", "class")])
 def test_random_hooks_give_the_tokens_of_the_model_itself(rng, name, where, monkeypatch):
     model, src = model_of(rng, name), sources(rng)
