@@ -5,7 +5,7 @@ import textwrap
 from pathlib import Path
 
 from ..files import SHOWN
-from .common import UsageError, make_writable_file, new_path, note
+from .common import UsageError, integer, make_writable_file, new_path, note
 
 WIDTH = 100  # characters of a message that are printed; the file has the whole message
 
@@ -17,9 +17,9 @@ def add_grade_options(p):
     p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
     p.add_argument("--csv", type=new_path, help="file for the table (default: FOLDER/grades.csv)")
     p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")
-    p.add_argument("--seed", type=int, help="of the numbers that all answers are tried on"
+    p.add_argument("--seed", type=integer, help="of the numbers that all answers are tried on"
                    " (default: drawn for this run, and printed)")
-    p.add_argument("--memory", type=int, default=1024, help="MB for a file (default: 1024)")
+    p.add_argument("--memory", type=integer, default=1024, help="MB for a file (default: 1024)")
 
 
 def grade_command(args):

@@ -11,6 +11,7 @@ request.
 
 import argparse
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -25,6 +26,7 @@ from ..training.ranks import end_all_ranks, may_speak, this_rank
 from ..training.tasks import TASKS
 from .common import (
     UsageError,
+    integer,
     lines_of_stdin,
     make_writable,
     make_writable_file,
@@ -84,6 +86,10 @@ EXAMPLES = """examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    try:
+        open_what_is_closed()
+    except OSError as error:
+        return fail(error, 2)
     use_utf_8()
     with warnings.catch_warnings():
         warnings.showwarning = as_note
@@ -130,6 +136,16 @@ def parsed(argv):
             stack.enter_context(contextlib.redirect_stdout(nothing))
             stack.enter_context(contextlib.redirect_stderr(nothing))
         return parser().parse_args(argv)
+
+
+def open_what_is_closed():
+    """A closed stdin is empty, and a closed stderr takes nothing. A closed stdout is an OSError."""
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:                                                # else a file gets its number
+        stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
+        setattr(sys, name, stream)
+    if "stdout" in closed:
+        raise OSError(errno.EBADF, "it is closed; redirect it, as with > results.txt")
 
 
 def use_utf_8():
@@ -188,7 +204,7 @@ def parser():
     p = add("decode", decode_command, "print what a trained model makes of sequences")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
     p.add_argument("symbol", nargs="*", help='such as "3 1 4"; none: a sequence per line of stdin')
-    p.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
+    p.add_argument("--beam", type=integer, default=1, help="beam width (default: 1, greedy)")
     p.add_argument("--alpha", type=float, default=0.6, help="penalty of a beam > 1 (default: 0.6)")
 
     add_translate_options(add("translate", translate_command, "translate lines of text"))
@@ -209,7 +225,7 @@ def parser():
     p.add_argument("run", type=Path, help="folder that `train` wrote")
     p.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
     p.add_argument("--of", metavar="PATH", help="only this component, such as decoder.layers.0")
-    p.add_argument("--depth", type=int, default=2, help="layers inside layers (default: 2)")
+    p.add_argument("--depth", type=integer, default=2, help="layers inside layers (default: 2)")
 
     p = add("explore", explore_command, "write a page that runs a trained model, to try it out")
     p.add_argument("run", type=Path, help="folder that `train` wrote")
@@ -222,19 +238,19 @@ def parser():
                         " ones (default: no links)")
 
     p = add("check", check_command, "prove every gradient of a whole model, as a table")
-    p.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
+    p.add_argument("--seed", type=integer, default=0, help="of model, batch and directions")
 
     p = add("zoo", zoo_command, "plant real bugs one by one, and see which checks catch them")
-    p.add_argument("number", nargs="*", type=int, help="of the bug, for the details; none: all")
+    p.add_argument("number", nargs="*", type=integer, help="of the bug, for the details; none: all")
     p.add_argument("--train", action="store_true", help="instead, train a model with each of them")
     p.add_argument("--out", type=new_path, help="file for the table of --train")
 
     p = add("animate", animate_command, "show attention forming while a model learns, as a GIF")
     p.add_argument("task", choices=list(TASKS))
     p.add_argument("--out", type=new_path, help="file (default: TASK.gif)")
-    p.add_argument("--seed", type=int, default=0, help="of weights and batches")
-    p.add_argument("--steps", type=int, default=500, help="at most (default: 500)")
-    p.add_argument("--max-length", type=int, default=8, help="longest sequence (default: 8)")
+    p.add_argument("--seed", type=integer, default=0, help="of weights and batches")
+    p.add_argument("--steps", type=integer, default=500, help="at most (default: 500)")
+    p.add_argument("--max-length", type=integer, default=8, help="longest sequence (default: 8)")
 
     p = add("figures", figures_command, "measure the paper's claims and draw what was found")
     p.add_argument("name", nargs="*", help="of the figure; none: all of them")

@@ -9,26 +9,26 @@ from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..training.workers import check_team
 from ..variants.choices import CHOICES
-from .common import UsageError, new_path
+from .common import UsageError, integer, new_path
 
 LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
 
 TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means the default
-    ("--seed", int, 0, "of weights, batches and dropout"),
-    ("--steps", int, 4000, "the most steps to take"),
-    ("--symbols", int, 10, "number of different symbols"),
-    ("--max-length", int, 10, "longest sequence; text: 100 tokens"),
-    ("--batch-size", int, 64, "sequences in a batch"),
-    ("--N", int, 2, "layers in each stack"),
-    ("--d-model", int, 64, "width of the model"),
-    ("--d-ff", int, 256, "inner width of the feed-forward network"),
-    ("--h", int, 4, "heads"),
+    ("--seed", integer, 0, "of weights, batches and dropout"),
+    ("--steps", integer, 4000, "the most steps to take"),
+    ("--symbols", integer, 10, "number of different symbols"),
+    ("--max-length", integer, 10, "longest sequence; text: 100 tokens"),
+    ("--batch-size", integer, 64, "sequences in a batch"),
+    ("--N", integer, 2, "layers in each stack"),
+    ("--d-model", integer, 64, "width of the model"),
+    ("--d-ff", integer, 256, "inner width of the feed-forward network"),
+    ("--h", integer, 4, "heads"),
     ("--P-drop", float, 0.0, "dropout"),
     ("--eps-ls", float, 0.1, "label smoothing"),
-    ("--warmup-steps", int, 100, "of Eq. (3)"),
+    ("--warmup-steps", integer, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
-    ("--workers", int, 1, "threads that share each batch; mpiexec gives processes instead"),
-    ("--accumulate", int, 1, "shares that a worker computes in turn: a batch needs less memory"),
+    ("--workers", integer, 1, "threads that share each batch; mpiexec gives processes instead"),
+    ("--accumulate", integer, 1, "shares that a worker computes in turn: it takes less memory"),
     *(
         (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
         for option, names in CHOICES.items()
@@ -36,10 +36,10 @@ TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means t
 ]
 TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
     ("--preset", list(PRESETS), "sizes that go together (default: small)"),
-    ("--vocabulary", int, "pieces of the vocabulary of both languages"),
-    ("--tokens", int, "positions in the sources of a batch, and in its targets"),
+    ("--vocabulary", integer, "pieces of the vocabulary of both languages"),
+    ("--tokens", integer, "positions in the sources of a batch, and in its targets"),
     ("--epochs", float, "times that all pairs are seen"),
-    ("--bleu-every", int, "epochs between two measurements of BLEU (default: 1)"),
+    ("--bleu-every", integer, "epochs between two measurements of BLEU (default: 1)"),
     ("--bleu-tokenize", list(TOKENIZERS),
      "how BLEU splits words (default: by the script of the targets)"),
     ("--normalization", list(NORMALIZATIONS), "of characters (default: identity, as they are)"),

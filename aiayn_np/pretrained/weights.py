@@ -44,12 +44,12 @@ class Undrawn(np.random.Generator):
 
     def __init__(self, dtype: type) -> None:
         super().__init__(np.random.PCG64(0))
-        self.zero = np.zeros((), dtype)
+        self.zero: Any = np.zeros((), dtype)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         return np.broadcast_to(self.zero, size)
 
-    uniform = normal
+    uniform: Any = normal
 
 
 class File:

@@ -6,7 +6,7 @@ from typing import Any
 from ..files import CheckpointError
 from ..training.tasks import TASKS
 from .checkpoint import load_checkpoint, read_checkpoint
-from .estimates import PROGRAM, clock, size
+from .estimates import PROGRAM, clock, parameter_count, size
 from .run import Run
 from .text_run import TextRun
 
@@ -26,8 +26,10 @@ def open_run(folder: str | Path) -> Any:
         from .pretrained_run import open_pretrained
 
         return open_pretrained(folder)
-    config = read_checkpoint(path)[0]["config"]
+    header, arrays = read_checkpoint(path)
+    config = header["config"]
     try:
+        check_size(config, sum(array.size for array in arrays.values()))
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
@@ -38,6 +40,14 @@ def open_run(folder: str | Path) -> Any:
             raise CheckpointError(f"{path} has no usable config: kept must be a dict")
         run.states.load(run.optimizer.t, known)
     return run
+
+
+def check_size(config, held):
+    """Refuse the config of a model that is far larger than what its file holds: ValueError."""
+    symbols = config.get("task_options", {}).get("symbols", 0)
+    count = parameter_count(symbols, **config["model"])
+    if count > 2 * held:                                               # some variants have fewer
+        raise ValueError(f"its model has {count:.1e} parameters, the file {held:,} numbers")
 
 
 def is_pretrained(folder: str | Path) -> bool:

@@ -63,10 +63,13 @@ class TextRun(Run):
         Raises OSError, and ValueError where the files are not those that the run began with.
         """
         check_options(self.config["train"])
-        corpus = corpus or Corpus.read(self.config["files"], self.config["seed"])
+        files = self.config["files"]
+        if not isinstance(files, dict):
+            raise CheckpointError(f"{self.checkpoint} has no usable config: files must be a dict")
+        corpus = corpus or Corpus.read(files, self.config["seed"])
         if corpus.digest != self.config["digest"]:
             raise ValueError("sentence pairs must be those that the run began with, got others in "
-                             + " and ".join(filter(None, self.config["files"].values())))
+                             + " and ".join(filter(None, files.values())))
         options, vocabulary = self.config["train"], self.task.vocabulary
         training, _ = encoded(vocabulary, corpus.training, options["max_length"])
         held_out, lines = encoded(vocabulary, corpus.validation, self.model.max_len)

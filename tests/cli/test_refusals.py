@@ -32,10 +32,14 @@ def run(tmp_path_factory):
     (["decode", "RUN", "1 2", "--beam", "2", "--alpha", "1e308"], "alpha must lie in [0, 100)"),
     (["decode", "RUN", "1 2", "--beam", "14"], "beam must be at most vocab_size=13, got beam=14"),
     (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
-    (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "needs about"),
+    *((["train", "copy", flag, "9" * 400, "--out", "OUT"], "integers must have at most 40 digits")
+      for flag in ("--d-model", "--N", "--d-ff", "--symbols", "--warmup-steps", "--seed")),
+    (["train", "text", "--vocabulary", "9" * 400], "integers must have at most 40 digits, got 400"),
+    (["animate", "copy", "--max-length", "9" * 400], "integers must have at most 40 digits"),
+    (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "needs about"),
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
-    *((["train", "copy", flag, "9" * 400, "--out", "OUT"], message)
+    *((["train", "copy", flag, "9" * 40, "--out", "OUT"], message)
       for flag, message in (("--workers", "workers must be at most 1000, got"),
                             ("--accumulate", "accumulate must be at most 1000, got"),
                             ("--batch-size", "a batch needs about"),
@@ -52,6 +56,22 @@ def test_it_is_refused_in_one_line(run, tmp_path, capsys, argv, message):
     assert err.count("\n") == 1
     assert len(err) < 3000
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("closed", "code", "said"), [
+    (">&-", 2, "aiayn-np: error: standard output: it is closed; redirect it, as with > results"),
+    ("<&-", 0, ""), ("2>&-", 0, "")])
+def test_closed_streams_lose_no_result_without_a_word(run, tmp_path, closed, code, said):
+    program = f"{sys.executable} -m aiayn_np"
+    for command in (f"decode {run} '1 2'", f"train copy {' '.join(TINY)} --steps 1 --out r"):
+        child = subprocess.run(f"{program} {command} {closed}", shell=True, cwd=tmp_path,
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert child.returncode == code, child.stderr
+        assert said in child.stderr
+        assert "Traceback" not in child.stderr
+        assert bool(child.stdout) == (code == 0)
+    assert (tmp_path / "r" / "model.npz").exists() == (code == 0)
 
 
 def test_a_beam_that_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
