@@ -25,14 +25,16 @@ class Score:
     """A score from 0 to 100. Only scores with the same `signature` can be compared.
 
     signature : how the score was counted, as sacreBLEU writes it
+    note : why the score says nothing of these translations; "" if it does
     """
 
     name: str
     score: float
     signature: str
+    note: str = ""
 
     def __str__(self):
-        return f"{self.name} {self.score:.2f} ({self.signature})"
+        return f"{self.name} {self.score:.2f} ({self.signature}){self.note and '; '}{self.note}"
 
 
 def bleu(translations: Iterable[str], references: Iterable[str], *,
@@ -65,8 +67,10 @@ def chrf(translations: Iterable[str], references: Iterable[str]) -> Score:
 
 def scored(name, metric, translations, references):
     """The Score of a metric of sacreBLEU."""
-    score = metric.corpus_score(translations, [references]).score
-    return Score(name, score, str(metric.get_signature()))
+    found = metric.corpus_score(translations, [references])
+    short = name == "BLEU" and not found.totals[-1]
+    note = "no translation has four words, and without them BLEU is 0: see chrF" if short else ""
+    return Score(name, found.score, str(metric.get_signature()), note)
 
 
 def as_many(translations, references):

@@ -6,7 +6,7 @@ from sentences import sentences
 
 from aiayn_np import Transformer
 from aiayn_np.text import translation
-from aiayn_np.text.bleu import bleu
+from aiayn_np.text.bleu import Score, bleu, chrf
 from aiayn_np.text.translation import cut, similar, translate
 from aiayn_np.text.vocabulary import BOS, EOS, Vocabulary
 
@@ -89,5 +89,17 @@ def test_bleu_is_that_of_sacrebleu():
     assert bleu(references, references).score == pytest.approx(100)
     with pytest.raises(ValueError, match="as many, got 1 and 40"):
         bleu(["one"], references)
+    assert found.note == ""
     with pytest.raises(ValueError, match="at least one translation"):
         bleu([], [])
+
+
+def test_bleu_of_short_lines_says_that_it_is_zero_whatever_they_are():
+    """A score of 0 for what is right would mislead."""
+    short = ["seven one ten", "שלום עולם", "안녕"]
+    found = bleu(short, short)
+    assert found.score == 0
+    assert str(found).endswith("); no translation has four words, and without them BLEU is 0: see"
+                               " chrF")
+    assert chrf(short, short) == Score("chrF", 100, chrf(short, short).signature)
+    assert bleu([*short, "one two three four"], [*short, "one two three five"]).note == ""
