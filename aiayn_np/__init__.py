@@ -62,4 +62,17 @@ from .plotting.figures import (
     plot_positional_encoding,
 )
 
+__all__ = [
+    "Adam", "AddNorm", "Cache", "CheckpointError", "CopyTask", "Decoder", "DecoderLayer",
+    "Dropout", "Embedding", "Encoder", "EncoderLayer", "GradientReport",
+    "LabelSmoothedCrossEntropy", "LayerNorm", "LearnedPositionalEncoding", "Linear", "Mask",
+    "Module", "MultiHeadAttention", "OutputProjection", "Parameter", "PositionwiseFeedForward",
+    "Progress", "ReLU", "ReverseTask", "ScaledDotProductAttention",
+    "SinusoidalPositionalEncoding", "Softmax", "SortTask", "Task", "Trace", "Transformer",
+    "assert_causal", "assert_heads_equal_loop", "assert_padding_invariant",
+    "assert_permutation_equivariant", "attention_maps", "attention_masks", "beam_search",
+    "causal", "check_gradients", "exact_match", "greedy_decode", "load_checkpoint",
+    "not_padding", "plot_attention", "plot_attention_grid", "plot_loss",
+    "plot_positional_encoding", "save_checkpoint", "trace", "train", "warmup_rate",
+]
 __version__ = "0.1.0"

@@ -8,6 +8,8 @@ import pytest
 from imports import module_name, parsed
 from public_names import ROOT, defined, public_names, without_annotation
 
+import aiayn_np
+
 NAMES = public_names()
 ROOMS = sorted({module.split(".")[1] for module, _ in NAMES})
 
@@ -49,6 +51,14 @@ def test_a_docstring_writes_name_colon_what_it_is(path):
     lines = [line for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
              for line in described(node).splitlines()]
     assert [line for line in lines if columns.search(line)] == []
+
+
+def test_the_package_exports_what_it_imports():
+    """Type checkers ask `__all__`."""
+    tree = parsed((ROOT / "aiayn_np" / "__init__.py").read_text(encoding="utf-8"))
+    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom)
+                for alias in node.names}
+    assert set(aiayn_np.__all__) == imported
 
 
 @pytest.mark.parametrize("room", ROOMS)
