@@ -1,6 +1,5 @@
 """Helpers of all commands: refusing a request, reporting, checking where to write."""
 
-import argparse
 import errno
 import os
 import sys
@@ -28,9 +27,9 @@ integer.__name__ = "int"  # argparse says it for what is no integer
 
 
 def new_path(text):
-    """A path to write to, as a type for argparse. "" is refused: it would be the current folder."""
+    """The type of paths to write to. "" would be the current folder: UsageError."""
     if not text.strip():
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
+        raise UsageError(f"the name of what to write must be a path, got {text!r}")
     return Path(text)
 
 

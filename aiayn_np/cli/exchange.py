@@ -14,7 +14,7 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from .common import UsageError, unused
+from .common import UsageError, new_path, unused
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def add_export_options(parser):
     """The options of `export`."""
     formats = {name: f for name, f in FORMATS.items() if f.writes}
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
-    parser.add_argument("out", type=Path, help="folder to write; it must not exist yet")
+    parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
     parser.add_argument("--to", choices=list(formats), required=True,
                         help="; ".join(f"{name}: {f.what}" for name, f in formats.items()))
 
@@ -51,7 +51,7 @@ def add_export_options(parser):
 def add_import_options(parser):
     """The options of `import`."""
     parser.add_argument("path", type=Path, help=f"what to open; known are {', '.join(FORMATS)}")
-    parser.add_argument("--out", type=Path, required=True,
+    parser.add_argument("--out", type=new_path, required=True,
                         help="folder of the run; it must not exist yet")
     parser.add_argument("--convert", action="store_true",
                         help="let PyTorch read pytorch_model.bin if there is no other file")

@@ -13,7 +13,7 @@ import webbrowser
 import zipfile
 from pathlib import Path
 
-from .common import UsageError, note, unused
+from .common import UsageError, new_path, note, unused
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
@@ -25,7 +25,7 @@ FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 
 def add_lessons_options(parser):
     """The options of `lessons` and of `exercises`."""
-    parser.add_argument("folder", type=Path, help="folder to write, one that is not there yet")
+    parser.add_argument("folder", type=new_path, help="folder to write, one that is not there yet")
     parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
     parser.add_argument("--teacher", action="store_true",
                         help="with outputs and solutions, and what they are made by")

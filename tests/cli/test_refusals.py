@@ -46,6 +46,9 @@ def run(tmp_path_factory):
                             ("--max-length", "a batch needs about"))),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
     (["explore", "RUN", "1", "--out", "x" * 4000], "File name too long"),
+    *((argv, "the name of what to write must be a path, got '")
+      for argv in (["train", "copy", "--out", ""], ["export", "RUN", " ", "--to", "torch"],
+                   ["import", "RUN", "--out", " "], ["lessons", ""], ["exercises", " "])),
     (["animate", "copy", "--steps", "1", "--out", "OUT.pdf"], "--out must be a .gif, got"),
 ])
 def test_it_is_refused_in_one_line(run, tmp_path, capsys, argv, message):

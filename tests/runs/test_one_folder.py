@@ -94,9 +94,8 @@ def test_a_refused_request_leaves_no_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "copy", "--h", "3"]) == 2
     assert main(["train", "text", "--pairs", "none", "--out", "a/b"]) == 2
-    with pytest.raises(SystemExit, match="2"):
-        main(["train", "copy", "--out", ""])
-    assert "--out: must be a path, got ''" in capsys.readouterr().err
+    assert main(["train", "copy", "--out", ""]) == 2
+    assert "must be a path, got ''" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
 
 
