@@ -176,18 +176,17 @@ def mutants_in(files, sample=SAMPLE, seed=0):
         yield from found
 
 
-def judge(results, files, sample=SAMPLE, seed=0):
+def judge(results, files):
     """(new survivors, listed ones that no longer survive), both as keys.
 
-    What another sample of the machinery would have found is not asked for.
+    Of the machinery, what is not in the sample that was run is not asked for.
     """
     listed = [tuple(s[k] for k in ("file", "function", "line", "mutation"))
               for s in json.loads(SURVIVORS.read_text(encoding="utf-8"))]
     alive = [mutant.key for mutant, by, _ in results if by is None]
     asked = {mutant.key for mutant, *_ in results}
-    usual = (sample, seed) == (SAMPLE, 0)
     gone = [key for key in listed if key[0] in files and key not in alive
-            and (key in asked or usual or key[0] not in MACHINERY)]
+            and (key in asked or key[0] not in MACHINERY)]
     return [key for key in alive if key not in listed], gone
 
 
@@ -215,8 +214,7 @@ def main(arguments=None):
     if unknown := set(files) - {*FILES, *MACHINERY}:
         parser.error(f"no such file: {', '.join(sorted(unknown))}; there are"
                      f" {', '.join([*FILES, *MACHINERY])}")
-    chosen = dict(sample=options.sample, seed=options.seed)
-    mutants = list(mutants_in(files, **chosen))
+    mutants = list(mutants_in(files, options.sample, options.seed))
     if options.list:
         print(*(" | ".join(m.key) for m in mutants), f"{len(mutants)} mutants", sep="\n")
         return 0
@@ -230,7 +228,7 @@ def main(arguments=None):
         os.chdir(folder)                                               # a mutant may write anywhere
         results = run(mutants, note)
         os.chdir(TESTS)
-    new, gone = judge(results, files, **chosen)
+    new, gone = judge(results, files)
     print(file=sys.stderr)
     print(*table(results), sep="\n")
     for title, keys in (("new survivor", new), ("listed, but killed or gone", gone)):
