@@ -16,6 +16,7 @@ from same_run import assert_same_run, without_pictures
 from sentences import options, sentences, write
 
 from aiayn_np.cli.main import main
+from aiayn_np.files import CheckpointError
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
@@ -219,6 +220,14 @@ def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
     assert "must be those that the run began with" in capsys.readouterr().err
     with open(files["source"], "w", encoding="utf-8") as file:
         file.write(content)
+
+
+@pytest.mark.parametrize("files", [[], "x", 0.5, None])
+def test_a_config_with_odd_files_is_refused(folder, files):
+    run = open_run(folder)
+    run.config["files"] = files
+    with pytest.raises(CheckpointError, match=r"model\.npz has no usable config: files must be"):
+        run.prepare()
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
