@@ -194,6 +194,21 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [(WHOLE, FILLED)]),
     (13, "greedy_decode", "bos returned", ["the last token cut away"],
      [(WHOLE, "return tgt[:, :-1]")]),
+    (13, "greedy_decode", "changed in place", ["greedy_decode changes src, which it was given"],
+     [("memory_allowed = not", "src[:] = model.pad; memory_allowed = not")]),
+    (11, "Adam", "stale", ["`kept` stands in the class"],
+     [("class Adam:", "class Adam:\n    __slots__, kept = ['__dict__'], {}"),
+      ("self.m = [np.zeros_like(p.value) for",
+       "self.m = [self.kept.setdefault(p.value.shape, np.zeros_like(p.value)) for")]),
+    (5, "not_padding", "shape", ["An axis of length 1 is missing"],
+     [("[:, None, None, :]", "[:, None, :]")]),
+    (1, "Softmax", "shape", ["The axes in front are merged into one"],
+     [("return weights, Cache(", "return weights.reshape(-1, weights.shape[-1]), Cache(")]),
+    (4, "ScaledDotProductAttention", "error", ["or must not be"],
+     [("grad_scores @ cache.K", "grad_scores.mT @ cache.K")]),
+    (10, "LabelSmoothedCrossEntropy", "condition ignored", ["`(targets != self.pad) | True`"],
+     [("np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)",
+       "p_minus_q * (grad_loss / cache.real.size)")]),
 ]
 
 

@@ -127,7 +127,7 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
 
 
 PARTS = ("The backward of a part takes the gradient of its own output and the cache of its own"
-         " forward.")
+         " forward. What is unpacked comes in the order in which it was packed.")
 BEGINS = (  # what NumPy calls it, what it is
     ("overflow encountered in exp", "with an overflow: exp of a number above 709 is inf"),
     ("invalid value encountered in subtract", "with inf - inf, or -inf - -inf, which is nan"),

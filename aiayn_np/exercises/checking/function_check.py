@@ -13,6 +13,9 @@ from .report import Row
 from .shapes import BESIDE
 from .trial import check_shape
 
+SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
+          " made in __init__.")
+
 
 class FunctionCheck:
     """Runs the student's function on every case, and compares what comes out, name by name."""
@@ -66,9 +69,11 @@ class FunctionCheck:
         again = self.student_on(case)
         if again.keys() != got.keys() or not all(
                 is_numbers(got[n]) and same(got[n], again[n]) for n in again):
-            raise Stop("stale", say("The first case gives something else when run again:"
-                                    " something is kept from one call or object to the next. It"
-                                    " must begin anew."))
+            in_class = [name for name, value in vars(self.student).items()
+                        if isinstance(value, (list, dict, set, np.ndarray)) and name[:2] != "__"]
+            raise Stop("stale", say(SHARED, name=in_class[0]) if in_class else say(
+                "The first case gives something else when run again: something is kept from one"
+                " call or object to the next. It must begin anew."))
 
     def must_fit(self, tried):
         """Stop at the first result of a wrong shape or kind of number."""
@@ -81,7 +86,9 @@ class FunctionCheck:
         inputs = copied(case.inputs)
         found = call(self.subject.name, self.run_on, self.student,
                      dataclasses.replace(case, inputs=inputs))
-        names = [say("argument {number}", number=i + 1) for i in range(len(inputs))]
+        code = getattr(self.student, "__code__", None)
+        names = [name for name in code.co_varnames if name != "model"] if code else [
+            say("argument {number}", number=i + 1) for i in range(len(inputs))]
         must_be_unchanged(self.subject.name, names, case.inputs, inputs)
         return found
 

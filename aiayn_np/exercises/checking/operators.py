@@ -236,6 +236,7 @@ def added(node, code, names):
 
 
 def compared(node, code, names):
+    yield 0, "condition ignored", f"({text(node)}) | True"
     yield 2, "sign instead of a comparison", f"np.sign({text(node.left)})"
     for other in COMPARED:
         if not isinstance(node.ops[0], (other, ast.Is, ast.IsNot)):

@@ -1,6 +1,7 @@
 """What a wrong shape, or NumPy's complaint about shapes, most likely comes from."""
 
 import ast
+import math
 import re
 
 from ..language import say
@@ -18,7 +19,7 @@ GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along i
 TURNED = "One of the two is the other one's transpose: check the order of the factors."
 FACTORS = ("In a product the last axis of the first factor and the last but one of the second must"
            " have one length: one of them must be transposed (X.mT swaps the last two axes only,"
-           " X.T all of them), or they stand in the wrong order.")
+           " X.T all of them), or must not be, or they stand in the wrong order.")
 
 
 def shapes_that_do_not_fit(text, line):
@@ -45,7 +46,8 @@ def shape_guess(got, want, sizes):
     """(diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
-    in_front, long = got[: len(got) - len(want)], [n for n in got if n != 1]
+    in_front = got[: len(got) - len(want)]
+    long, wanted = ([n for n in shape if n != 1] for shape in (got, want))
     axes = say(" and ").join(names.get(n, str(n)) for n in in_front)
     guesses = (
         (got == want[::-1] and len(want) > 1, "transposed", say(
@@ -58,8 +60,13 @@ def shape_guess(got, want, sizes):
             "Sum over all other axes (here {axes}): each position adds its part.", axes=axes)),
         (len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)), "shape", say(
             "An axis was summed that must stay.")),
-        (long == [n for n in want if n != 1], "shape", say(
-            "An axis of length 1 is left over or lost: look at keepdims.")),
+        (long == wanted and len(got) < len(want), "shape", say(
+            "An axis of length 1 is missing: insert it, as in x[:, None], or keep it, with"
+            " keepdims=True.")),
+        (long == wanted, "shape", say(
+            "An axis of length 1 is left over, or at another place: look at None and keepdims.")),
+        (got[-1:] == want[-1:] and len(got) < len(want) and math.prod(got) == math.prod(want),
+         "shape", say("The axes in front are merged into one: reshape to those of the input.")),
         (is_without_an_axis(got, want), "axis lost", say(GONE)),
         (sorted(got) == sorted(want), "transposed", say("The axes are in another order.")),
         (True, "shape", say(BESIDE)),
