@@ -65,6 +65,20 @@ def test_exact_match_wants_every_token_and_the_end(monkeypatch, model):
     assert exact_match(model, (want, None, want), bos=1, eos=2) == 0.5
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 250])
+def test_exact_match_decodes_chunks_and_fills_what_ended_early(monkeypatch, model, chunk):
+    """The source is what is decoded, cut after the longest row of the chunk."""
+    want = np.array([[5, 2, 0, 0], [2, 0, 0, 0], [5, 6, 2, 0], [5, 6, 7, 2], [7, 2, 0, 0]])
+    src = want.copy()
+    src[3, 1] = 5
+
+    def decode(model, src, **options):
+        return src[:, : (src != 0).sum(axis=1).max()]
+
+    monkeypatch.setattr("aiayn_np.decoding.greedy.greedy_decode", decode)
+    assert exact_match(model, (src, None, want), bos=1, eos=2, chunk=chunk) == 4 / 5
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from aiayn_np import LearnedPositionalEncoding
+from aiayn_np import Encoder, LearnedPositionalEncoding
 from aiayn_np.decoding.generation import (
     GrowingText,
     WholeText,
@@ -107,6 +107,9 @@ def test_a_replaced_method_or_an_unknown_layer_is_never_bypassed(rng):
     assert len(seen) == 3
     assert len(told) == 1
     assert not is_known(Classifier(17, 3, N=1, d_model=12, d_ff=20, h=3, rng=rng))
+    model = make(rng)
+    model.stack.encoder.__class__ = type("Other", (Encoder,), {})      # its forward may be another
+    assert not is_known(model)
 
 
 def test_perplexity_by_hand_and_over_several_pieces(rng):

@@ -169,6 +169,17 @@ def test_random_hooks_give_the_tokens_of_the_model_itself(rng, name, where, monk
     assert changed > len(kinds) / 3                                    # the hooks matter
 
 
+def test_a_replaced_dropout_of_the_model_is_called(rng, monkeypatch):
+    """Decoding drops nothing, but whoever replaced the method counts on it."""
+    model, src = model_of(rng, "paper"), sources(rng)
+    tgt, before = rng.integers(3, 11, (3, 4)), model.dropout.forward
+    plain = logits_of(model, src, tgt)
+    monkeypatch.setattr(model.dropout, "forward", hook(before, "changes", "plain"))
+    logits = logits_of(model, src, tgt)
+    assert not np.allclose(logits, plain)
+    np.testing.assert_allclose(decoded_logits(model, src, tgt), logits, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["paper", "learned"])
 def test_positions_that_take_no_start_are_bypassed(rng, name, monkeypatch):
     model, src = model_of(rng, name), sources(rng)
