@@ -44,8 +44,9 @@ class EncoderLayer(Module):
 def final_norm(layers, d_model):
     """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
     output: its `stack_norm` names the class that does, also where another layer contains it."""
-    norms = [x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm")]
-    return norms[0](d_model) if norms and norms[0] else None
+    norms = (x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm"))
+    norm = next(norms, None)
+    return norm and norm(d_model)
 
 
 class Encoder(Module):

@@ -116,6 +116,12 @@ class Ended(Around):
     stack_norm = None
 
 
+class OfItsOwn(Around):
+    """One that wants another norm at the end."""
+
+    stack_norm = RMSNorm
+
+
 def around(cls, wrapper=Around):
     return lambda *sizes, **options: wrapper(cls(*sizes, **options))
 
@@ -138,6 +144,12 @@ def test_a_layer_around_another_may_say_that_it_needs_no_final_norm(rng):
     model = Transformer(9, N=2, d_model=8, d_ff=12, h=2, decoder_layer=around(DecoderLayer),
                         encoder_layer=around(PreNormEncoderLayer, Ended), rng=rng)
     assert model.encoder.norm is model.decoder.norm is None
+
+
+def test_the_outer_layer_says_which_norm_ends_the_stack(rng):
+    model = Transformer(9, N=2, d_model=8, d_ff=12, h=2, rng=rng,
+                        encoder_layer=around(PreNormEncoderLayer, OfItsOwn))
+    assert type(model.encoder.norm) is RMSNorm
 
 
 def run(layer, rng):
