@@ -180,8 +180,7 @@ def new_folder(path, *, replace=False):
 
 
 def take_name(part, path):
-    """Move a folder to `path` in one step; FileExistsError if there is more than an empty folder.
-    """
+    """Move a folder to `path` in one step. Raises FileExistsError unless it is free or empty."""
     try:
         if sys.platform == "win32" and path.exists():
             path.rmdir()                                               # only if it is empty

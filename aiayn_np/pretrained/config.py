@@ -106,4 +106,3 @@ def small_file(path):
 def refuse_constant(name):
     """Raise ValueError: JSON has no NaN and no Infinity."""
     raise ValueError(f"a number must be finite, got {name}")
-

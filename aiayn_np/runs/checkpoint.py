@@ -81,7 +81,13 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     numbers that are not finite.
     """
     check_tree(model)
-    header, arrays = read_checkpoint(path)
+    return restore(path, *read_checkpoint(path), model, optimizer=optimizer, rng=rng, recent=recent)
+
+
+def restore(path: str | Path, header: dict, arrays: dict[str, np.ndarray], model: Module, *,
+            optimizer: Adam | None = None, rng: np.random.Generator | None = None,
+            recent: deque | None = None) -> Any:
+    """Put what was read from a checkpoint into its objects, as `load_checkpoint` says."""
     if found := difference(header["structure"], structure(model)):
         raise CheckpointError(f"{path} is of another model: {found}")
     dtypes = {p.value.dtype for p in model.parameters()}

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..files import CheckpointError
 from ..training.tasks import TASKS
-from .checkpoint import load_checkpoint, read_checkpoint
+from .checkpoint import read_checkpoint, restore
 from .estimates import PROGRAM, clock, parameter_count, size
 from .run import Run
 from .text_run import TextRun
@@ -33,7 +33,7 @@ def open_run(folder: str | Path) -> Any:
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
-    load_checkpoint(path, run.model, **run.training_state)
+    restore(path, header, arrays, run.model, **run.training_state)
     if run.states:
         known = config.get("kept")
         if not isinstance(known, dict | None):

@@ -18,7 +18,15 @@ from ..plotting.explorer import Attention
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
-from ..training.loop import AVERAGED, Progress, averaged, share_exact, train, validate
+from ..training.loop import (
+    AVERAGED,
+    VALIDATED,
+    Progress,
+    averaged,
+    share_exact,
+    train,
+    validate,
+)
 from ..training.optimizer import Adam
 from ..training.ranks import ALONE
 from ..training.tasks import TASKS
@@ -29,7 +37,6 @@ from .estimates import check_beam
 from .states import STATES, KeptStates
 from .structure import digest
 
-VALIDATED = 5000  # sequences to validate a toy task on at the last step, as in `train`
 KINDS = {  # file name -> the attentions it shows, and what they are called
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
     "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),

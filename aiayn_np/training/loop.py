@@ -26,6 +26,7 @@ from .workers import Share, Workers
 M = TypeVar("M", bound=Module)
 
 AVERAGED, AVERAGED_EVERY = 5, 10  # states that are averaged for validation, steps between them
+VALIDATED = 5000  # sequences that a toy task is validated on
 
 
 @dataclass
@@ -108,7 +109,7 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           rng: np.random.Generator, optimizer: Adam | None = None, warmup_steps: int = 100,
           rate_scale: float = 0.2, schedule: Callable[[int], float] | None = None,
-          eps_ls: float = 0.1, validate_every: int = 25, validation_size: int = 5000,
+          eps_ls: float = 0.1, validate_every: int = 25, validation_size: int = VALIDATED,
           recent: deque | None = None, workers: Any = 1, accumulate: int = 1,
           keep_memory: bool = True) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.

@@ -98,14 +98,14 @@ class Ranks(Alone):
         `others`: arrays, generators, and what can be compared by `==`."""
         optimizer.adopt()
         arrays = optimizer.store.values, optimizer.all_m, optimizer.all_v
-        mine = [digest(one) for one in (*arrays, optimizer.t, *others)]
+        mine = [fingerprint(one) for one in (*arrays, optimizer.t, *others)]
         if any(other != mine for other in self.all(mine)):
             raise ValueError("all ranks must begin with the same model, optimizer, rng, task and"
                              " options, got different ones: make them from the same seed and the"
                              " same numbers on every rank")
 
 
-def digest(one):
+def fingerprint(one):
     """A few bytes that tell an array or a generator from others; anything else as it is."""
     if isinstance(one, np.random.Generator):
         return str(one.bit_generator.state)

@@ -164,4 +164,3 @@ def describe(error):
     """An error in one line."""
     text = one_line(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-

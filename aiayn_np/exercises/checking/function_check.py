@@ -144,4 +144,3 @@ def kinds(found):
         parts.setdefault(re.split(r" \d", name)[0], []).append(array)
     return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
             for kind, some in parts.items()}
-
