@@ -38,7 +38,7 @@ from .claims.scale_training import SCALE_TRAINING
 from .claims.smoothing import LABEL_SMOOTHING
 from .claims.variance import VARIANCE
 from .claims.warm_up import WARM_UP
-from .experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from .experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

@@ -20,7 +20,8 @@ from ..plotting.figures import DPI, STYLE, load_matplotlib, new_figure, save_fig
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AGREES, DISAGREES, NOT_HERE = "agrees", "disagrees", "does not show at this size"
+AGREES, IN_PART, DISAGREES = "agrees", "agrees in part", "disagrees"
+NOT_HERE = "does not show at this size"
 DIGITS = 6  # significant ones, in JSON
 
 
@@ -43,7 +44,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """AGREES, DISAGREES or NOT_HERE; the numbers decide."""
+        """AGREES, IN_PART, DISAGREES or NOT_HERE; the numbers decide."""
         raise NotImplementedError
 
     def draw(self, *axes: Any) -> None:

@@ -6,7 +6,7 @@ from committed import committed
 
 from aiayn_np.experiments.claims import saturation as module
 from aiayn_np.experiments.claims.saturation import AT_WIDE, SATURATION, saturation
-from aiayn_np.experiments.experiment import AGREES, DISAGREES, NOT_HERE
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, IN_PART, NOT_HERE
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,9 @@ def test_at_small_widths_and_in_the_mean_it_does_not_vanish(measured):
     assert measured.mean_gradient[1, -1] > measured.mean_gradient[0, -1]
 
 
-def test_the_committed_result_agrees_at_all_widths(measured):
+def test_the_committed_result_agrees_in_part(measured):
     kept = committed(SATURATION)
-    assert kept.verdict == AGREES
+    assert kept.verdict == IN_PART
     assert (kept.d_k[0], kept.d_k[-1]) == (1, 4096)
     assert kept.shares[0, kept.wide] < 0.01
     assert kept.shares[1, kept.wide] < AT_WIDE
@@ -60,6 +60,16 @@ def test_scores_that_are_not_scaled_would_be_seen(monkeypatch):
     unscaled = lambda: module.ScoredAttention(module.DotScore())  # noqa: E731
     monkeypatch.setattr(module, "ScaledDotProductAttention", unscaled)
     assert saturation((1, 64, 1024), queries=128).verdict == DISAGREES
+
+
+def test_it_agrees_only_where_the_papers_width_and_the_mean_vanish_too():
+    kept = committed(SATURATION)
+    kept.gradient[1, kept.paper] *= 0.9 / kept.shares[1, kept.paper]
+    assert kept.verdict == IN_PART                                     # not in the mean
+    kept.mean_gradient[1] = 0.9 * kept.mean_gradient[0]
+    assert kept.verdict == AGREES
+    kept.gradient[1, kept.paper] *= 1.1 / kept.shares[1, kept.paper]
+    assert kept.verdict == IN_PART                                     # not at the paper's width
 
 
 def test_a_share_at_512_that_is_large_does_not_agree():

@@ -27,6 +27,7 @@ from aiayn_np.experiments import (
     AGREES,
     DISAGREES,
     EXPERIMENTS,
+    IN_PART,
     NOT_HERE,
     Experiment,
     Result,
@@ -110,7 +111,7 @@ def test_a_committed_result_is_whole_and_survives_another_round(experiment):
     assert result.to_json() == fields
     again = type(result).from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
     assert (again.finding, again.verdict) == (result.finding, result.verdict)
-    assert result.verdict in (AGREES, DISAGREES, NOT_HERE)
+    assert result.verdict in (AGREES, IN_PART, DISAGREES, NOT_HERE)
 
 
 @every_experiment
@@ -337,12 +338,10 @@ def test_the_work_is_done_by_a_program_with_one_thread(monkeypatch, tmp_path):
 def test_figures_is_one_program_that_a_kill_ends_whole(tmp_path):
     """It begins with whatever number of threads, and goes on as itself with one."""
     environment = {k: v for k, v in os.environ.items() if k not in ONE_THREAD}
-    command = [sys.executable, "-m", "aiayn_np", "figures", "variance", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "aiayn_np", "figures", "complexity", "--out", str(tmp_path)]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as program:
-        end = time.monotonic() + 20
         while b"OMP_NUM_THREADS=1" not in Path(f"/proc/{program.pid}/environ").read_bytes():
-            assert program.poll() is None
-            assert time.monotonic() < end
+            assert program.poll() is None                              # it has not ended itself
             time.sleep(0.01)
         children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
         assert not children.exists() or children.read_text() == ""
@@ -405,6 +404,7 @@ def test_seconds_calls_in_turns_after_one_call_each_to_warm_up():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the clock of the processor is coarse there")
+@pytest.mark.timing
 def test_the_steady_clock_does_not_count_waiting():
     def wait():
         time.sleep(0.02)

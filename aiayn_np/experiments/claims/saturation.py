@@ -8,7 +8,7 @@ import numpy as np
 from ...attention import ScaledDotProductAttention
 from ...plotting.figures import COLORS, MARKERS, SMALL, WIDEST, log_ticks
 from ...variants.scoring import DotScore, ScoredAttention
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 WIDE = 512  # the finding names the first measured d_k that is at least this, or the last
@@ -48,6 +48,16 @@ class Saturation(Result):
         return min(int(np.searchsorted(self.d_k, WIDE)), len(self.d_k) - 1)
 
     @property
+    def paper(self):
+        """Index of the d_k that is nearest to the paper's."""
+        return int(np.abs(self.d_k - PAPER_D_K).argmin())
+
+    @property
+    def mean_shares(self):
+        """Unscaled mean gradients as shares of the scaled ones, (len(d_k),)."""
+        return np.divide(*self.mean_gradient[::-1])
+
+    @property
     def shares(self):
         """Unscaled medians as shares of the scaled ones, (2, len(d_k)): Jacobian and gradient."""
         return np.array([x[1, :, 1] / x[0, :, 1] for x in (self.jacobian, self.gradient)])
@@ -60,10 +70,9 @@ class Saturation(Result):
 
     @property
     def finding(self):
-        wide, (jacobian, gradient) = self.wide, self.shares
-        paper = np.abs(self.d_k - PAPER_D_K).argmin()
+        wide, paper, (jacobian, gradient) = self.wide, self.paper, self.shares
         whose = "the paper's " if self.d_k[paper] == PAPER_D_K else ""
-        mean = np.divide(*self.mean_gradient[::-1])
+        mean = self.mean_shares
         return (
             f"At d_k = {self.d_k[wide]} the median query without the scale keeps"
             f" {100 * jacobian[wide]:.1g} % of the softmax Jacobian and {100 * gradient[wide]:.1g}"
@@ -74,11 +83,18 @@ class Saturation(Result):
 
     @property
     def verdict(self):
-        """It judges WIDE and the widest d_k: the paper does not say where gradients vanish."""
+        """Judge WIDE and the widest d_k, because the paper does not say where gradients vanish.
+
+        IN_PART if they vanish there for the median query, but not at the paper's d_k, or not in the
+        mean.
+        """
         if self.flatness >= FLAT:
             return DISAGREES
         small = self.shares[:, self.wide] < AT_WIDE, self.shares[:, -1] < VANISHED
-        return AGREES if np.all(small) else NOT_HERE
+        if not np.all(small):
+            return NOT_HERE
+        everywhere = self.shares[1, self.paper] < 1 and self.mean_shares[self.wide] < 1
+        return AGREES if everywhere else IN_PART
 
     def draw(self, left, right):
         for ax, norms in ((left, self.jacobian), (right, self.gradient)):
