@@ -13,10 +13,12 @@ from aiayn_np import (
     LayerNorm,
     Linear,
     Module,
+    MultiHeadAttention,
     OutputProjection,
     Parameter,
     Transformer,
 )
+from aiayn_np.module import difference, structure
 
 
 class Tower(Module):
@@ -248,3 +250,25 @@ def test_parameters_in_a_dict_are_found():
             self.heads = {"a": Parameter(np.ones(2)), "b": [Parameter(np.ones(3))]}
 
     assert [name for name, _ in Heads().named_parameters()] == ["heads.a", "heads.b.0"]
+
+
+def test_structure_tells_apart_what_arrays_do_not(rng):
+    two, four = (MultiHeadAttention(8, h, rng=rng) for h in (2, 4))
+    assert difference(structure(two), structure(copy.deepcopy(two))) is None
+    name, mine, other = difference(structure(two), structure(four))
+    assert (name, mine) == ("", "MultiHeadAttention(d_k=4, d_model=8, d_v=4, h=2)")
+    assert "h=4" in other
+    heads = ("h", "d_k", "d_v")
+    assert difference(structure(two, heads), structure(four, heads)) is None
+    del two.attention
+    assert difference(structure(two, heads), structure(four, heads)) == (
+        "attention", "missing", "ScaledDotProductAttention()")
+
+
+def test_structure_has_no_assigned_method_and_no_address(rng):
+    linear = Linear(2, 3, rng=rng)
+    before = structure(linear)
+    linear.forward = linear.forward
+    assert structure(linear) == before == {"": "Linear(d_in=2, d_out=3)"}
+    linear.more, linear.scale, linear.table = object(), np.float64(0.5), np.zeros(2)
+    assert structure(linear)[""].endswith("more=object, scale=0.5, table=float64(2,))")
