@@ -1,5 +1,4 @@
-"""Layers that the search for parameters would lose are refused by Adam, by saving and by the proof.
-"""
+"""Layers that the search for parameters would lose are refused by Adam and by saving."""
 
 from collections import UserList, deque
 from types import MappingProxyType, SimpleNamespace
@@ -7,7 +6,7 @@ from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import pytest
 
-from aiayn_np import Adam, Linear, Module, Parameter, ReLU, check_gradients, save_checkpoint
+from aiayn_np import Adam, Linear, Module, Parameter, ReLU, save_checkpoint
 from aiayn_np.checks import check_array, check_gradient, check_integers
 from aiayn_np.training.checks import check_tree
 
@@ -64,8 +63,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_it_is_refused_before_anything_is_lost(name, tmp_path):
     make, error, message = BAD[name]
-    for use in (check_tree, Adam, lambda layer: save_checkpoint(tmp_path / "a.npz", layer),
-                lambda layer: check_gradients(layer, np.ones((3, 2)))):
+    for use in (check_tree, Adam, lambda layer: save_checkpoint(tmp_path / "a.npz", layer)):
         with pytest.raises(error, match=message):
             use(make())
     assert list(tmp_path.iterdir()) == []

@@ -198,7 +198,8 @@ def test_worst_entry_shows_the_wrong_and_the_right_number(linear, x, rng):
 def test_right_backward_passes_with_a_note_where_the_forward_misleads_the_complex_step(rng):
     report = check_gradients(Standardised(6, rng), rng.standard_normal((2, 5, 6)))
     assert report
-    assert "misleads the complex step" in repr(report)
+    assert "The forward is not analytic" in repr(report)
+    assert "np.var" in repr(report)
 
 
 def test_right_backward_passes_where_the_misled_complex_step_happens_to_be_close():
@@ -214,6 +215,51 @@ def test_wrong_backward_fails_where_the_forward_misleads_the_complex_step(rng):
     report = check_gradients(layer, rng.standard_normal((2, 5, 6)))
     assert not report
     assert not any(row.ok for row in report.rows if row.tensor == "input 0")
+
+
+class Forward:
+    """A function as the forward, and what a student takes for its derivative."""
+
+    def __init__(self, function, derivative):
+        self.function, self.derivative = function, derivative
+
+    def forward(self, x):
+        return self.function(x), x
+
+    def backward(self, grad_y, x):
+        return grad_y * self.derivative(x)
+
+
+def last_axis(function):
+    return lambda x: function(x, axis=-1, keepdims=True)
+
+
+norms, deviations = last_axis(np.linalg.norm), last_axis(np.std)
+NOT_ANALYTIC = {  # forward, and the derivative that the misled complex step would agree with
+    "std": (lambda x: x / deviations(x), lambda x: 1 / deviations(x)),
+    "abs": (np.abs, np.zeros_like),
+    "norm": (lambda x: x / norms(x), lambda x: 1 / norms(x)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_ANALYTIC)
+def test_a_wrong_backward_is_measured_against_the_number_that_decides(name, x):
+    """The complex step has the student's mistake too; the central difference has not."""
+    report = check_gradients(Forward(*NOT_ANALYTIC[name]), x)
+    assert not report
+    for row in report.rows:
+        assert row.numeric == row.central
+        assert row.error > 1e-3
+        assert row.verdict.startswith("WRONG, the forward is not analytic: worst entry")
+    assert "np.linalg.norm" in repr(report)
+
+
+def test_a_forward_that_takes_no_complex_numbers_is_told(x):
+    report = check_gradients(Forward(lambda x: x * np.maximum(x, np.zeros(1)).astype(float),
+                                     lambda x: 2 * np.maximum(x, 0)), x)
+    assert report, report
+    assert report.worst.numeric == report.worst.central
+    assert "The forward takes no complex numbers" in repr(report)
 
 
 class Cube:
@@ -234,6 +280,30 @@ def test_a_layer_needs_no_base_class(exponent, right, x):
     report = check_gradients(Cube(exponent), x)
     assert bool(report) is right
     assert [row.tensor for row in report.rows] == ["input 0"]
+
+
+class Named:
+    """A student's layer with named_parameters and without a base class."""
+
+    def __init__(self, factor):
+        self.W, self.factor = Parameter(np.array([0.5, -2.0, 3.0])), factor
+
+    def named_parameters(self):
+        yield "W", self.W
+
+    def forward(self, x):
+        return x * self.W.value, x
+
+    def backward(self, grad_y, x):
+        self.W.grad += self.factor * (grad_y * x).sum((0, 1))
+        return grad_y * self.W.value
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_the_parameters_of_any_object_are_found_by_named_parameters(factor, x):
+    report = check_gradients(Named(factor), x)
+    assert bool(report) is (factor == 1), report
+    assert [row.tensor for row in report.rows] == ["input 0", "W", "all together"]
 
 
 class Gather:
@@ -282,7 +352,7 @@ def test_a_stale_dropout_mask_fails(x):
     assert not check_gradients(Student(Dropout(0.3), stale), x, rng=np.random.default_rng(4))
 
 
-def test_a_float32_layer_is_proven_in_float64_and_stays_float32(linear, x):
+def test_a_float32_layer_is_checked_in_float64_and_stays_float32(linear, x):
     linear.astype(np.float32)
     report = check_gradients(linear, x.astype(np.float32))
     assert report
