@@ -41,8 +41,20 @@ METADATA = {
 
 
 def notebook_of(source):
-    """The notebook of a source, not executed, with cells named by their number."""
-    notebook = jupytext.read(source, fmt="py:percent")
+    """The notebook of an English source, not executed."""
+    return notebook_of_script(source.read_text(encoding="utf-8"))
+
+
+def chinese_notebook_of(source):
+    """The notebook of an English source with its Chinese text and its own outputs."""
+    english, ours = (path.read_text(encoding="utf-8") for path in (source, chinese.source(source)))
+    before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    return with_outputs_of(before, notebook_of_script(chinese.translated(english, ours)))
+
+
+def notebook_of_script(text):
+    """The notebook of a script, not executed, with cells named by their number."""
+    notebook = jupytext.reads(text, fmt="py:percent")
     for cell in notebook.cells[:2]:
         cell["source"] = with_address(cell.source)
     notebook.metadata = nbformat.from_dict(METADATA)
@@ -102,19 +114,17 @@ def main_chinese(chosen, new=False):
     """Build the Chinese notebooks of `chosen`, and list every cell that is out of step."""
     found = []
     for source in [s for s in SOURCES if not chosen or s.stem.split("_")[0] in chosen]:
-        english, ours = source.read_text(encoding="utf-8"), chinese.CHINESE / source.name
+        english, ours = source.read_text(encoding="utf-8"), chinese.source(source)
         if new and not ours.exists():
             ours.write_text(chinese.skeleton(english), encoding="utf-8")
         if not ours.exists():
-            found.append(f"zh/{source.name}: there is none")
+            found.append(f"zh/{ours.name}: there is none")
             continue
-        text = chinese.with_code_of(english, ours.read_text(encoding="utf-8"))
-        ours.write_text(text, encoding="utf-8")
+        text = ours.read_text(encoding="utf-8")
         wrong = chinese.faults(english, text) + chinese.two_ways(text)
-        found += [f"zh/{source.name}: {line}" for line in wrong]
+        found += [f"zh/{ours.name}: {line}" for line in wrong]
         if not wrong:
-            before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-            nbformat.write(with_outputs_of(before, notebook_of(ours)), ours.with_suffix(".ipynb"))
+            nbformat.write(chinese_notebook_of(source), ours.with_suffix(".ipynb"))
     for page, english in chinese.pages().items() if not chosen else ():
         texts = [path.read_text(encoding="utf-8") for path in (english, page)]
         wrong = chinese.page_faults(*texts) + chinese.two_ways(texts[1])

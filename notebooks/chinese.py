@@ -1,28 +1,37 @@
-"""The Chinese lessons: the code of the English lessons, with text in Chinese.
+"""The Chinese edition: the code of the English lessons, with text in Chinese.
 
-A Chinese source stands in `notebooks/zh` under the name of the English one. It has the same cells
-in the same order, and its code is the same to the byte. Each cell of text names the English text
-that it translates: `# %% [markdown] en="1a2b3c4d"` holds the first digits of its SHA-256. So a
-change of the English is seen, and the cell is called stale until it is translated again.
+The source of a Chinese lesson is Markdown, `notebooks/zh/NN_name.md`. It holds the text of every
+cell of text after a line `<!-- en="1a2b3c4d" -->`, which names the English text that it
+translates by the first digits of its SHA-256. So a change of the English is seen, and a change of
+its code is none of the translator's business.
 
-The exercises are translated in the same way, in `notebooks/exercises/source/zh`. Their code has
-comments and docstrings in Chinese, so a cell of code names its English too, and is the same code.
+The exercises are translated in the same way, in `notebooks/exercises/source/zh`. Their comments
+and docstrings are Chinese too: after a line `<!-- code en="1a2b3c4d" -->`, which names all of
+them, pairs of lines, `- English` and `+ Chinese`, say what is replaced.
 """
 
 import ast
 import functools
 import hashlib
+import io
 import re
+import tokenize
 from collections import Counter
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 CHINESE = FOLDER / "zh"
 TEXT = "# %% [markdown]"
+CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(r"\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)   # as it is
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
 NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
+
+
+def source(english):
+    """The path of the Chinese source of a lesson, from that of the English one."""
+    return CHINESE / english.with_suffix(".md").name
 
 
 def cells_of(text):
@@ -44,70 +53,98 @@ def words(cell):
 
 
 def digest(cell):
-    """What a Chinese cell says of the English cell that it translates."""
+    """What a mark says of the English cell whose translation follows."""
     return page_digest(body(cell))
 
 
-def skeleton(english, exercise=False):
-    """A Chinese source to begin with: every text still English, with its digest."""
-    lines = [cell.split("\n", 1) for cell in cells_of(english)]
-    return "".join(f'{first} en="{digest(cell)}"\n{rest}' if exercise or is_text(cell) else cell
-                   for cell, (first, rest) in zip(cells_of(english), lines))
+def mark(cell):
+    """The line that stands before the translation of a cell."""
+    return f'<!-- en="{digest(cell)}" -->'
 
 
-def without_digests(text):
-    """A source as a student gets it."""
-    return re.sub(r'(?m)^(# %%.*?) en="\w+"$', r"\1", text)
+def texts_of(english):
+    """The cells of text of an English source."""
+    return [cell for cell in cells_of(english) if is_text(cell)]
 
 
-def with_code_of(english, chinese):
-    """The Chinese source with the English code, if both have the same kinds of cells."""
-    theirs, ours = cells_of(english), cells_of(chinese)
-    if [*map(is_text, theirs)] != [*map(is_text, ours)]:
-        return chinese
-    return "".join(our if is_text(our) else their for their, our in zip(theirs, ours))
+def skeleton(english):
+    """A Chinese source to begin with: every text still English."""
+    return "\n".join(f"{mark(cell)}\n{words(cell)}\n" for cell in texts_of(english))
 
 
-def faults(english, chinese, exercise=False):
+def pieces(chinese):
+    """Pairs of a mark and the text after it, in the order of a Chinese source."""
+    parts = re.split(r'(?m)^(<!-- (?:code )?en="\w+" -->)\n', chinese)[1:]
+    return [(line, text.strip()) for line, text in zip(parts[::2], parts[1::2])]
+
+
+def translated(english, chinese):
+    """The script of the English source with the Chinese text; what has none stays English."""
+    found = dict(pieces(chinese))
+    return "".join(text_in_chinese(cell, found) if is_text(cell) else code_in_chinese(cell, found)
+                   for cell in cells_of(english))
+
+
+def text_in_chinese(cell, found):
+    lines = found.get(mark(cell), words(cell)).splitlines()
+    after = cell[len(cell.rstrip()):]
+    return "\n".join([TEXT, *(f"# {line}".rstrip() for line in lines)]) + after
+
+
+def code_in_chinese(cell, found):
+    for theirs, ours in pairs(found):
+        cell = cell.replace(theirs, ours)
+    return cell
+
+
+def pairs(found):
+    """(English, Chinese) of what is replaced in code, the longest first."""
+    text = "\n".join(text for line, text in found.items() if line.startswith(CODE))
+    return sorted(re.findall(r"(?m)^- (.*)\n\+ (.*)$", text), key=lambda pair: -len(pair[0]))
+
+
+def faults(english, chinese):
     """What is out of step in a Chinese source, or not written as Chinese is: lines of text."""
-    theirs, ours = cells_of(english), cells_of(chinese)
-    if [*map(is_text, theirs)] != [*map(is_text, ours)]:
-        same = [is_text(a) == is_text(b) for a, b in zip(theirs, ours)]
-        first = same.index(False) if False in same else len(same)
-        return [f"it has {len(ours)} cells, the English {len(theirs)}; cell {first} is the first"
-                " of another kind"]
-    of_code = exercise_code_faults if exercise else code_faults
-    return [f"cell {i}: {fault}" for i, (their, our) in enumerate(zip(theirs, ours))
-            for fault in (text_faults if is_text(our) else of_code)(their, our)]
+    theirs = {mark(cell): words(cell) for cell in texts_of(english)}
+    ours = pieces(chinese)
+    texts = [(line, text) for line, text in ours if not line.startswith(CODE)]
+    known = dict(texts)
+    found = [f"translate this after {line}: {text[:60]!r}" for line, text in theirs.items()
+             if line not in known]
+    found += [f"{line}: its English has changed or is gone" for line in known if line not in theirs]
+    if not found and [line for line, _ in texts] != list(theirs):
+        found.append("its texts are not in the order of the English ones, each once")
+    found += [f"{line}: {fault}" for line, text in texts if line in theirs
+              for fault in language_faults(theirs[line], text)]
+    return found + (code_faults(english, dict(ours)) if len(ours) > len(texts) else [])
 
 
-def code_faults(their, our):
-    return [] if their == our else ["its code is not the English one: build.py --zh mends it"]
+def code_faults(english, found):
+    """The faults of the translation of comments and docstrings."""
+    line = f'{CODE}"{page_digest(said(english))}" -->'
+    wrong = [] if line in found else [f"comments or docstrings have changed: check, then {line}"]
+    wrong += [f"no comment or docstring has: {theirs}" for theirs, _ in pairs(found)
+              if theirs not in said(english)]
+    same = all(code_alone(cell) == code_alone(code_in_chinese(cell, found))
+               for cell in cells_of(english) if not is_text(cell))
+    return wrong if same else [*wrong, "it changes more than comments and docstrings"]
 
 
-def exercise_code_faults(their, our):
-    """The faults of a cell of code whose comments and docstrings are Chinese."""
-    found = stale(f'en="{digest(their)}"', our.partition("\n")[0])
-    if code_alone(their) != code_alone(our):
-        found.append("its code is not the English one")
-    if re.findall("### .*", their) != re.findall("### .*", our):
-        found.append("its marks of solutions are not the English ones")
-    return found
+def said(english):
+    """The comments and docstrings of a source, but for the marks of solutions: lines of text."""
+    code = "".join(cell for cell in cells_of(english) if not is_text(cell))
+    return "\n".join(token.string for token in tokenize.generate_tokens(io.StringIO(code).readline)
+                     if token.string.startswith(('"""', "#"))
+                     and not token.string.startswith(("# %%", "###")))
 
 
 def code_alone(cell):
-    """What the code of a cell is without comments and docstrings."""
+    """What a cell is without comments and docstrings, but with its marks of solutions."""
     tree = ast.parse(cell)
     for node in ast.walk(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             node.body[0] = ast.Pass()
-    return ast.dump(tree)
-
-
-def text_faults(their, our):
-    """The faults of one cell of text."""
-    first = our.partition("\n")[0]
-    return stale(f'en="{digest(their)}"', first) + language_faults(words(their), words(our))
+    return ast.dump(tree), re.findall("### .*", cell)
 
 
 def page_faults(english, chinese):

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
 PAGES = REPOSITORY / "build" / "pages"  # made where there is no _data
 LESSON = re.compile(r"\d\d_\w+\.ipynb")
+CHINESE_SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md$")
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^()\s]*)?\)")
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 
@@ -83,7 +84,8 @@ def notebooks():
 def notebooks_in(language):
     """The files of the folder `notebooks` in a language, each in the place of the English one.
 
-    A Chinese notebook shows the outputs of the English one: its code is the same.
+    A Chinese notebook shows the outputs of the English one: its code is the same. What it is made
+    from is the English script; the Chinese text by itself stays in the repository.
     """
     files = notebooks()
     chinese = {path: content for path, content in files.items() if "zh" in re.split("[/.]", path)}
@@ -91,6 +93,8 @@ def notebooks_in(language):
     if language == "en":
         return english
     for path, content in chinese.items():
+        if CHINESE_SOURCE.search(path):
+            continue
         name = path.replace("zh/", "").replace(".zh.md", ".md")
         if LESSON.fullmatch(name):
             content = with_outputs(json.loads(content), json.loads(english[name]))

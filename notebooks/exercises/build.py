@@ -5,7 +5,8 @@
     python notebooks/exercises/build.py 01 03        some
     python notebooks/exercises/build.py --zh         the Chinese ones, into student/zh
 
-A source is a script in the "percent" format of jupytext, with its solution between the lines
+A source is a script in the "percent" format of jupytext, and the Chinese text of it is Markdown
+(`notebooks/chinese.py` says in which form). The solution of an exercise stands between the lines
 `### solution: what is missing` and `### end`. A student's file has an error there that says so, and
 gets two cells in front: what the exercise is, from `aiayn_np.exercises.EXERCISES`, and the one that
 installs the package on a hosted notebook service, as that of a lesson does. Its notebook has not been run.
@@ -27,7 +28,7 @@ from repository import with_address
 
 jupytext, nbformat = needed("jupytext"), needed("nbformat")
 SOURCES = sorted((FOLDER / "source").glob("[0-9][0-9]_*.py"))
-CHINESE = sorted((FOLDER / "source" / "zh").glob("*.py"))  # and find_the_bug
+CHINESE = sorted((FOLDER / "source" / "zh").glob("*.md"))  # and find_the_bug
 SOLUTION = re.compile(r"^( *)### solution: ([^\n]+)\n(.*?)^ *### end\n", re.MULTILINE | re.DOTALL)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -100,9 +101,23 @@ def exercise_of(source):
     return next(e for e in EXERCISES.values() if e.number == int(source.name[:2]))
 
 
+def english_of(source):
+    """The English source of a Chinese one."""
+    folder = FOLDER / "source" if source.name[0].isdigit() else FOLDER
+    return folder / source.with_suffix(".py").name
+
+
+def text_of(source):
+    """A source as a script, in its language."""
+    text = source.read_text(encoding="utf-8")
+    if source not in CHINESE:
+        return text
+    return chinese.translated(english_of(source).read_text(encoding="utf-8"), text)
+
+
 def student_text(source):
     """The script that a student gets, in the language of the source."""
-    text = chinese.without_digests(source.read_text(encoding="utf-8"))
+    text = text_of(source)
     if not source.name[0].isdigit():                                   # the hunt for bugs
         return text
     e, in_chinese = exercise_of(source), source in CHINESE
@@ -143,8 +158,9 @@ def student_notebook(source):
 
 def student_files(source):
     """{path: text} of what is made from a source."""
-    target = FOLDER / "student" / ("zh" if source in CHINESE else "") / source.name
-    return {target: student_text(source), target.with_suffix(".ipynb"): student_notebook(source)}
+    target = FOLDER / "student" / ("zh" if source in CHINESE else "") / source.stem
+    return {target.with_suffix(".py"): student_text(source),
+            target.with_suffix(".ipynb"): student_notebook(source)}
 
 
 def main(chosen, in_chinese=False):

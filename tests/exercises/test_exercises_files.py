@@ -33,30 +33,16 @@ def test_every_exercise_has_a_source_and_nothing_else_is_there():
 
 @pytest.mark.parametrize("source", build.CHINESE, ids=lambda path: path.stem)
 def test_a_chinese_exercise_is_in_step_with_the_english_one(source):
-    folder = FOLDER if source.stem == "find_the_bug" else FOLDER / "source"
-    texts = [path.read_text(encoding="utf-8") for path in (folder / source.name, source)]
-    assert not build.chinese.faults(*texts, exercise=True)
-    assert not build.chinese.two_ways(texts[1])
+    english, ours = (path.read_text(encoding="utf-8")
+                     for path in (build.english_of(source), source))
+    assert not build.chinese.faults(english, ours)
+    assert not build.chinese.two_ways(ours)
+    assert build.chinese.CODE in ours                                  # comments and docstrings too
 
 
 def test_every_exercise_has_a_chinese_source():
-    names = {source.name for source in build.SOURCES} | {"find_the_bug.py"}
-    assert {source.name for source in build.CHINESE} == names
-
-
-@pytest.mark.parametrize(("ours", "fault"), [
-    ('# %% en="{}"\ndef f():\n    """三。"""\n    ### solution: f\n    return 3\n    ### end\n',
-     None),
-    ('# %% en="{}"\ndef f():\n    """三。"""\n    ### solution: f\n    return 4\n    ### end\n',
-     "its code is not"),
-    ('# %% en="{}"\ndef f():\n    """三。"""\n    return 3\n', "its marks of solutions"),
-    ('# %% en="12345678"\ndef f():\n    ### solution: f\n    return 3\n    ### end\n', "changed"),
-])
-def test_a_chinese_exercise_out_of_step_is_named(ours, fault):
-    english = '# %%\ndef f():\n    """Three."""\n    ### solution: f\n    return 3\n    ### end\n'
-    (cell,) = build.chinese.cells_of(english)
-    found = build.chinese.faults(english, ours.format(build.chinese.digest(cell)), exercise=True)
-    assert any(fault in line for line in found) if fault else not found
+    names = {source.stem for source in build.SOURCES} | {"find_the_bug"}
+    assert {source.stem for source in build.CHINESE} == names
 
 
 @every_source_of_both

@@ -21,28 +21,21 @@ def read(path):
     return path.read_text(encoding="utf-8")
 
 
-def both(source):
-    return read(source), read(chinese.CHINESE / source.name)
-
-
 @lessons
 def test_a_chinese_lesson_is_in_step_with_the_english_one(source):
-    english, ours = both(source)
+    english, ours = read(source), read(chinese.source(source))
     assert not chinese.faults(english, ours)
     assert not chinese.two_ways(ours)
 
 
 def test_there_is_no_chinese_lesson_without_an_english_one():
-    names = {path.name for path in chinese.CHINESE.glob("*.py")}
-    assert names == {path.name for path in build.SOURCES}
+    assert {*chinese.CHINESE.glob("[0-9]*.md")} == {*map(chinese.source, build.SOURCES)}
 
 
 @lessons
 def test_a_chinese_notebook_has_its_text_and_the_outputs_of_the_english_one(source):
-    ours = chinese.CHINESE / source.name
-    english, got = (nbformat.read(path.with_suffix(".ipynb"), as_version=4)
-                    for path in (source, ours))
-    assert got == build.with_outputs_of(english, build.notebook_of(ours))
+    got = nbformat.read(chinese.source(source).with_suffix(".ipynb"), as_version=4)
+    assert got == build.chinese_notebook_of(source)
 
 
 @pytest.mark.parametrize("page", chinese.pages(), ids=lambda path: path.name)
@@ -51,20 +44,22 @@ def test_a_chinese_page_is_in_step_with_the_english_one(page):
     assert not chinese.two_ways(read(page))
 
 
-CODE = "# %%\nx = 1  # one\n\n"
 SENTENCE = "A key has $d_k = 3$ numbers, see `K` in [Lesson 2](02.ipynb)."
-ENGLISH = f"# %% [markdown]\n# {SENTENCE}\n\n{CODE}"
+TEXT = f"# %% [markdown]\n# {SENTENCE}\n\n"
+CODE = '# %%\ndef f():\n    """Three."""\n    return 3  # three\n'
+ENGLISH = TEXT + CODE
 OURS = chinese.skeleton(ENGLISH).replace(
     SENTENCE, "一个键有 $d_k = 3$ 个数，见[第 2 课](02.ipynb)中的 `K`。")
+SAID = f'{OURS}\n<!-- code en="{chinese.page_digest(chinese.said(CODE))}" -->\n- Three.\n+ 三。\n'
 
 
 @pytest.mark.parametrize(("english", "ours", "fault"), [
     (ENGLISH, OURS, None),
+    (CODE + TEXT + CODE.replace("f", "g"), OURS, None),
     (ENGLISH.replace("numbers", "entries"), OURS, "its English has changed"),
-    (ENGLISH.replace("x = 1", "x = 2"), OURS, "its code is not the English one"),
-    (ENGLISH, OURS.replace("# one", "# two"), "its code is not the English one"),
-    (ENGLISH + CODE, OURS, "it has 2 cells, the English 3; cell 2"),
-    (ENGLISH, OURS + CODE, "it has 3 cells, the English 2; cell 2"),
+    (ENGLISH + "\n# %% [markdown]\n# More.\n", OURS, "translate this after"),
+    (ENGLISH, OURS + '<!-- en="12345678" -->\n更多。\n', "its English has changed or is gone"),
+    (ENGLISH, OURS + OURS, "not in the order of the English ones"),
     (ENGLISH, OURS.replace("d_k = 3", "d_k = 4"), "missing: $d_k = 3$"),
     (ENGLISH, OURS.replace("`K`", "K"), "missing: `K`"),
     (ENGLISH, OURS.replace("02.ipynb", "03.ipynb"), "missing: 02.ipynb"),
@@ -73,16 +68,21 @@ OURS = chinese.skeleton(ENGLISH).replace(
     (ENGLISH, OURS.replace("。", "."), None),                          # after code it may be
     (ENGLISH, OURS.replace("个数", "个数.  "), "narrow punctuation: '数.'"),
     (ENGLISH, chinese.skeleton(ENGLISH), "it has no Chinese"),
+    (ENGLISH, SAID, None),
+    (ENGLISH.replace("# three", "# 3"), SAID, "comments or docstrings have changed"),
+    (ENGLISH, SAID.replace("- Three.", "- Four."), "no comment or docstring has: Four."),
+    (ENGLISH, SAID + "- three\n+ 三\n- return 3\n+ return 4\n", "it changes more than comments"),
 ])
 def test_what_is_out_of_step_is_named(english, ours, fault):
     found = chinese.faults(english, ours)
     assert any(fault in line for line in found) if fault else not found
 
 
-def test_code_that_has_changed_is_taken_over_if_the_cells_are_the_same():
-    changed = ENGLISH.replace("x = 1", "x = 2")
-    assert not chinese.faults(changed, chinese.with_code_of(changed, OURS))
-    assert chinese.with_code_of(changed + CODE, OURS) == OURS
+def test_a_translation_is_the_english_code_with_the_chinese_text():
+    made = chinese.translated(ENGLISH, SAID)
+    assert made.endswith(CODE.replace("Three.", "三。"))
+    assert made.startswith("# %% [markdown]\n# 一个键有")
+    assert chinese.translated(ENGLISH, chinese.skeleton(ENGLISH)) == ENGLISH
 
 
 def test_a_page_says_of_which_english_it_is():
@@ -96,17 +96,11 @@ def test_a_rendering_that_the_glossary_avoids_is_found():
     assert len(chinese.avoided()) >= 20
 
 
-def prose(path):
-    """The text of a lesson, without its code."""
-    cells = chinese.cells_of(read(path))
-    return "".join(chinese.words(cell) for cell in cells if chinese.is_text(cell))
-
-
 def test_the_glossary_names_the_first_lesson_of_each_term():
     rows = re.findall(r"^\| .+? \| (.+?) \|.*?\| 第 (\d+) 课 \|",
                       read(ROOT / "docs" / "zh" / "glossary.md"), re.MULTILINE)
     assert len(rows) >= 80
-    texts = {int(path.name[:2]): prose(path) for path in sorted(chinese.CHINESE.glob("*.py"))}
+    texts = {int(path.name[:2]): read(chinese.source(path)) for path in build.SOURCES}
     for renderings, number in rows:
         terms = renderings.removesuffix(" (dropout)").split("、")
         first = next(n for n in texts if all(term in texts[n] for term in terms))

@@ -145,5 +145,5 @@ def test_the_switch_finds_every_text_of_the_template():
 
 
 def test_every_lesson_has_its_chinese_one():
-    assert all((ROOT / "notebooks" / "zh" / f"{name}.py").exists()
+    assert all((ROOT / "notebooks" / "zh" / f"{name}.md").exists()
                for name in live.LESSONS.values())
