@@ -41,7 +41,7 @@ def measure(tokens=25000, accumulate=25, **sizes):
     team = Workers(model, criterion, measure=token_nats, accumulate=accumulate)
     (step,) = training_steps(
         model, criterion, batches.batch, lambda step: 1e-4, steps=1, rng=rng, optimizer=optimizer,
-        recent=recent, average_every=1, measure=token_nats, team=team)
+        recent=recent, average_every=1, measure=token_nats, record=lambda step: step, team=team)
     share = max(LENGTH, tokens // accumulate)
     loss_on(averaged(model, recent), Batches(pairs[: 2 * share // LENGTH], share, 0))
     return dict(tokens=tokens, accumulate=accumulate, estimated=estimated, peak=peak_memory(),

@@ -65,6 +65,8 @@ def add_train_options(parser):
                         help="double precision (default: float32)")
     parser.add_argument("--keep-states", action="store_true",
                         help="keep at most 16 states of the model during training, for `explore`")
+    parser.add_argument("--threads", type=integer, help="of BLAS (default: what"
+                        " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
     parser.add_argument("--no-keep-memory", action="store_true",
                         help="give freed memory back to the system after every step: slower")
     group = parser.add_argument_group(

@@ -12,6 +12,7 @@ from ..files import CheckpointError, remove_file
 from ..runs.folder import free_folder, reserved
 from ..runs.states import STATES
 from ..training.ranks import launched
+from ..training.threads import blas_threads, check_threads, one_of_several
 from .common import UsageError, make_writable, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run
 from .progress import Reporter
@@ -22,10 +23,12 @@ SAVE_EVERY = 120  # seconds between two checkpoints, at most
 def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
+    check_threads(args.threads)
     with reserved_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
         run = shared_run(folder, args, ranks)
         try:
-            return trained(run, args)
+            with blas_threads(args.threads):
+                return trained(run, args)
         except KeyError as error:
             raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
 
@@ -43,7 +46,7 @@ def trained(run, args):
     """Take the remaining steps, then draw and measure; return the exit code."""
     started, ranks = time.perf_counter(), run.ranks
     earlier = run.history[-1].seconds if run.history else 0.0
-    if not take_steps(run, earlier, keep_memory=not args.no_keep_memory):
+    if not take_steps(run, earlier, keep_memory=not args.no_keep_memory, threads=args.threads):
         command = ["aiayn-np", "train", run.task.name, "--out", str(run.folder), "--resume"]
         if ranks.rank == 0:
             note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
@@ -80,13 +83,13 @@ def shared_run(folder, args, ranks):
     return run
 
 
-def take_steps(run, earlier=0.0, *, keep_memory=True):
+def take_steps(run, earlier=0.0, *, keep_memory=True, threads=None):
     """Train, report and save; return False after an interruption.
 
     Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
     and tells the others when to stop.
     """
-    steps, leads = run.train(keep_memory=keep_memory), run.ranks.rank == 0
+    steps, leads = run.train(keep_memory=keep_memory, threads=threads), run.ranks.rank == 0
     if leads:
         make_writable(run.folder)
     if run.solved or run.optimizer.t >= run.steps:
@@ -94,6 +97,9 @@ def take_steps(run, earlier=0.0, *, keep_memory=True):
     for line in run.announcement():
         if leads:
             note(line)
+    if run.task.name == "text" and run.ranks.size == 1 and one_of_several(threads):
+        note("with one thread of BLAS; on a quiet machine --threads 2 is faster, and so is"
+             " mpiexec -n 2 before the command")
     if leads:
         remove_file(run.metrics)                                       # they are out of date
     saved = time.perf_counter()

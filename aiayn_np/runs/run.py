@@ -90,12 +90,12 @@ class Run:
         """The number of the last step."""
         return self.config["train"]["steps"]
 
-    def train(self, *, keep_memory: bool = True) -> Iterator:
+    def train(self, *, keep_memory: bool = True, threads: int | None = None) -> Iterator:
         """Take steps from the last one on, and yield a record of each."""
         options = self.config["train"] | self.training_state
         if self.ranks.size > 1:
             options["workers"] = self.ranks
-        return train(self.model, self.task, keep_memory=keep_memory, **options)
+        return train(self.model, self.task, keep_memory=keep_memory, threads=threads, **options)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """The batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""

@@ -121,7 +121,8 @@ class TextRun(Run):
         """False: training on text never ends before its last step."""
         return False
 
-    def train(self, *, keep_memory: bool = True) -> Iterator[TextProgress]:
+    def train(self, *, keep_memory: bool = True,
+              threads: int | None = None) -> Iterator[TextProgress]:
         """Take steps from the last one on, and yield a TextProgress of each.
 
         The model is validated at the end of every epoch and of the training.
@@ -133,15 +134,17 @@ class TextRun(Run):
         def rate_of(step):
             return o["rate_scale"] * warmup_rate(step, self.model.d_model, o["warmup_steps"])
 
-        for s in training_steps(
-            self.model, self.criterion, self.batch, rate_of, steps=self.steps,
-            **self.training_state, average_every=o["average_every"], measure=token_nats,
-            team=self.team,
-        ):
+        def record(s):
             progress = self.record_of(s.step, s.batch, float(s.scores), None, s.rate, s.seconds)
             if progress.step % self.batches.per_epoch == 0 or progress.step == self.steps:
                 self.measure(progress)
-            yield progress
+            return progress
+
+        return training_steps(
+            self.model, self.criterion, self.batch, rate_of, steps=self.steps,
+            **self.training_state, average_every=o["average_every"], measure=token_nats,
+            record=record, team=self.team, threads=threads,
+        )
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """The batch (src, tgt_in, tgt_out) of a step."""

@@ -10,5 +10,6 @@ Public names, by the file that defines them:
     optimizer  Adam, warmup_rate
     ranks      Alone, end_all_ranks, launched, make_team, may_speak, this_rank, world
     tasks      CopyTask, ReverseTask, SortTask, Task, padded
+    threads    blas_threads, check_threads, one_of_several
     workers    Workers, check_team
 """

@@ -21,6 +21,7 @@ from .memory import keep_freed_memory
 from .optimizer import Adam, warmup_rate
 from .ranks import ALONE, Alone, make_team, ranks_of
 from .tasks import Task
+from .threads import check_threads, on_threads
 from .workers import Share, Workers
 
 M = TypeVar("M", bound=Module)
@@ -69,8 +70,9 @@ class Progress:
 def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tuple],
                    rate_of: Callable[[int], float], *, steps: int, rng: np.random.Generator,
                    optimizer: Adam, recent: deque, average_every: int,
-                   measure: Callable[[Cache], Any], team: Workers | None = None) -> Iterator[Step]:
-    """The loop: a generator that takes a step and yields a Step.
+                   measure: Callable[[Cache], Any], record: Callable[[Step], Any],
+                   team: Workers | None = None, threads: int | None = None) -> Iterator:
+    """The loop: a generator that takes a step and yields its record.
 
     Parameters
     ----------
@@ -80,30 +82,36 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
     optimizer : only its parameters are updated, and only their gradients are cleared
     recent : a deque that takes the state of every `average_every`-th step (Sec. 6.1)
     measure : a function of the loss's cache that gives the scores of a Step
+    record : a function of the Step that gives what is yielded; it may validate the model
     team : None, or Workers that share each batch (workers.py, ranks.py)
+    threads : of BLAS, between two yields (see threads.py)
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
-    started = time.perf_counter()
-    for step in range(optimizer.t + 1, steps + 1):
-        src, tgt_in, tgt_out = batch_of(step)                                 # batch
-        optimizer.zero_grad()
-        if team is None:
-            logits, cache = model.forward(src, tgt_in, rng=rng)               # forward
-            loss, loss_cache = criterion.forward(logits, targets=tgt_out)     # loss
-            model.backward(criterion.backward(1.0, loss_cache), cache)        # backward
-            shares = [Share(1.0, loss, measure(loss_cache), cache)]
-            del logits, cache, loss_cache
-        else:                                                                 # each does the same
-            shares = team.gradients(src, tgt_in, tgt_out, rng=rng)
-        check_finite(step, shares, model, optimizer)
-        rate = rate_of(step)                                                  # rate
-        optimizer.step(rate)                                                  # step
-        if step % average_every == 0:
-            recent.append(model.state_dict())
-        scores = np.sum([s.weight * np.asarray(s.scores) for s in shares], axis=0)
-        del shares                              # the next step needs the memory of this one
-        yield Step(step, (src, tgt_in, tgt_out), scores, rate, time.perf_counter() - started)
+    def taken():
+        started = time.perf_counter()
+        for step in range(optimizer.t + 1, steps + 1):
+            src, tgt_in, tgt_out = batch_of(step)                             # batch
+            optimizer.zero_grad()
+            if team is None:
+                logits, cache = model.forward(src, tgt_in, rng=rng)           # forward
+                loss, loss_cache = criterion.forward(logits, targets=tgt_out) # loss
+                model.backward(criterion.backward(1.0, loss_cache), cache)    # backward
+                shares = [Share(1.0, loss, measure(loss_cache), cache)]
+                del logits, cache, loss_cache
+            else:                                                             # each does the same
+                shares = team.gradients(src, tgt_in, tgt_out, rng=rng)
+            check_finite(step, shares, model, optimizer)
+            rate = rate_of(step)                                              # rate
+            optimizer.step(rate)                                              # step
+            if step % average_every == 0:
+                recent.append(model.state_dict())
+            scores = np.sum([s.weight * np.asarray(s.scores) for s in shares], axis=0)
+            del shares                          # the next step needs the memory of this one
+            yield record(Step(step, (src, tgt_in, tgt_out), scores, rate,
+                              time.perf_counter() - started))
+
+    return on_threads(threads, taken())
 
 
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
@@ -111,7 +119,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           rate_scale: float = 0.2, schedule: Callable[[int], float] | None = None,
           eps_ls: float = 0.1, validate_every: int = 25, validation_size: int = VALIDATED,
           recent: deque | None = None, workers: Any = 1, accumulate: int = 1,
-          keep_memory: bool = True) -> Iterator[Progress]:
+          keep_memory: bool = True, threads: int | None = None) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
     The average of the model's last states is validated, as the paper averages checkpoints
@@ -131,6 +139,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     `accumulate` shares, of which only one at a time needs memory.
     With `keep_memory` the C library keeps freed memory for the next step. It then does so for the
     rest of the program (see memory.py).
+    `threads` of BLAS take the steps: by default as many as the user's environment says, else one
+    (see threads.py). Between two steps, and after the last one, the caller's number holds.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
@@ -139,6 +149,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     check_sizes(validation_size=validation_size, warmup_steps=warmup_steps)
     check_number("rate_scale", rate_scale, 0, float("inf"))
     check_rng(rng)
+    check_threads(threads)
     if not (schedule is None or callable(schedule)):
         raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
@@ -163,23 +174,27 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
         ranks.check_same(optimizer, rng, *validation, rates, steps, batch_size, validate_every,
                          eps_ls, accumulate, rate_of(1), rate_of(steps))
 
-    def steps_with_validation():
-        for s in training_steps(
-            model, criterion, batch_of, rate_of, steps=steps, rng=rng, recent=recent,
+    def record(s):
+        nats, accuracy = map(float, s.scores)
+        progress = Progress(s.step, nats, accuracy, s.rate, s.seconds)
+        if s.step % validate_every == 0 or s.step == steps:
+            average = averaged(model, recent)
+            progress.validation = validate(average, task, validation, ranks=ranks)
+            if progress.validation == 1:
+                model.load_state_dict(average.state_dict())
+        return progress
+
+    def until_solved():
+        for progress in training_steps(
+            model, criterion, batch_of, rate_of, steps=steps, rng=rng, recent=recent, record=record,
             optimizer=optimizer, average_every=AVERAGED_EVERY, measure=token_scores, team=team,
+            threads=threads,
         ):
-            nats, accuracy = map(float, s.scores)
-            progress = Progress(s.step, nats, accuracy, s.rate, s.seconds)
-            if s.step % validate_every == 0 or s.step == steps:
-                average = averaged(model, recent)
-                progress.validation = validate(average, task, validation, ranks=ranks)
-                if progress.validation == 1:
-                    model.load_state_dict(average.state_dict())
             yield progress
             if progress.validation == 1:
                 return
 
-    return steps_with_validation()
+    return until_solved()
 
 
 def averaged(model: M, states: Sequence[dict]) -> M:

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from same_run import assert_same_run, without_pictures
 from sentences import options, sentences, write
+from threadpoolctl import threadpool_limits
+from threads import now
 
 from aiayn_np.cli.main import main
 from aiayn_np.files import CheckpointError
@@ -22,6 +24,7 @@ from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun
 from aiayn_np.runs.text_start import start
+from aiayn_np.training.threads import VARIABLES
 
 FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
 PICTURES = ["attention_cross.png", "loss.png"]
@@ -59,6 +62,24 @@ def test_a_run_leaves_all_its_files_and_numbers(folder):
     assert metrics["perplexity"] == pytest.approx(np.exp(run.history[-1].averaged_loss))
     assert metrics["bleu"]["average, greedy"] == round(run.history[-1].bleu, 2)
     assert metrics["signature"].startswith("nrefs:1|")
+
+
+def test_one_line_says_what_would_be_faster_and_the_steps_have_their_threads(
+        plain, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    seen, batch = [], TextRun.batch
+    monkeypatch.setattr(TextRun, "batch", lambda run, step: seen.append(now()) or batch(run, step))
+    with threadpool_limits(2, user_api="blas"):
+        allowed = now()
+        for name, more in (("one", []), ("two", ["--threads", "2"])):
+            argv = [*options(tmp_path), "--epochs", "0.01", *more, "--out", str(tmp_path / name)]
+            assert main(argv) == 0
+            told = capsys.readouterr().err
+            assert ("--threads 2 is faster, and so is mpiexec -n 2" in told) == (name == "one")
+        assert now() == allowed
+    assert seen == [1, allowed]
 
 
 def test_losses_are_those_of_the_states_they_are_named_after(folder):

@@ -1,0 +1,73 @@
+"""How many threads BLAS uses while a model is trained.
+
+A matrix product on two threads ends when the slower one ends, and the second thread waits for the
+next product in a loop that keeps its processor busy. Where another program wants that processor,
+both lose most of their time. So training uses one thread unless it is asked for more.
+docs/scaling.md says when more threads pay. Training on one thread also gives the same numbers, to
+the last bit, on machines with another number of processors.
+"""
+
+import contextlib
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from ..checks import check_sizes
+
+T = TypeVar("T")
+
+VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def blas_threads(threads: int | None = None) -> contextlib.AbstractContextManager:
+    """Return a context in which BLAS has so many threads, or as few as it is allowed now.
+
+    None is the number in the first of VARIABLES that is set, else 1. Without threadpoolctl, None
+    leaves BLAS as it is.
+    """
+    try:
+        blas = libraries()
+    except ImportError:
+        if threads is None:
+            return contextlib.nullcontext()
+        raise
+    allowed = [library.num_threads for library in blas.lib_controllers]
+    n = user_threads() if threads is None else threads
+    return blas.limit(limits=min([n, *allowed]))
+
+
+@functools.cache
+def libraries() -> Any:
+    """The libraries of BLAS that this program has loaded."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def user_threads() -> int:
+    """The number of threads that the user's environment asks for; 1 if it does not ask."""
+    values = (os.environ.get(name, "").split(",")[0].strip() for name in VARIABLES)
+    return next((int(value) for value in values if value.isdecimal() and int(value)), 1)
+
+
+def one_of_several(threads: int | None) -> bool:
+    """Whether one thread works although the machine has several processors."""
+    return (user_threads() if threads is None else threads) == 1 < (os.cpu_count() or 1)
+
+
+def check_threads(threads: int | None) -> None:
+    """A number of threads, or None for the user's."""
+    if threads is not None:
+        check_sizes(threads=threads)
+
+
+def on_threads(threads: int | None, records: Iterator[T]) -> Iterator[T]:
+    """Yield from an iterator that works on so many threads; they are the caller's between yields.
+    """
+    while True:
+        with blas_threads(threads):
+            record = next(records, None)
+        if record is None:
+            return
+        yield record
