@@ -11,7 +11,7 @@
     bleu.py         BLEU and chrF: how close translations come to those of a human
     presets.py      sizes that fit a laptop, and the paper's sizes
     pictures.py     loss and BLEU against steps; the attention of a translation
-    number_words.py a small corpus that comes with the library; make_number_words.py makes it
+    number_words.py a small corpus that comes with the library
     chinese_phrases.py  another: numbers, dates and times in Chinese
     extra.py        imports the packages that only an extra needs
 

@@ -15,8 +15,7 @@ import datetime
 import sys
 from pathlib import Path
 
-from .make_number_words import digest
-from .number_words import DATA, HELD_OUT, NumberWords, write_lists
+from .number_words import DATA, HELD_OUT, NumberWords, digest, write_lists
 from .pairs import read_lines
 
 DIGITS = "零一二三四五六七八九"

@@ -10,6 +10,7 @@ German spelling again.
     python -m aiayn_np.text.number_words FOLDER     writes the pairs as files to train on
 """
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -32,10 +33,10 @@ class NumberWords(NamedTuple):
 def number_words() -> NumberWords:
     """Numbers below a million in German and English words.
 
-    They are all numbers below 1000, and numbers of 4, 5 and 6 digits that `make_number_words.py`
-    draws, equally many for each set of places with a zero, so that round numbers are not rare. All
-    numbers below 100 are in training, so that training sees each word. The lists are always the
-    same.
+    They are all numbers below 1000, and numbers of 4, 5 and 6 digits, equally many for each set of
+    places with a zero, so that round numbers are not rare. All numbers below 100 are in training,
+    so that training sees each word. The lists are always the same. `docs/make_number_words.py` drew
+    them.
 
     >>> [len(pairs) for pairs in number_words()]
     [7149, 500, 500]
@@ -56,6 +57,11 @@ def write_number_words(folder: str | Path) -> list[Path]:
     Returns the paths. Raises OSError.
     """
     return write_lists(number_words(), ("de", "en"), folder)
+
+
+def digest(text: object) -> bytes:
+    """Return bytes that look random but depend only on the text, or on the number."""
+    return hashlib.sha256(str(text).encode()).digest()
 
 
 def write_lists(words: NumberWords, languages: tuple[str, str], folder: str | Path) -> list[Path]:

@@ -1,20 +1,19 @@
-"""Make number_words.tsv.gz: numbers in German and in English words, spelled by num2words.
+"""Make aiayn_np/text/number_words.tsv.gz: numbers in words, spelled by num2words.
 
     pip install num2words                           needed only to make the file again
-    python -m aiayn_np.text.make_number_words FILE
+    python docs/make_number_words.py FILE
 
 num2words (LGPL) is not part of this project. The words that it spells are nobody's property.
 """
 
 import argparse
 import gzip
-import hashlib
 import importlib
 import re
 from collections import Counter
 
-from ..files import replacing
-from .number_words import DATA
+from aiayn_np.files import replacing
+from aiayn_np.text.number_words import DATA, digest
 
 PER_SHAPE = 150  # numbers of 4 to 6 digits that have their zeros in the same places
 PARTS = [
@@ -69,11 +68,6 @@ def chosen():
     return sorted(numbers, key=lambda n: (n < 100, digest(f"place of {n}")))
 
 
-def digest(text):
-    """Bytes that look random but depend only on the text, or on the number."""
-    return hashlib.sha256(str(text).encode()).digest()
-
-
 def content():
     """The text of the file: German, tab, English, tab, digits."""
     return "".join("\t".join((*spelled(n), str(n))) + "\n" for n in chosen())
@@ -81,8 +75,7 @@ def content():
 
 def main(argv=None):
     """Write the file, once all is spelled."""
-    parser = argparse.ArgumentParser(prog="python -m aiayn_np.text.make_number_words",
-                                     description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?", default=DATA, metavar="FILE",
                         help="default: the one of the package")
     args = parser.parse_args(argv)
