@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..files import replacing
-from .fonts import set_fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +37,14 @@ NUMBERED = 5  # a map of at most so many rows and columns has its numbers in the
 # Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+# Families that matplotlib asks for a character that its own font has not, if they are installed.
+FALL_BACKS = [
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei", "PingFang SC", "Hiragino Sans GB", "Heiti TC", "Microsoft YaHei",
+    "SimHei", "Yu Gothic", "Malgun Gothic", "Arial Unicode MS", "Noto Sans Arabic",
+    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Symbols 2",
+    "Segoe UI Symbol", "Apple Symbols", "STIXGeneral",
+]
 STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
               "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
@@ -66,13 +73,33 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 
 
 def png_of(fig, dpi):
-    """The bytes of a picture, with labels in any script for which there is a font."""
+    """The bytes of a picture. One warning names the characters that no font of the list has."""
     content = io.BytesIO()
-    with warnings.catch_warnings():
-        set_fonts(fig)
-        warnings.filterwarnings("ignore", "Glyph ")                    # set_fonts has told it
-        fig.savefig(content, format="png", dpi=dpi)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.filterwarnings("always", "Glyph ")
+        with_fall_backs(fig).savefig(content, format="png", dpi=dpi)
+    missing = [w for w in told if str(w.message).startswith("Glyph ")]
+    for other in (w for w in told if w not in missing):
+        warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    if missing:
+        codes = sorted({int(str(w.message).split()[1]) for w in missing})
+        warnings.warn(f"no font has {''.join(map(chr, codes[:10]))}: a picture shows boxes. Install"
+                      " one for the script, such as Noto Sans CJK for Chinese (package"
+                      " fonts-noto-cjk), and remove matplotlib's list of fonts, fontlist-*.json in"
+                      f" {load_matplotlib().get_cachedir()}", stacklevel=3)
     return content.getvalue()
+
+
+def with_fall_backs(fig):
+    """The picture, whose texts ask the fonts of FALL_BACKS after their own."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
+    installed = {font.name for font in fontManager.ttflist}
+    families = [family for family in FALL_BACKS if family in installed]
+    for text in fig.findobj(Text):
+        text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
+    return fig
 
 
 def load_matplotlib() -> ModuleType:
