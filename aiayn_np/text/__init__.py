@@ -27,7 +27,7 @@ Public names, by the file that defines them:
     cutting       rules_of
     extra         extra
     measures      TextProgress, loss_on
-    number_words  number_words, write_number_words
+    number_words  digest, number_words, write_number_words
     pairs         decoded, read_lines
     pictures      plot_text_training, plot_translation
     task          TextTask, encoded, longest
