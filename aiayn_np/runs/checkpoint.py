@@ -3,8 +3,10 @@
 The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
 """
 
+import contextlib
 import itertools
 import json
+import os
 from collections import deque
 from collections.abc import Collection
 from pathlib import Path
@@ -52,24 +54,45 @@ def read_checkpoint(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
 
     Raises FileNotFoundError, or CheckpointError with path and reason.
     """
-    try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        version, expected = header["version"], set(header["arrays"])
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # the readers may raise anything for damaged bytes
-        reason = str(error) or type(error).__name__
-        raise CheckpointError(f"{path} is not a readable checkpoint: {reason}") from error
+    header = read_header(path)
+    return header, read_arrays(path, header)
+
+
+def read_header(path: str | Path) -> dict:
+    """Return the header of a checkpoint file. No other array is read."""
+    with opened(path) as file:
+        # The arrays are stored as they are, so a small file cannot ask for much memory.
+        if sum(entry.file_size for entry in file.zip.infolist()) > os.path.getsize(path):
+            raise ValueError("its arrays are compressed")
+        header = json.loads(file["header"].tobytes())
+        version, _ = header["version"], set(header["arrays"])
     if version != VERSION:
         raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")
     if problem := header_problem(header):
         raise CheckpointError(f"{path} is not a readable checkpoint: {problem}")
-    if set(arrays) != expected:
-        names = ", ".join(sorted(map(str, set(arrays) ^ expected))[:10])
-        raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
-    return header, arrays
+    return header
+
+
+def read_arrays(path: str | Path, header: dict) -> dict[str, np.ndarray]:
+    """Return the arrays of a checkpoint file, all those that its header names."""
+    with opened(path) as file:
+        if names := set(file.files) ^ {"header", *header["arrays"]}:
+            names = ", ".join(sorted(map(str, names))[:10])
+            raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
+        return {name: file[name] for name in header["arrays"]}
+
+
+@contextlib.contextmanager
+def opened(path):
+    """Open a checkpoint file. Whatever its readers raise becomes a CheckpointError."""
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            yield file
+    except (FileNotFoundError, CheckpointError):
+        raise
+    except Exception as error:  # the readers may raise anything for damaged bytes
+        reason = str(error) or type(error).__name__
+        raise CheckpointError(f"{path} is not a readable checkpoint: {reason}") from error
 
 
 def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
@@ -81,15 +104,15 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     numbers that are not finite.
     """
     check_tree(model)
-    return restore(path, *read_checkpoint(path), model, optimizer=optimizer, rng=rng, recent=recent)
+    return restore(path, read_header(path), model, optimizer=optimizer, rng=rng, recent=recent)
 
 
-def restore(path: str | Path, header: dict, arrays: dict[str, np.ndarray], model: Module, *,
-            optimizer: Adam | None = None, rng: np.random.Generator | None = None,
-            recent: deque | None = None) -> Any:
-    """Put what was read from a checkpoint into its objects, as `load_checkpoint` says."""
+def restore(path: str | Path, header: dict, model: Module, *, optimizer: Adam | None = None,
+            rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
+    """Load a checkpoint whose header was read already, as `load_checkpoint` does."""
     if found := difference(header["structure"], structure(model)):
         raise CheckpointError(f"{path} is of another model: {found}")
+    arrays = read_arrays(path, header)
     dtypes = {p.value.dtype for p in model.parameters()}
     if bad := [name for name, array in arrays.items() if not all_finite(array, dtypes)]:
         raise CheckpointError(f"{path} holds numbers that are not finite: {', '.join(bad[:3])}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..files import CheckpointError
 from ..training.tasks import TASKS
-from .checkpoint import read_checkpoint, restore
+from .checkpoint import read_header, restore
 from .estimates import PROGRAM, clock, parameter_count, size
 from .run import Run
 from .text_run import TextRun
@@ -26,14 +26,14 @@ def open_run(folder: str | Path) -> Any:
         from .pretrained_run import open_pretrained
 
         return open_pretrained(folder)
-    header, arrays = read_checkpoint(path)
+    header = read_header(path)
     config = header["config"]
     try:
-        check_size(config, sum(array.size for array in arrays.values()))
+        check_size(config, path.stat().st_size)
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
-    restore(path, header, arrays, run.model, **run.training_state)
+    restore(path, header, run.model, **run.training_state)
     if run.states:
         known = config.get("kept")
         if not isinstance(known, dict | None):
@@ -43,11 +43,11 @@ def open_run(folder: str | Path) -> Any:
 
 
 def check_size(config, held):
-    """Refuse the config of a model that is far larger than what its file holds: ValueError."""
+    """Refuse the config of a model that is far larger than its file of `held` bytes: ValueError."""
     symbols = config.get("task_options", {}).get("symbols", 0)
     count = parameter_count(symbols, **config["model"])
-    if count > 2 * held:                                               # some variants have fewer
-        raise ValueError(f"its model has {count:.1e} parameters, the file {held:,} numbers")
+    if 2 * count > held:                     # a parameter has 4 bytes, and some variants have fewer
+        raise ValueError(f"its model has {count:.1e} parameters, the file {held:,} bytes")
 
 
 def is_pretrained(folder: str | Path) -> bool:
