@@ -44,7 +44,7 @@ def write(run, folder):
     """Write a run into an empty folder; return lines that say what was written."""
     save = extra("safetensors.numpy", of="torch").save
     model = describe(run.model)
-    header = dict(format=FORMAT, version=VERSION, model=model, run=run.bound_config, training=None)
+    header = dict(format=FORMAT, version=VERSION, model=model, run=run.config, training=None)
     weights = save(to_theirs(run.model.state_dict(), model), metadata={"format": "pt"})
     (folder / WEIGHTS).write_bytes(weights)
     if run.config.get("training_state", True):

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..files import CheckpointError, replacing
-from ..module import Module
+from ..module import Module, difference, structure
 from ..training.checks import check_tree
 from ..training.optimizer import Adam
-from .structure import difference, structure
 
 VERSION = 2
+FREE = ("P_drop", "max_len")  # these may differ: they do not change what the parameters mean
 
 
 def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
@@ -33,7 +33,7 @@ def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     """
     check_tree(model)
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
-                  structure=structure(model))
+                  structure=structure(model, without=FREE))
     arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
     for i, state in enumerate(recent):
         arrays |= {f"recent.{i}/{name}": value for name, value in state.items()}
@@ -110,8 +110,10 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
 def restore(path: str | Path, header: dict, model: Module, *, optimizer: Adam | None = None,
             rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
     """Load a checkpoint whose header was read already, as `load_checkpoint` does."""
-    if found := difference(header["structure"], structure(model)):
-        raise CheckpointError(f"{path} is of another model: {found}")
+    if found := difference(structure(model, without=FREE), header["structure"]):
+        name, here, there = found
+        raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
+                              f" file, {here} here")
     arrays = read_arrays(path, header)
     dtypes = {p.value.dtype for p in model.parameters()}
     if bad := [name for name, array in arrays.items() if not all_finite(array, dtypes)]:

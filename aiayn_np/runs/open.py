@@ -35,10 +35,7 @@ def open_run(folder: str | Path) -> Any:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     restore(path, header, run.model, **run.training_state)
     if run.states:
-        known = config.get("kept")
-        if not isinstance(known, dict | None):
-            raise CheckpointError(f"{path} has no usable config: kept must be a dict")
-        run.states.load(run.optimizer.t, known)
+        run.states.load(run.optimizer.t)
     return run
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from ..variants.choices import keywords
 from .checkpoint import save_checkpoint
 from .estimates import check_beam
 from .states import STATES, KeptStates
-from .structure import digest
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
@@ -49,8 +48,7 @@ class Run:
 
     config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
         (names of `variants.choices`), "dtype", "seed", "train" (options of `train`); "keep_states",
-        true if the run keeps states of the model while it trains. In the file of a checkpoint it
-        also has "history" and "kept", digests of what the other files hold up to its step
+        true if the run keeps states of the model while it trains
     """
 
     record: Any = Progress  # the class of the records in `history`
@@ -150,24 +148,13 @@ class Run:
             file.write(self.history_csv())
         if self.states:
             self.states.save()
-        save_checkpoint(self.checkpoint, self.model, config=self.bound_config,
+        save_checkpoint(self.checkpoint, self.model, config=self.config,
                         **self.training_state)
 
-    @property
-    def bound_config(self) -> dict[str, Any]:
-        """The config, bound to the history and to the kept states by their digests."""
-        kept = {"kept": self.states.digests()} if self.states else {}
-        return self.config | {"history": self.history_digest()} | kept
-
-    def history_digest(self) -> str:
-        """The digest of the history, without what another machine or an interruption changes."""
-        return digest(self.history_csv(without=("seconds", "validation")))
-
-    def history_csv(self, without: Collection[str] = ()) -> bytes:
-        """The bytes of history.csv, with all columns or `without` some."""
+    def history_csv(self) -> bytes:
+        """The bytes of history.csv."""
         text = io.StringIO(newline="")
-        names = [f.name for f in fields(self.record) if f.name not in without]
-        writer = csv.DictWriter(text, names, extrasaction="ignore")
+        writer = csv.DictWriter(text, [f.name for f in fields(self.record)])
         writer.writeheader()
         writer.writerows(asdict(p) for p in self.history)
         return text.getvalue().encode()
@@ -196,8 +183,6 @@ class Run:
         self.history = [p for p in records if p.step <= last]
         if last and (not self.history or self.history[-1].step != last):
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
-        if last and self.config.get("history", mine := self.history_digest()) != mine:
-            raise CheckpointError(f"{path} is not the history of this run, or was changed")
 
     def example(self, src: np.ndarray) -> tuple:
         """A batch of one source (1, T) with the right answer."""

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from ..files import CheckpointError, replacing
-from .structure import digest
 
 STATES = "states.npz"
 EVERY, MOST = 25, 16  # steps between two states at first, and the most states
@@ -39,18 +38,10 @@ class KeptStates:
         with replacing(self.path) as file:
             np.savez(file, every=np.array(self.every), **arrays)
 
-    def digests(self):
-        """{step: digest of its state}. A run knows its states by them."""
-        return {str(step): digest(b"".join(
-                    f"{name} {value.dtype} {value.shape}".encode() + value.tobytes()
-                    for name, value in sorted(state.items())))[:16]
-                for step, state in self.states.items()}
-
-    def load(self, last, known=None):
+    def load(self, last):
         """Read the file, up to the step `last`; do nothing if there is no file.
 
-        Raises CheckpointError if the file is damaged, or its states are not of those digests that
-        are `known`.
+        Raises CheckpointError if the file is damaged.
         """
         try:
             with np.load(self.path, allow_pickle=False) as file:
@@ -65,5 +56,3 @@ class KeptStates:
             return
         except Exception as error:  # the readers may raise anything for damaged bytes
             raise CheckpointError(f"{self.path} is not readable: {error}") from error
-        if known is not None and not self.digests().items() <= known.items():
-            raise CheckpointError(f"{self.path} has states of another run, or was changed")

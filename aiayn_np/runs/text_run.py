@@ -1,6 +1,7 @@
 """The run of a training on text. It is what `Run` is for toy tasks, and has a vocabulary."""
 
 import functools
+import hashlib
 import math
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,6 @@ from ..training.workers import Workers, check_team
 from ..transformer import Transformer
 from .estimates import clock, memory_of, seconds_of_epoch, size
 from .run import Run
-from .structure import digest
 
 VOCABULARY = "vocabulary.model"
 
@@ -53,7 +53,7 @@ class TextRun(Run):
     def make_task(self) -> Any:
         """Make the task with the vocabulary in the folder, which must be the run's own."""
         vocabulary = Vocabulary.load(self.folder / VOCABULARY)
-        if digest(vocabulary.model) != self.config["vocabulary"]:
+        if digest_of(vocabulary) != self.config["vocabulary"]:
             raise CheckpointError(f"{self.folder / VOCABULARY} is not the vocabulary of this run")
         return TextTask(vocabulary, self.config["train"]["max_length"])
 
@@ -260,6 +260,11 @@ class TextRun(Run):
         fig = plot_text_training(self.history, title="Training on sentence pairs")
         save_figure(fig, path, dpi=120)
         return path
+
+
+def digest_of(vocabulary: Vocabulary) -> str:
+    """Return the SHA-256 of a vocabulary's file, by which a run knows its own."""
+    return hashlib.sha256(vocabulary.model).hexdigest()
 
 
 def check_options(options):

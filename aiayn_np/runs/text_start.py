@@ -13,8 +13,7 @@ from ..text.vocabulary import Vocabulary, check_vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import COPIES, check_fits, memory_of, parameter_count
-from .structure import digest
-from .text_run import VOCABULARY, TextRun, check_options
+from .text_run import VOCABULARY, TextRun, check_options, digest_of
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
 LAST_PART = 14  # the states that are averaged lie in the last 1/14 of the training, as in Sec. 6.1
@@ -57,7 +56,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
         files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=digest(vocabulary.model),
+        digest=corpus.digest, vocabulary=digest_of(vocabulary),
     )
     config["variants"] |= variants or {}
     if keep_states:

@@ -118,6 +118,8 @@ def bad_files(tmp_path_factory):
     foreign = path.read_bytes()
     np.savez(path, header=np.array([{"version": 1}], dtype=object))
     objects = path.read_bytes()
+    np.savez_compressed(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    compressed = path.read_bytes()
     return {
         "truncated": (good[: len(good) // 2], "not a readable checkpoint"),
         "empty": (b"", "not a readable checkpoint"),
@@ -138,6 +140,7 @@ def bad_files(tmp_path_factory):
         "recent lost": (rewritten(header | {"recent": 2}, arrays), "does not fit: recent.1"),
         "complex": (
             rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
+        "compressed": (compressed, "its arrays are compressed"),
         "no step": (
             rewritten({k: v for k, v in header.items() if k != "step"}, arrays), "step"),
         "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 2"),
@@ -148,7 +151,7 @@ def bad_files(tmp_path_factory):
 
 KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
          "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape",
-         "recent lost", "complex", "no step", "newer", "moments", "rng"]
+         "recent lost", "complex", "compressed", "no step", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,6 +167,24 @@ def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, bad_file
         load_checkpoint(path, model, optimizer=adam, rng=rng)
     assert "bad.npz" in str(caught.value)
     assert everything(model, adam, rng) == before
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, save, monkeypatch):
+    """20 MB of zeros, 20 kB on disk if they are compressed; the header is of another model."""
+    path = tmp_path / "a.npz"
+    save_checkpoint(path, build(seed)[0])
+    header, arrays = read_checkpoint(path)
+    large = {name: np.zeros(2_500_000 if name == "model/src_embedding.E" else 1)
+             for name in arrays}
+    save(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **large)
+    model, read = build(seed, d_ff=16)[0], []
+    read_array = np.lib.format.read_array
+    monkeypatch.setattr(np.lib.format, "read_array",
+                        lambda *a, **k: (read.append(read_array(*a, **k)), read[-1])[1])
+    with pytest.raises(CheckpointError, match=r"of another model|are compressed"):
+        load_checkpoint(path, model)
+    assert sum(array.nbytes for array in read) < 10_000
 
 
 def test_no_flipped_bit_goes_unseen(tmp_path, rng):

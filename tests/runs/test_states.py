@@ -84,36 +84,6 @@ def test_a_resumed_run_goes_on_keeping_them(tmp_path, no_pictures):
     assert list(open_run(tmp_path / "a").states.states) == [0, 25, 50, 75]
 
 
-def test_states_and_history_of_another_run_are_refused(tmp_path, no_pictures, capsys):
-    """The checkpoint has their digests: neither another seed, nor another size, nor a NaN."""
-    argv = ["train", "copy", *SMALL, "--steps", "30", "--keep-states"]
-    a, b, c = (tmp_path / name for name in "abc")
-    for out, more in ((a, []), (b, ["--seed", "1"]), (c, ["--d-model", "16"])):
-        assert main([*argv, *more, "--out", str(out)]) == 0
-    good = {name: (a / name).read_bytes() for name in ("states.npz", "history.csv")}
-    with np.load(a / "states.npz") as file:
-        arrays = dict(file)
-    name = next(name for name in arrays if name != "every")
-    np.savez(tmp_path / "nan.npz", **arrays | {name: arrays[name] * np.nan})
-    np.savez(tmp_path / "names.npz", every=25, **{"0/foo": np.zeros(3)})
-    capsys.readouterr()
-    for other in (b / "states.npz", c / "states.npz", tmp_path / "nan.npz", tmp_path / "names.npz"):
-        (a / "states.npz").write_bytes(other.read_bytes())
-        for command in (["explore", str(a)], ["train", "copy", "--resume", "--out", str(a)]):
-            assert main(command) == 2
-            assert capsys.readouterr().err == (f"aiayn-np: error: {a / 'states.npz'} has states of"
-                                               " another run, or was changed\n")
-    (a / "states.npz").write_bytes(good["states.npz"])
-    (a / "history.csv").write_bytes((b / "history.csv").read_bytes())
-    for command in (["train", "copy", "--resume", "--steps", "40", "--out", str(a)],
-                    ["export", str(a), str(tmp_path / "x"), "--to", "torch"]):
-        assert main(command) == 2
-        assert "history.csv is not the history of this run" in capsys.readouterr().err
-    (a / "history.csv").write_bytes(good["history.csv"])
-    assert main(["train", "copy", "--resume", "--steps", "40", "--out", str(a)]) == 0
-    assert list(open_run(a).states.states) == [0, 25]
-
-
 @pytest.mark.slow
 def test_what_was_written_before_a_kill_is_no_other_run(tmp_path, no_pictures):
     """Of a killed run, history and states may know more steps than the checkpoint."""
