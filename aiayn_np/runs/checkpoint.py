@@ -76,8 +76,8 @@ def read_header(path: str | Path) -> dict:
 def read_arrays(path: str | Path, header: dict) -> dict[str, np.ndarray]:
     """Return the arrays of a checkpoint file, all those that its header names."""
     with opened(path) as file:
-        if names := set(file.files) ^ {"header", *header["arrays"]}:
-            names = ", ".join(sorted(map(str, names))[:10])
+        if wrong := set(file.files) ^ {"header", *header["arrays"]}:
+            names = ", ".join(sorted(map(str, wrong))[:10])
             raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
         return {name: file[name] for name in header["arrays"]}
 

@@ -51,7 +51,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     vocabulary = Vocabulary.train(lines, size, **characters)
     Path(folder).mkdir(parents=True, exist_ok=True)
     vocabulary.save(Path(folder) / VOCABULARY)
-    config = dict(
+    config: dict[str, Any] = dict(
         task=TextRun.name, seed=seed, dtype=dtype,
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
