@@ -84,6 +84,9 @@ def fill_command(args):
 
 def opened_as(folder, family):
     """Open the run in a folder; UsageError if it is of another family."""
+    if not any((folder / name).is_file() for name in ("config.json", "model.npz")):
+        raise UsageError(f"{folder} must be the folder of a {family.upper()}, as Hugging Face gives"
+                         " it: there is no config.json in it")
     run = opened(folder)
     if run.task.name != family:
         raise UsageError(f"{folder} must be a {family.upper()}, as Hugging Face gives it, got a run"

@@ -1,5 +1,6 @@
 """Opening the folder of a run: the one place that knows all kinds of runs."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,19 @@ ANNOUNCED = 10e6  # bytes of weights from which on loading is announced
 def open_run(folder: str | Path) -> Any:
     """Open the run in a folder, ready to decode or to go on.
 
-    Raises FileNotFoundError, and CheckpointError with path and reason.
+    Raises FileNotFoundError, NotADirectoryError, and CheckpointError with path and reason.
     """
     path = Path(folder) / "model.npz"
     if is_pretrained(folder):
         from .pretrained_run import open_pretrained
 
         return open_pretrained(folder)
+    if path.parent.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, "a run is a folder, so give the folder of this"
+                                 f" file: {path.parent.parent}", str(folder))
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
+                                " `train` wrote, or one of Hugging Face", str(path))
     header = read_header(path)
     config = header["config"]
     try:

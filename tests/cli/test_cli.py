@@ -238,6 +238,10 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["decode", "{run}", " "], "at least one symbol"),
         (["decode", "{run}", "1 " * 60], "at most 55 tokens for this run, got 60"),
         (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
+        (["decode", "{run}/model.npz", "1"], "give the folder of this file: {run}"),
+        (["generate", "{tmp}/none", "a"], "must be the folder of a GPT2, as Hugging Face gives it"),
+        (["fill", "{tmp}", "a"], "must be the folder of a BERT, as Hugging Face gives it"),
+        (["generate", "{run}", "a"], "must be a GPT2, as Hugging Face gives it, got a run of rev"),
         (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
         (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),
         (["attend", "{run}", "1", "--out", "{tmp}/file/x"], "Not a directory"),
@@ -267,7 +271,7 @@ def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
     assert main([a.format(**places) for a in argv]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert message in err
+    assert message.format(**places) in err
     assert err.count("\n") == 1
     assert err.startswith("aiayn-np: error: ")
     assert files(folder) == before
