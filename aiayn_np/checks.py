@@ -94,8 +94,8 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     if last is not None and x.shape[-1] != last[1]:
         raise ValueError(f"{name} must have {last[0]}={last[1]} on its last axis, got shape"
                          f" {x.shape}")
-    if parameter is not None and x.dtype != parameter.value.dtype:
-        check_same_dtype(**{name: x, "the parameters": parameter.value})
+    if parameter is not None and x.dtype != parameter.value.dtype != complex:
+        refuse_dtypes(name, x, "the parameters", parameter.value)
 
 
 def check_same_dtype(**arrays):
@@ -103,8 +103,13 @@ def check_same_dtype(**arrays):
     (first, a), *others = arrays.items()
     for name, b in others:
         if a.dtype != b.dtype and a.dtype.kind == b.dtype.kind == "f":
-            raise TypeError(f"{first} and {name} must have one dtype, got {a.dtype} and {b.dtype}"
-                            " (cast the array, or the model with .astype)")
+            refuse_dtypes(first, a, name, b)
+
+
+def refuse_dtypes(first, a, second, b):
+    """Two arrays that have no dtype in common."""
+    raise TypeError(f"{first} and {second} must have one dtype, got {a.dtype} and {b.dtype}"
+                    " (cast the array, or the model with .astype)")
 
 
 def check_gradient(grad, y_shape, y_dtype, name="grad_y"):

@@ -6,7 +6,16 @@ import re
 import numpy as np
 import pytest
 
-from aiayn_np import checks
+from aiayn_np import (
+    EncoderLayer,
+    LayerNorm,
+    LearnedPositionalEncoding,
+    Linear,
+    OutputProjection,
+    Parameter,
+    PositionwiseFeedForward,
+    checks,
+)
 from aiayn_np.training.checks import check_targets
 
 
@@ -97,6 +106,21 @@ def test_one_real_dtype_for_all_and_complex_beside_it():
     with refused(TypeError, "Q and V must have one dtype, got float64 and float32"
                             " (cast the array, or the model with .astype)"):
         checks.check_same_dtype(Q=double, K=double, V=single)
+
+
+@pytest.mark.parametrize("make", [
+    lambda rng: Linear(4, 4, rng=rng), lambda rng: LayerNorm(4),
+    lambda rng: OutputProjection(Parameter(rng.normal(size=(3, 4)))),
+    lambda rng: LearnedPositionalEncoding(4, 5, rng=rng),
+    lambda rng: PositionwiseFeedForward(4, 3, rng=rng), lambda rng: EncoderLayer(4, 3, 2, rng=rng),
+])
+def test_complex_input_to_real_parameters_is_refused_and_passes_complex_ones(make, rng):
+    layer, x = make(rng), rng.normal(size=(2, 3, 4)).astype(complex)
+    message = r"\w+ and the parameters must have one dtype, got complex128 and float64 \(cast"
+    with pytest.raises(TypeError, match=message):
+        layer.forward(x)
+    layer.astype(complex)
+    assert layer(x).dtype == layer(x.real).dtype == complex
 
 
 def test_gradients_have_the_shape_and_dtype_of_y():
