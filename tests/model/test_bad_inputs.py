@@ -514,7 +514,7 @@ def called_checks():
                 yield module, name, check, returns.get(name, lambda *_, **__: None)
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_all_checks_together_cost_less_than_two_percent_of_a_training_step(rng, monkeypatch):
     """Of the command line's model and batch: the time that passes inside of checks, less that in
     empty functions in their place (it is the clock's), each over the time of the same step.

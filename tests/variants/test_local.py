@@ -181,7 +181,7 @@ def test_a_long_sequence_needs_no_square_array():
     assert peak < 25e6
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_time_grows_linearly_with_the_length(rng):
     lengths, layer = [1024, 2048, 4096, 8192], LocalAttention(32)
     cases = [rng.standard_normal((3, 2, n, 64)).astype(np.float32) for n in lengths]

@@ -174,7 +174,7 @@ def test_peak_memory_at_8192_keys():
     assert peak < 120e6
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_time_is_that_of_plain_attention(rng):
     inputs = rng.standard_normal((3, 1, 2048, 64)).astype(np.float32)
     best = {PLAIN: np.inf, MemoryEfficientAttention(): np.inf}
