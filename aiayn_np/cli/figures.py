@@ -4,13 +4,24 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from ..files import replacing
-from .common import UsageError, make_writable, note
+from .common import UsageError, make_writable, new_path, note
 from .lessons import shipped
 
 LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
+
+
+def add_figures_options(parser):
+    """The options of `figures`."""
+    parser.add_argument("name", nargs="*", help="of the figure; none: all of them")
+    parser.add_argument("--out", type=new_path, default=Path("figures"),
+                        help="folder (default: figures)")
+    parser.add_argument("--draw", action="store_true",
+                        help="draw what was measured for the project's gallery, and measure"
+                             " nothing")
 
 
 def figures_command(args):

@@ -13,27 +13,34 @@ from .common import UsageError, integer, new_path
 
 LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
 
-TRAIN_OPTIONS = [  # flag, type, default, help; None on the command line means the default
-    ("--seed", integer, 0, "of weights, batches and dropout"),
-    ("--steps", integer, 4000, "the most steps to take"),
-    ("--symbols", integer, 10, "number of different symbols"),
-    ("--max-length", integer, 10, "longest sequence; text: 100 tokens"),
-    ("--batch-size", integer, 64, "sequences in a batch"),
-    ("--N", integer, 2, "layers in each stack"),
-    ("--d-model", integer, 64, "width of the model"),
-    ("--d-ff", integer, 256, "inner width of the feed-forward network"),
-    ("--h", integer, 4, "heads"),
-    ("--P-drop", float, 0.0, "dropout"),
+GROUPS: dict[str, list] = {  # title in the help -> flag, type, default, help; an option that is not given is None
+    "the training": [
+        ("--steps", integer, 4000, "the most steps to take"),
+        ("--seed", integer, 0, "of weights, batches and dropout"),
+        ("--batch-size", integer, 64, "sequences in a batch"),
+    ],
+    "the task": [
+        ("--symbols", integer, 10, "number of different symbols"),
+        ("--max-length", integer, 10, "longest sequence; text: 100 tokens"),
+    ],
+    "the model": [
+        ("--N", integer, 2, "layers in each stack"),
+        ("--d-model", integer, 64, "width of the model"),
+        ("--d-ff", integer, 256, "inner width of the feed-forward network"),
+        ("--h", integer, 4, "heads"),
+        ("--P-drop", float, 0.0, "dropout"),
+        *((f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
+          for option, names in CHOICES.items()),
+    ],
+}
+RARE = [
     ("--eps-ls", float, 0.1, "label smoothing"),
     ("--warmup-steps", integer, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
     ("--workers", integer, 1, "threads that share each batch; mpiexec gives processes instead"),
     ("--accumulate", integer, 1, "shares that a worker computes in turn: it takes less memory"),
-    *(
-        (f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
-        for option, names in CHOICES.items()
-    ),
 ]
+TRAIN_OPTIONS = [*(option for options in GROUPS.values() for option in options), *RARE]
 TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
     ("--preset", list(PRESETS), "sizes that go together (default: small)"),
     ("--vocabulary", integer, "pieces of the vocabulary of both languages"),
@@ -54,21 +61,36 @@ LATER = ("--steps", "--epochs", "--workers", "--accumulate")  # may be given aga
 
 
 def add_train_options(parser):
-    """All arguments of `train`."""
+    """All arguments of `train`, those that are rarely needed last."""
+    parser.usage = "%(prog)s {copy,reverse,sort,text} [options]"
     parser.add_argument("task", choices=[*TASKS, "text"])
     parser.add_argument("--out", type=new_path, help="folder of the run (default: runs/TASK, or"
                         " runs/TASK-2 where that is taken, and so on)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    for flag, kind, default, what in TRAIN_OPTIONS:
-        add_option(parser, flag, kind, f"{what} (default: {default})")
-    parser.add_argument("--float64", action="store_true",
-                        help="double precision (default: float32)")
-    parser.add_argument("--keep-states", action="store_true",
-                        help="keep at most 16 states of the model during training, for `explore`")
-    parser.add_argument("--threads", type=integer, help="of BLAS (default: what"
-                        " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
-    parser.add_argument("--no-keep-memory", action="store_true",
-                        help="give freed memory back to the system after every step: slower")
+    for title, options in GROUPS.items():
+        add_group(parser, title, options)
+    add_text_options(parser)
+    rare = add_group(parser, "rarely needed", RARE)
+    rare.add_argument("--float64", action="store_true",
+                      help="double precision (default: float32)")
+    rare.add_argument("--keep-states", action="store_true",
+                      help="keep at most 16 states of the model during training, for `explore`")
+    rare.add_argument("--threads", type=integer, help="of BLAS (default: what"
+                      " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
+    rare.add_argument("--no-keep-memory", action="store_true",
+                      help="give freed memory back to the system after every step: slower")
+
+
+def add_group(parser, title, options):
+    """Add options with their defaults as a group of the help; return the group."""
+    group = parser.add_argument_group(title)
+    for flag, kind, default, what in options:
+        add_option(group, flag, kind, f"{what} (default: {default})")
+    return group
+
+
+def add_text_options(parser):
+    """The options of `train text` alone."""
     group = parser.add_argument_group(
         "for the task text", "the preset then gives the sizes and rates of the other options;"
         " without files for validation some pairs are held out at random",

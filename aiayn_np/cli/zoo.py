@@ -1,9 +1,18 @@
 """The command `zoo`: plant real bugs one by one, and see which checks catch them."""
 
 from ..files import replacing
-from .common import UsageError, make_writable_file, note
+from .common import UsageError, integer, make_writable_file, new_path, note
 
 NOTHING = "no bug planted"
+
+
+def add_zoo_options(parser):
+    """The options of `zoo`."""
+    parser.add_argument("number", nargs="*", type=integer,
+                        help="of the bug, for the details; none: all")
+    parser.add_argument("--train", action="store_true",
+                        help="instead, train a model with each of them")
+    parser.add_argument("--out", type=new_path, help="file for the table of --train")
 
 
 def zoo_command(args):

@@ -51,7 +51,7 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str = ''
         text what `text.cutting.rules_of` gives
     examples : list of (text, list of Attention): sequences to begin with, and their maps for
         readers without JavaScript
-    title : the heading, the same in both languages; "" names the task
+    title : the heading, the same in both languages; "" says what the model does
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
@@ -67,7 +67,8 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str = ''
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
     words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
-    name = title or words["en"]["page_title"].format(task=task["name"])
+    named = "page_title_text" if task["name"] == "text" else "page_title"
+    name = title or words["en"][named].format(task=task["name"])
     data = dict(
         title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +17,7 @@ from same_run import assert_same_run
 from trained import alignment_scores
 
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
-from aiayn_np.cli.main import main, parser
+from aiayn_np.cli.main import main, parsed
 from aiayn_np.cli.progress import Reporter
 from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
@@ -278,29 +277,6 @@ def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
     assert not (tmp_path / "n" / "model.npz").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [([], "train,decode,attend,"), (["fly"], "invalid choice"),
-     (["train", "sing"], "invalid choice: 'sing'"),
-     (["train", "copy", "--steps", "x"], "invalid int value: 'x'")],
-)
-def test_what_cannot_be_parsed_exits_with_2(capsys, argv, message):
-    with pytest.raises(SystemExit) as caught:
-        main(argv)
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "command", [[], ["train"], ["decode"], ["attend"], ["trace"], ["check"], ["figures"]]
-)
-def test_help_has_examples(capsys, command):
-    with pytest.raises(SystemExit) as caught:
-        main([*command, "--help"])
-    assert caught.value.code == 0
-    assert "aiayn-np train copy" in capsys.readouterr().out
-
-
 def test_a_new_run_does_not_land_on_an_old_one(no_pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
@@ -371,7 +347,7 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
 
 
 def test_a_run_has_the_ranks_that_train_it(tmp_path):
-    args, ranks = parser().parse_args(["train", "copy", *TINY]), Alone()
+    args, ranks = parsed(["train", "copy", *TINY]), Alone()
     assert shared_run(tmp_path, args, ranks).ranks is ranks
 
 
@@ -400,27 +376,27 @@ def test_a_history_that_is_not_readable_stops_resuming_but_not_decoding(folder, 
     assert "history.csv is not readable" in capsys.readouterr().err
 
 
-def test_python_m_and_import_are_quick_and_light():
-    """Importing draws in neither matplotlib nor tqdm, and takes <= 0.3 s beyond NumPy."""
-    code = "import sys, aiayn_np, aiayn_np.plotting, aiayn_np.cli; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"matplotlib", "tqdm", "scipy"} & set(run.stdout.split())
-
-    code = (
-        "import time, numpy; t = time.perf_counter(); import aiayn_np;"
-        "print(time.perf_counter() - t)"
-    )
-    seconds = (
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                             check=True).stdout)
-        for _ in range(3)
-    )
-    assert any(s < 0.3 for s in seconds)  # the machine may be busy once or twice
-    started = time.perf_counter()
+def test_python_m_and_import_are_light():
+    """Importing loads NumPy and nothing else from outside."""
+    code = """if True:
+        import sys
+        {}
+        known = {{*sys.stdlib_module_names, "__main__"}}
+        packages = {{name.split(".")[0] for name in sys.modules}}
+        print(*(name for name in packages - known if not name.startswith("_")))
+        print(sum(name.startswith("aiayn_np") for name in sys.modules))
+    """
+    found = {}
+    for line in ("import aiayn_np, aiayn_np.plotting", "import aiayn_np.cli.main"):
+        run = subprocess.run([sys.executable, "-c", code.format(line)], capture_output=True,
+                             text=True, check=True)
+        packages, count = run.stdout.splitlines()
+        found[line] = set(packages.split()) - {"sitecustomize", "cython_runtime"}, int(count)
+    assert all(packages == {"aiayn_np", "numpy"} for packages, _ in found.values()), found
+    assert all(count < 100 for _, count in found.values()), found      # modules of the package
     run = subprocess.run([sys.executable, "-m", "aiayn_np", "--help"], capture_output=True,
                          text=True, check=True)
-    assert "examples:" in run.stdout
-    assert time.perf_counter() - started < 5
+    assert "first steps:" in run.stdout
 
 
 @pytest.mark.slow

@@ -232,9 +232,9 @@ def test_a_disk_without_any_room_is_named_and_nothing_is_left(run, tmp_path):
 
 
 def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsys):
-    def interrupted():
+    def interrupted(argv):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aiayn_np.cli.main.parser", interrupted)
+    monkeypatch.setattr("aiayn_np.cli.main.parsed", interrupted)
     assert main(["check"]) == 1
     assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"

@@ -13,7 +13,7 @@ from imports import circles, imports_of
 from sentences import sentences, write
 
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, ScaledDotProductAttention
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 from aiayn_np.cli.options import TRAIN_OPTIONS
 from aiayn_np.cli.train import new_run, take_steps
 from aiayn_np.embedding import OutputProjection
@@ -221,7 +221,7 @@ def test_copy_in_pytorch_takes_the_steps_of_the_command_line(tmp_path, monkeypat
     from in_torch import renamed
 
     words = ["train", "copy", "--steps", "3", "--seed", "4"]
-    ours, _ = new_run(tmp_path, parser().parse_args(words))
+    ours, _ = new_run(tmp_path, parsed(words))
     assert take_steps(ours)
     model, rng = torch_copy.start(4)
     monkeypatch.setattr(torch_copy, "start", lambda seed: (model, rng))

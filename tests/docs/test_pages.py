@@ -7,7 +7,7 @@ import sys
 import pytest
 from pages import EVERY_PAGE, PAGES, ROOT, blocks, committed
 
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -31,7 +31,7 @@ def test_every_command_parses(page):
     for line in lines:
         command = re.search(r"(?:^|[ /])aiayn-np ([a-z].*)", line)
         if command and not command[1].endswith("--help"):
-            parser().parse_args(shlex.split(command[1], comments=True))
+            parsed(shlex.split(command[1], comments=True))
 
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 
 FOLDER = Path(__file__).parents[1]
 ROOT = FOLDER.parent
@@ -73,7 +73,7 @@ def test_every_file_of_the_front_room_has_its_row():
 def test_every_command_parses(command, pytestconfig):
     program, *words = shlex.split(command)
     if program == "aiayn-np":
-        parser().parse_args(words)
+        parsed(words)
         return
     files = [word for word in words if word.endswith(".py")]
     assert all((ROOT / file).is_file() for file in files)

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from solutions import FOLDER
 
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 from aiayn_np.exercises import EXERCISES
 from aiayn_np.exercises.grading.sandbox import OUTPUT
 from aiayn_np.exercises.grading.submissions import LARGEST
@@ -68,7 +68,7 @@ def test_commands_parse_links_lead_somewhere_and_figures_are_those_of_the_code()
     assert len(ours) > 3
     for line in ours:
         if line != "aiayn-np zoo":
-            parser().parse_args(shlex.split(line, comments=True)[1:])
+            parsed(shlex.split(line, comments=True)[1:])
     for line in commands:
         if "assignment.py" in line:
             assert (FOLDER.parents[1] / shlex.split(line)[1].removeprefix("PROJECT/")).is_file()
@@ -76,7 +76,7 @@ def test_commands_parse_links_lead_somewhere_and_figures_are_those_of_the_code()
         assert (FOLDER / link).exists(), link
     assert f"{OUTPUT:,} bytes".replace(",", " ") in PAGE
     assert f"larger than {LARGEST // 10**6} MB" in PAGE
-    args = parser().parse_args(["grade", "x"])
+    args = parsed(["grade", "x"])
     assert f"`--timeout`, {args.timeout} seconds" in PAGE
     assert f"`--memory`, {args.memory} MB" in PAGE
 

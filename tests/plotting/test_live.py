@@ -78,6 +78,18 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert data["states"] == []
 
 
+def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    argv = ["explore", str(run.folder), "--title", "Back & forth", "--out", str(path), "3 1 4"]
+    assert main(argv) == 0
+    page = path.read_text(encoding="utf-8")
+    assert "<title>Back &amp; forth</title>" in page
+    assert data_of(page)["examples"] == ["3 1 4"]
+    task = task_of(run) | dict(name="text")
+    text = live_page(run.model, task, run.explorer_examples([]))
+    assert data_of(text)["title"] == "A Transformer at work: it translates sentences"
+
+
 def test_with_sixteen_states_it_has_at_most_12_mb(run):
     states = {25 * i: run.model.state_dict() for i in range(16)}
     page = live_page(run.model, task_of(run), run.explorer_examples([]), title="a", states=states)

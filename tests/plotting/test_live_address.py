@@ -7,7 +7,7 @@ import pytest
 from javascript import VARIANTS, node, packed, random_model
 from pages import ROOT
 
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 from aiayn_np.cli.train import new_run
 from aiayn_np.runs.live_page import task_of
 
@@ -125,7 +125,7 @@ def links():
 def runs(tmp_path_factory):
     """The runs of the pages that `make_live_pages.py` makes, before their training."""
     folder = tmp_path_factory.mktemp("live")
-    return {name: new_run(folder / name, parser().parse_args(["train", *options]), 1)[0]
+    return {name: new_run(folder / name, parsed(["train", *options]), 1)[0]
             for name, options in make_live_pages.train_options(folder).items()}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.number_words import DATA, number_words, write_number_words
 from aiayn_np.text.pairs import read_lines, read_table, read_two_files
@@ -133,7 +133,7 @@ def test_without_num2words_its_name_is_told(monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_of_the_page_parse(command):
-    parser().parse_args(shlex.split(command)[1:])
+    parsed(shlex.split(command)[1:])
 
 
 def test_the_links_of_the_page_lead_somewhere():

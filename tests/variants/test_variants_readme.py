@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_np import ScaledDotProductAttention
-from aiayn_np.cli.main import parser
+from aiayn_np.cli.main import parsed
 
 FOLDER = Path(__file__).parents[2] / "aiayn_np" / "variants"
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -33,4 +33,4 @@ def test_the_example_builds_what_it_says():
 def test_every_command_parses():
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     for line in block.splitlines():
-        parser().parse_args(shlex.split(line)[1:])
+        parsed(shlex.split(line)[1:])

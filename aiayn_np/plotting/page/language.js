@@ -21,8 +21,9 @@ function translate_page() {
     place.textContent = say(place.dataset.say);
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
-  const title = data.titled ? data.title : say("page_title", { task: data.task.name });
-  document.title = document.querySelector("h1").textContent = title;
+  const task = data.task.name;
+  const named = task === "text" ? say("page_title_text") : say("page_title", { task });
+  document.title = document.querySelector("h1").textContent = data.titled ? data.title : named;
   document.documentElement.lang = TAGS[view.lang];
   for (const button of element("languages").children)
     button.setAttribute("aria-pressed", button.dataset.lang === view.lang);

@@ -1,0 +1,40 @@
+"""The command `animate`: attention forming while a model learns."""
+
+import os
+from pathlib import Path
+
+from ..training.tasks import TASKS
+from .common import UsageError, integer, make_writable_file, new_path, note
+
+
+def add_animate_options(parser):
+    """The options of `animate`."""
+    parser.add_argument("task", choices=list(TASKS))
+    parser.add_argument("--out", type=new_path, help="file (default: TASK.gif)")
+    parser.add_argument("--seed", type=integer, default=0, help="of weights and batches")
+    parser.add_argument("--steps", type=integer, default=500, help="at most (default: 500)")
+    parser.add_argument("--max-length", type=integer, default=8,
+                        help="longest sequence (default: 8)")
+
+
+def animate_command(args):
+    """Train a model, and write an animation of its attention."""
+    import numpy as np
+
+    from ..plotting.animation import animate, record
+    from ..training.checks import check_seed
+    from ..transformer import Transformer
+
+    check_seed(args.seed)
+    path = args.out or Path(f"{args.task}.gif")
+    if path.suffix.lower() != ".gif" and not os.path.exists(path):
+        raise UsageError(f"--out must be a .gif, got {path}")
+    make_writable_file("--out", path)
+    rng = np.random.default_rng(args.seed)
+    task = TASKS[args.task](max_length=args.max_length)
+    sizes = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0)
+    model = Transformer(task.vocab_size, **sizes, rng=rng).astype(np.float32)
+    note(f"training on the task {task.name}, {args.steps} steps at most")
+    animate(record(model, task, steps=args.steps, rng=rng), path)
+    print(path)
+    return 0

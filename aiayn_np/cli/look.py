@@ -1,0 +1,137 @@
+"""The commands that look at a trained model: `decode`, `attend`, `trace` and `explore`."""
+
+import re
+from pathlib import Path
+
+from .common import (
+    UsageError,
+    integer,
+    lines_of_stdin,
+    make_writable,
+    make_writable_file,
+    new_path,
+    note,
+    opened,
+    tell,
+)
+
+
+def add_decode_options(parser):
+    """The options of `decode`."""
+    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    parser.add_argument("symbol", nargs="*",
+                        help='such as "3 1 4"; none: a sequence per line of stdin')
+    parser.add_argument("--beam", type=integer, default=1, help="beam width (default: 1, greedy)")
+    parser.add_argument("--alpha", type=float, default=0.6,
+                        help="penalty of a beam > 1 (default: 0.6)")
+
+
+def add_attend_options(parser):
+    """The options of `attend`."""
+    add_sequence(parser)
+    parser.add_argument("--out", type=new_path,
+                        help="folder for the pictures (default: RUN/attend)")
+
+
+def add_trace_options(parser):
+    """The options of `trace`."""
+    add_sequence(parser)
+    parser.add_argument("--of", metavar="PATH",
+                        help="only this component, such as decoder.layers.0")
+    parser.add_argument("--depth", type=integer, default=2,
+                        help="layers inside layers (default: 2)")
+
+
+def add_sequence(parser):
+    """The run, and one sequence for it."""
+    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    parser.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
+
+
+def add_explore_options(parser):
+    """The options of `explore`."""
+    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    parser.add_argument("sequence", nargs="*",
+                        help='such as "3 1 4", or a sentence; none: some of the test set')
+    parser.add_argument("--out", type=new_path, help="file of the page (default: RUN/explore.html)")
+    parser.add_argument("--title", default="", help="heading (default: what the model does)")
+    parser.add_argument("--static", action="store_true", help="only maps of these sequences")
+    parser.add_argument("--lessons", default="", metavar="ADDRESS",
+                        help="address of the lessons' pages, for links; its folder zh has the"
+                             " Chinese ones (default: no links)")
+
+
+def source_of(run, text):
+    """Source ids of a text; UsageError if the model has too few positions for it."""
+    src = run.task.source(text)
+    if src.shape[1] > run.model.max_len:
+        raise UsageError(f"a sequence must have at most {run.model.max_len - 1} tokens for this"
+                         f" run, got {src.shape[1] - 1}")
+    if src.shape[1] - 1 > run.task.max_length:
+        note(f"note: {src.shape[1] - 1} tokens, trained on at most {run.task.max_length}")
+    return src
+
+
+def decode_command(args):
+    from ..runs.decoding_estimates import translation_line
+
+    run = opened(args.run)
+    typed = [" ".join(args.symbol)] if args.symbol else None
+    for text in typed or filter(str.strip, lines_of_stdin("sequence")):
+        src = source_of(run, text)
+        if args.symbol and hasattr(run.model, "decoder"):
+            tell(translation_line(run.model, list(src), bos=run.task.bos, beam=args.beam))
+        out = run.decode(src, beam=args.beam, alpha=args.alpha)
+        print(run.task.text(out[0]), flush=True)
+    return 0
+
+
+def attend_command(args):
+    """Draw the attention for a sequence, and print the paths of the pictures."""
+    run = opened(args.run)
+    src = source_of(run, " ".join(args.symbol))
+    folder = args.out or args.run / "attend"
+    make_writable(folder)
+    prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
+    for path in run.draw_attention(src, folder, prefix):
+        print(path)
+    return 0
+
+
+def trace_command(args):
+    """Print a table of what every component does with a sequence."""
+    from ..plotting.tracing import trace
+    from ..runs.decoding_estimates import trace_line
+
+    run = opened(args.run)
+    src = source_of(run, " ".join(args.symbol))
+    src, tgt_in, tgt_out = run.example(src)
+    tell(trace_line(run.model, *(ids for ids in (src, tgt_in) if ids is not None)))
+    table = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
+    try:
+        print((table[args.of] if args.of else table).table(args.depth))
+    except KeyError as error:
+        raise UsageError(error.args[0]) from None
+    return 0
+
+
+def explore_command(args):
+    """Write the page that runs the model, or shows its maps, and print its path."""
+    from ..plotting.explorer import write_explorer
+    from ..plotting.live import NotRunnable
+    from ..runs.live_page import write_live_page
+
+    run = opened(args.run)
+    sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
+    path = args.out or args.run / "explore.html"
+    make_writable_file("--out", path)
+    try:
+        if not args.static:
+            print(write_live_page(run, path, sources, title=args.title,
+                                  lessons=args.lessons))
+            return 0
+    except NotRunnable as error:
+        note(f"note: the page shows maps only, and does not run the model: {error}")
+    title = args.title or f"Attention of a Transformer, task {run.task.name}"
+    print(write_explorer(path, run.explorer_examples(sources), title=title))
+    return 0
