@@ -13,7 +13,7 @@ from .common import UsageError, integer, new_path
 
 LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
 
-GROUPS: dict[str, list] = {  # title in the help -> flag, type, default, help; an option that is not given is None
+GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)]
     "the training": [
         ("--steps", integer, 4000, "the most steps to take"),
         ("--seed", integer, 0, "of weights, batches and dropout"),
