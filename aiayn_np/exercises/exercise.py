@@ -20,6 +20,7 @@ class Case:
     sizes : numbers by whose value, or root, a wrong result may be off: {"d_k": 4}
     special : whether it is looked at only after all others are right
     why : what a teacher says to an answer that is wrong here alone
+    grad : the size of the gradient that comes back from above
     """
 
     what: str
@@ -29,6 +30,7 @@ class Case:
     sizes: dict = field(default_factory=dict)
     special: bool = False
     why: str = ""
+    grad: float = 1.0
 
 
 @dataclass

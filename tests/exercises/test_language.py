@@ -284,7 +284,7 @@ def test_a_student_may_check_inside_of_a_check():
             return super().forward(x)
 
     report = check(Linear, language="zh")
-    assert report.message == "4 种情形全部一致。"
+    assert report.message == "7 种情形全部一致。"
     assert not re.search(HAN, seen[0])
 
 

@@ -22,7 +22,7 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
     Parameters
     ----------
     student : the class itself, not an object of it, or the function; the exercise is found by its
-        name
+        name, or by the name under which its file holds it
     hint : 1, 2, ... adds that hint to the report; the last one is the derivation
     seed : of the random numbers that it is tried on
     language : "en" or "zh", of what it says; None: as AIAYN_LANG or the locale has it
@@ -37,12 +37,11 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
     exercise, and for a hint or a language that does not exist
     """
     with speaking(language):
-        return checked(student, hint, seed)
+        return checked(subject_of(student), student, hint, seed)
 
 
-def checked(student, hint, seed):
-    """The Report of a check, in the language that is spoken."""
-    subject = subject_of(student)
+def checked(subject, student, hint, seed):
+    """Return the Report of a check, in the language that is spoken."""
     text = hint_text(subject, hint)
     checking = CHECKS[subject.kind](subject, student, seed)
     try:
@@ -65,14 +64,25 @@ def report_of(subject, checking, diagnosis, message, hint):
 
 
 def subject_of(student):
-    """The Subject of that name."""
+    """Return the Subject that a class or function is an answer to."""
     if not (inspect.isclass(student) or inspect.isfunction(student)):
         raise TypeError(say("student must be a class or function itself, got {student}",
                             student=repr(student)))
-    if student.__name__ not in SUBJECTS:
-        raise ValueError(say("student must be one of {names}, got {name}", name=student.__name__,
+    if (name := name_of(student)) not in SUBJECTS:
+        raise ValueError(say("student must be one of {names}, got {name}", name=name,
                              names=", ".join(SUBJECTS)))
-    return SUBJECTS[student.__name__]
+    return SUBJECTS[name]
+
+
+def name_of(student):
+    """Return the name of a class or function, or the one that its file assigned it to.
+
+    `causal = lambda T: ...` and `Softmax = MySoftmax` are answers, too.
+    """
+    functions = filter(inspect.isfunction, [student, *vars(student).values()])
+    scope = next((function.__globals__ for function in functions), {})
+    names = [name for name in SUBJECTS if scope.get(name) is student]
+    return student.__name__ if student.__name__ in SUBJECTS or not names else names[0]
 
 
 def hint_text(subject, number):

@@ -1,6 +1,7 @@
 """The check of a layer: forward by value, then every gradient, then the protocol, then dtypes."""
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ class LayerCheck:
     def __init__(self, subject, student, seed):
         self.subject, self.student, self.seed = subject, student, seed
         self.rng = np.random.default_rng(seed)
-        self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
+        cases = subject.cases(self.rng)
+        large = dataclasses.replace(cases[0], what="a gradient around 1 000 from above", grad=1e3,
+                                    special=True)
+        self.cases = sorted([*cases, large], key=lambda case: case.special)
         self.rows = {"output": Row("output")}
 
     def run(self):

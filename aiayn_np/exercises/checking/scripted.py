@@ -20,9 +20,11 @@ class ScriptedModel:
     def __init__(self, pad=0, bos=1, eos=2, endless=False, max_len=64):
         self.pad, self.bos, self.eos, self.endless = pad, bos, eos, endless
         self.max_len, self.vocab_size = max_len, VOCAB_SIZE
+        self.encoded = 0                                               # rows of all sources
 
     def encode(self, src, *, rng=None):
         """The ids themselves as memory (B, T_src, 1)."""
+        self.encoded += len(src)
         return src[..., None].astype(float), None
 
     def decode(self, tgt, memory, *, memory_allowed=None, rng=None):
@@ -42,7 +44,7 @@ class ScriptedModel:
 
     def forward(self, src, tgt, *, rng=None):
         """Logits for both at once, with the mask of a Transformer."""
-        memory, _ = self.encode(src)
+        memory = src[..., None].astype(float)
         return self.decode(tgt, memory, memory_allowed=(src != self.pad)[:, None, None, :])
 
     def __call__(self, src, tgt, *, rng=None):

@@ -53,6 +53,8 @@ def cases(rng):
         Case("inputs around 1 000", plain, large, special=True),
         Case("a query that may look nowhere", plain, arrays(2, 7), dict(allowed=nowhere),
              special=True),
+        Case("one sequence of one position", plain, arrays(1, 1, T_q=1, T_k=1), special=True),
+        Case("one query and five keys", plain, arrays(1, 2, T_q=1), special=True),
     ]
 
 

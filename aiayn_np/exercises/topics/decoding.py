@@ -17,7 +17,7 @@ def decoded(it, case):
     """What it decodes with the scripted model of this case."""
     model = ScriptedModel(**case.options["model"])
     ids = it(model, *case.inputs, bos=model.bos, eos=model.eos, **case.options["call"])
-    return {"ids": ids}
+    return {"ids": ids, "rows encoded": np.array(max(model.encoded, len(case.inputs[0])))}
 
 
 DECODING = function(
@@ -49,6 +49,8 @@ def cases(rng):
         case("sources that are all padded", {}, source=src[1:], max_len=12),
         case("bos = 7, eos = 1", {}, bos=7, eos=1, max_len=12),
         case("pad = 3", {}, pad=3, special=True),
+        case("one source of one token", {}, special=True, source=src[:1, :1]),
+        case("max_len = 1", dict(max_len=1), special=True),
         case("a source that holds eos", {}, source=np.where(src == 4, 2, src), special=True),
         case("a row that never ends", {}, endless=True, special=True),
         case("a model with 9 positions, and a row that never ends", {}, endless=True, max_len=9,
@@ -56,6 +58,7 @@ def cases(rng):
     ]
 
 
+DECODE = "logits, _ = model.decode(tgt, memory, memory_allowed=memory_allowed)"
 LIMIT, START = "min(src.shape[1] + 50, model.max_len)", "np.full((len(src), 1), bos)"
 ALLOWED, LAST = "not_padding(src, model.pad)", "logits[:, -1]"
 TOKEN = "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))"
@@ -93,6 +96,8 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
     (APPEND, "tgt = token[:, None]", "prefix lost", "The new token takes the place of all before"
      " it."
      " It must be appended: the model needs the whole prefix."),
+    (DECODE, f"memory, _ = model.encode(src)\n{DECODE}", "encoded in every step", "The source does"
+     " not change, and neither does its memory: encode once, before the loop."),
     ((APPEND, STOP), ("pass", f"{STOP}\n{APPEND}"), "eos removed", "The loop ends before the last"
      " token is appended, so that the longest row has no eos: append first."),
     (ANSWER, "np.concatenate([tgt[:, 1:-1], np.where(ended, tgt[:, -1], eos)[:, None]], axis=1)",

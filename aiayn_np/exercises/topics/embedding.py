@@ -53,6 +53,7 @@ def cases(rng):
         Case("ids (6,)", of_sizes(7, 4), (rng.integers(0, 7, (6,)),), special=True),
         Case("the last ids left out", of_sizes(9, 4), (np.array([[2, 0, 3, 1]]),), special=True,
              why="The largest id need not be there: E always has vocab_size rows."),
+        Case("one sequence of one position", of_sizes(7, 4), (np.array([[5]]),), special=True),
     ]
 
 
@@ -124,6 +125,9 @@ def cases_of_projection(rng):
         Case("x (5, 6)", projection(3, 6), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, V=3, rows=5)),
         Case("x (2, 5, 3, 4)", projection(7, 4), (rng.standard_normal((2, 5, 3, 4)),),
+             special=True),
+        Case("one axis, (d_model,)", projection(7, 4), (rng.standard_normal(4),), special=True),
+        Case("one sequence of one position", projection(7, 4), (rng.standard_normal((1, 1, 4)),),
              special=True),
     ]
 

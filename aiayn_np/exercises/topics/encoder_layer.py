@@ -61,6 +61,8 @@ def cases(rng):
              dict(rng=np.random.default_rng(1)), special=True),
         Case("dropout on the weights", without_weights, (rng.standard_normal((2, 5, 6)),),
              dict(rng=np.random.default_rng(1)), special=True),
+        Case("one sequence of one position", of_sizes(6, 7, 2), (rng.standard_normal((1, 1, 6)),),
+             special=True),
     ]
 
 

@@ -39,6 +39,12 @@ def cases_of_relu(rng):
         Case("x (5, 2)", plain, (rng.standard_normal((5, 2)),), {}, dict(B=5)),
         Case("x (2, 5, 3, 4)", plain, (rng.standard_normal((2, 5, 3, 4)),), special=True),
         Case("some x are 0", plain, (with_zeros,), special=True),
+        Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", plain, (np.ones((1, 1, 4)),), special=True),
+        Case("x around 1e6", plain, (1e6 * rng.standard_normal((3, 4)),), special=True,
+             why="Large numbers stay as they are: max(0, x) has no upper end."),
+        Case("x around 1e-9", plain, (1e-9 * rng.standard_normal((3, 4)),), special=True,
+             why="Small positive numbers stay as they are: the bend is at 0."),
     ]
 
 
@@ -91,6 +97,10 @@ def cases(rng):
         Case("x (5, 6)", of_sizes(6, 3), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, d_ff=3)),
         Case("x (2, 5, 3, 4)", of_sizes(4, 7), (rng.standard_normal((2, 5, 3, 4)),), special=True),
+        Case("one axis, (d_model,)", of_sizes(4, 7), (rng.standard_normal(4),), special=True),
+        Case("one sequence of one position", of_sizes(4, 7), (rng.standard_normal((1, 1, 4)),),
+             special=True),
+        Case("x around 1e6", of_sizes(4, 7), (1e6 * rng.standard_normal((3, 4)),), special=True),
     ]
 
 

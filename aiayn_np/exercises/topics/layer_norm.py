@@ -44,6 +44,9 @@ def cases(rng):
         Case("x (2, 7, 3, 4)", of_width(4), (rng.standard_normal((2, 7, 3, 4)),), special=True),
         Case("rows of variance 1e-6", of_width(5), (tiny,)),
         Case("a constant row", of_width(7), (constant,), special=True),
+        Case("one axis, (d_model,)", of_width(5), (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", of_width(4), (rng.standard_normal((1, 1, 4)),),
+             special=True),
     ]
 
 

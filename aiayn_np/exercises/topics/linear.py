@@ -41,6 +41,8 @@ def cases(rng):
         Case("x (4, 3), one axis in front", of_sizes(3, 2), (draw((4, 3)),), special=True),
         Case("no bias", of_sizes(4, 5, bias=False), (draw((2, 3, 4)),), special=True,
              why="With bias=False, self.b is None."),
+        Case("one axis, (d_in,)", of_sizes(4, 3), (draw(4),), special=True),
+        Case("one sequence of one position", of_sizes(4, 3), (draw((1, 1, 4)),), special=True),
     ]
 
 

@@ -70,6 +70,7 @@ def ids(rng):
         Case("ids (3, 5)", None, (some,), {}, dict(B=3, T=5)),
         Case("pad = 1", None, (some,), dict(pad=1), dict(B=3, T=5), special=True),
         Case("pad in the middle", None, (np.array([[0, 2, 0, 2]]),), {}, dict(B=1, T=4)),
+        Case("one sequence of one position", None, (np.array([[3]]),), special=True),
     ]
 
 
@@ -100,6 +101,10 @@ def cases(rng):
         Case("allowed (4, 4)", plain, (draw((2, 4, 4)),), dict(allowed=np.tri(4, dtype=bool)),
              dict(B=2, T=4)),
         Case("allowed=None", plain, (draw((2, 3, 5)),), special=True),
+        Case("two axes, (T_q, T_k)", plain, (draw((2, 3)),), dict(allowed=np.tri(2, 3, dtype=bool)),
+             special=True),
+        Case("one sequence of one position", plain, (draw((1, 1, 1, 1)),),
+             dict(allowed=np.ones((1, 1, 1, 1), dtype=bool)), special=True),
     ]
 
 

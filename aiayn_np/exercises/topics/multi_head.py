@@ -66,6 +66,8 @@ def cases(rng):
         Case("four axes", of_sizes(6, 2), arrays(2, 3, d_model=6, T_q=4, T_k=5), special=True),
         Case("dropout on the weights", with_dropout, arrays(2, d_model=6, T_q=4, T_k=5),
              dict(rng=np.random.default_rng(1)), special=True),
+        Case("one sequence of one position", of_sizes(6, 2), arrays(1, d_model=6, T_q=1, T_k=1),
+             special=True),
     ]
 
 

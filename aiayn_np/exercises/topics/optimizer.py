@@ -16,7 +16,7 @@ EXERCISE = exercise(
 def after_steps(cls, case):
     """The values of two parameters after each of some steps."""
     (gradients,) = case.inputs
-    parameters = [Parameter(x.copy()) for x in START]
+    parameters = [Parameter(x.copy()) for x in START.reshape(gradients.shape[1:])]
     adam = cls(iter(parameters), **case.options)
     values = [p.value for p in parameters]                             # layers hold them, too
     found: dict[str, np.ndarray] = {}
@@ -57,12 +57,19 @@ def cases(rng):
     gradients = rng.standard_normal((4, 2, 3))
     never = gradients.copy()
     never[:, 0, 1] = 0
+    unused = gradients.copy()
+    unused[1::2, 1] = 0
     return [
         Case("the paper's constants", None, (gradients,)),
         Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients,), dict(beta_1=0.8, beta_2=0.9)),
         Case("a gradient that is always 0", None, (never,), special=True),
         Case("small gradients", None, (1e-8 * gradients,)),
         Case("eps = 0.1", None, (gradients,), dict(eps=0.1)),
+        Case("gradients around 1 000", None, (1e3 * gradients,), special=True,
+             why="Adam takes every gradient as it is, large ones too."),
+        Case("a parameter without a gradient in some steps", None, (unused,), special=True,
+             why="A gradient of 0 is a gradient: m and v decay, and the parameter moves on."),
+        Case("parameters of shape (1, 3)", None, (gradients[:, :, None],), special=True),
     ]
 
 

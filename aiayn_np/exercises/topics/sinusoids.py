@@ -40,6 +40,7 @@ def cases(rng):
         Case("start = 3", of_width(6), (draw((2, 4, 6)),), dict(start=3), special=True),
         Case("two axes, (T, d_model)", of_width(6), (draw((4, 6)),), special=True),
         Case("four axes", of_width(6), (draw((2, 3, 4, 6)),), special=True),
+        Case("one sequence of one position", of_width(6), (draw((1, 1, 6)),), special=True),
     ]
 
 

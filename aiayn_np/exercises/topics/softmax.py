@@ -44,6 +44,9 @@ def cases(rng):
         Case("rows 10 000 apart", plain, (apart,), special=True),
         Case("scores 20 000 apart", plain, (1e4 * np.array([[1, -1, 0.5, 0.9]]),), special=True),
         Case("a row of only -inf", plain, (nowhere,), special=True),
+        Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", plain, (rng.standard_normal((1, 1, 4)),),
+             special=True),
     ]
 
 
