@@ -141,41 +141,6 @@ def children(node):
     return node.items() if isinstance(node, dict) else ()
 
 
-def structure(module, without=()):
-    """{dotted name: text} of every layer: its class and its values, "MultiHeadAttention(h=4, ...)".
-
-    It tells models apart whose arrays have the same names and shapes: two heads or four, scores
-    with a scale or without. A method that was assigned on a layer is left out.
-    without : names of values to leave out
-    """
-    return {path: description(layer, without) for path, layer in leaves(module, Module)}
-
-
-def description(layer, without=()):
-    """One layer as text, without the layers and Parameters that it holds."""
-    values = {name: value for name, value in sorted(vars(layer).items()) if name not in without
-              and not callable(getattr(type(layer), name, None))
-              and not any(True for _ in leaves(value, (Module, Parameter)))}
-    return f"{type(layer).__name__}({', '.join(f'{n}={plain(v)}' for n, v in values.items())})"
-
-
-def plain(value):
-    """A value as text that is the same in every process."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape}"
-    value = value.item() if isinstance(value, np.generic) else value
-    known = (int, float, complex, str, bytes, type(None), list, tuple, set, frozenset, dict)
-    return repr(value) if isinstance(value, known) else (
-        getattr(value, "__qualname__", type(value).__name__))
-
-
-def difference(one, other):
-    """(name, text in one, text in the other) of the first layer in which structures differ; None
-    where they are equal. The text of a missing layer is "missing"."""
-    name = next((name for name in [*one, *other] if one.get(name) != other.get(name)), None)
-    return None if name is None else (name, one.get(name, "missing"), other.get(name, "missing"))
-
-
 def table(arrays):
     """Format {dotted name: array} as aligned lines of name, shape and dtype, and a total."""
     name_width = max((len(name) for name in arrays), default=0)

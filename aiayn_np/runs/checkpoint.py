@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..files import CheckpointError, replacing
-from ..module import Module, difference, structure
+from ..module import Module
+from ..structure import difference, structure
 from ..training.checks import check_tree
 from ..training.optimizer import Adam
 

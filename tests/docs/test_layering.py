@@ -9,7 +9,7 @@ from imports import circles, imports_of
 
 ROOT = Path(__file__).parents[2] / "aiayn_np"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-PROTOCOL = {"module", "checks", "reductions"}
+PROTOCOL = {"module", "checks", "reductions", "structure"}
 LAYERS = {
     "softmax", "masking", "attention", "linear", "multi_head", "feed_forward", "embedding",
     "positional_encoding", "layer_norm", "dropout", "add_norm", "encoder", "decoder", "transformer",

@@ -18,7 +18,7 @@ from aiayn_np import (
     Parameter,
     Transformer,
 )
-from aiayn_np.module import difference, structure
+from aiayn_np.structure import difference, structure
 
 
 class Tower(Module):

@@ -15,11 +15,11 @@ from sentences import options
 
 from aiayn_np import Adam, CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli.main import main
-from aiayn_np.module import structure
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.folder import free_folder
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun
+from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
 from aiayn_np.variants.choices import CHOICES, keywords
 
