@@ -17,7 +17,8 @@ from ..variants.masked import MaskedLanguageModel
 from .config import Config
 from .loaded import Pretrained
 from .marian import linear_tensors, norm_tensors
-from .vocabularies import TokenizerVocabulary, bert_vocabulary
+from .tokenizer_files import bert_vocabulary
+from .vocabularies import TokenizerVocabulary
 from .weights import Tensor
 
 WORDS = "bert.embeddings.word_embeddings.weight"

@@ -20,7 +20,8 @@ from ..variants.pre_norm import PreNormEncoderLayer
 from .config import Config
 from .forms import SAME, SIDE_BY_SIDE
 from .loaded import Pretrained
-from .vocabularies import TokenizerVocabulary, gpt2_vocabulary
+from .tokenizer_files import gpt2_vocabulary
+from .vocabularies import TokenizerVocabulary
 from .weights import Tensor
 
 PREFIX = "transformer."  # of all names; the folders of OpenAI lack it

@@ -27,6 +27,7 @@ class Pretrained:
         with as_checkpoint_error(folder):
             config = Config(folder, self.family, self.only)
             self.read_sizes(config)
+            self.tokenizer_class = config.values.get("tokenizer_class")
             file = File(config.path.parent / FILE)
             found = match(file, self.wanted(), self.ignored)
             self.vocabulary = self.read_vocabulary(config.path.parent)

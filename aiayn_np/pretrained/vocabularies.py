@@ -12,8 +12,8 @@ from .config import read_json, small_file
 from .loaded import check_vocabulary
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json")
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "merges.txt", "vocab.txt")
 CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the start of a line
+SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they stand in a line
 
 
 def present(folder, *names):
@@ -56,10 +56,11 @@ class MarianVocabulary:
 
     def ids(self, line):
         """Ids of a line without eos; an unknown piece is <unk>."""
-        code = CODE.match(whole_text(line))
-        pieces = [code.group()] if code else []
-        pieces += self.source.encode(line[code.end() if code else 0 :], out_type=str)
-        unknown = self.source_ids["<unk>"]
+        unknown, pieces = self.source_ids["<unk>"], []
+        for part in SPECIAL.split(whole_text(line)):
+            code = SPECIAL.match(part) or CODE.match(part)
+            pieces += [code.group()] if code else []
+            pieces += self.source.encode(part[code.end() if code else 0 :], out_type=str)
         return [self.source_ids.get(piece, unknown) for piece in pieces]
 
     def decode(self, ids):
@@ -97,41 +98,6 @@ def vocabulary_file(path, vocab_size):
     if "<unk>" not in found:
         raise CheckpointError(f"{path} must hold the piece <unk>")
     return found
-
-
-def gpt2_vocabulary(folder, sizes):
-    """The TokenizerVocabulary of a folder of GPT-2, or None if it has no tokenizer."""
-    def made(tokenizers):
-        files = (str(Path(folder) / name) for name in ("vocab.json", "merges.txt"))
-        return tokenizers.ByteLevelBPETokenizer(*files)
-
-    return tokenizer_vocabulary(folder, sizes.V, ("vocab.json", "merges.txt"), made)
-
-
-def bert_vocabulary(folder, sizes):
-    """The TokenizerVocabulary of a folder of BERT, or None if it has no tokenizer."""
-    def made(tokenizers):
-        options = Path(folder) / "tokenizer_config.json"
-        lower = read_json(options).get("do_lower_case", True) if options.is_file() else True
-        return tokenizers.BertWordPieceTokenizer(str(Path(folder) / "vocab.txt"), lowercase=lower)
-
-    return tokenizer_vocabulary(folder, sizes.V, ("vocab.txt",), made)
-
-
-def tokenizer_vocabulary(folder, vocab_size, names, made):
-    """A vocabulary of tokenizer.json, or else of the files `names`; None without either."""
-    path = Path(folder) / "tokenizer.json"
-    if not path.is_file() and not present(folder, *names):
-        return None
-    tokenizers, whole = extra("tokenizers", of="pretrained"), path.is_file()
-    for name in [path] if whole else names:
-        small_file(Path(folder) / name)
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path)) if whole else made(tokenizers)
-    except Exception as error:  # the library raises Exception itself
-        raise CheckpointError(f"{folder} has no readable tokenizer: {error}") from error
-    check_vocabulary(folder, list(tokenizer.get_vocab().values()), vocab_size)
-    return TokenizerVocabulary(tokenizer)
 
 
 class TokenizerVocabulary:

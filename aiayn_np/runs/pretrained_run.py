@@ -13,7 +13,8 @@ from ..pretrained.config import read_json
 from ..pretrained.filling import MASK
 from ..pretrained.gpt2 import GPT2
 from ..pretrained.marian import Marian
-from ..pretrained.vocabularies import MARIAN_FILES, TOKENIZER_FILES
+from ..pretrained.tokenizer_files import TOKENIZER_FILES
+from ..pretrained.vocabularies import MARIAN_FILES
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..transformer import Transformer
 from .run import Run
