@@ -3,7 +3,7 @@
 Public names, by the file that defines them:
 
     beam        beam_search
-    conditions  replaced_methods
+    conditions  may_keep
     generation  GrowingText, WholeText, generate, perplexity, start_generation
     greedy      exact_match, filled, greedy_decode
     kv_cache    KVCacheDecoder, RecomputingDecoder, start_decoding

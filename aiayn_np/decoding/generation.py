@@ -6,26 +6,14 @@ only the keys and values of the tokens before it (see kv_cache.py).
 
 import copy
 import math
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
-from ..checks import (
-    check_ids,
-    check_integers,
-    check_number,
-    check_positions,
-    check_sizes,
-    is_layer,
-)
-from ..encoder import Encoder, EncoderLayer
+from ..checks import check_ids, check_integers, check_number, check_positions, check_sizes
 from ..masking import not_padding
-from ..module import leaves
-from ..multi_head import MultiHeadAttention
 from ..variants.models import LanguageModel
-from ..variants.pre_norm import PreNormEncoderLayer
-from .conditions import replaced
+from .conditions import may_keep
 from .kv_cache import GrowingAttention
 
 
@@ -44,7 +32,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     eos : the id that ends a text; None if there is none
     rng : the generator that draws; needed for a temperature above 0
     keep : True keeps keys and values, False computes the whole prefix for every token; None keeps
-        them where that is right, and warns if only a replaced method forbids it
+        them where that is right
 
     Raises ValueError, TypeError and IndexError for bad arguments.
     """
@@ -77,41 +65,7 @@ def chosen(logits, temperature, top_k, rng):
 
 def start_generation(model: LanguageModel, keep: bool | None = None) -> "WholeText":
     """Return an object whose `next_logits` takes more and more tokens; `keep` as in `generate`."""
-    if keep is not None and not isinstance(keep, bool):
-        raise TypeError(f"keep must be None, True or False, got keep={keep!r}")
-    if keep is False:
-        return WholeText(model)
-    hooks, known = replaced_in(model), is_known(model)
-    if keep and not known:
-        raise ValueError("keep=True needs a LanguageModel whose layers are all known")
-    if keep and hooks:
-        raise ValueError(f"keep=True might bypass {', '.join(hooks)}, which was replaced")
-    if hooks and known:
-        warnings.warn(f"keeping keys and values might bypass {', '.join(hooks)}, which was"
-                      " replaced: every token is computed from the whole text", stacklevel=3)
-    return GrowingText(model) if known and not hooks else WholeText(model)
-
-
-def replaced_in(model: LanguageModel) -> list[str]:
-    """Names of the layers' methods `forward` that were replaced; [] if none."""
-    names = [replaced(layer, "forward", f"model.{path}" if path else "model")
-             for path, layer in leaves(model, object) if is_layer(layer)]
-    return [name for name in dict.fromkeys(names) if name]
-
-
-def is_known(model: LanguageModel) -> bool:
-    """Whether only the attentions mix positions, as far as the classes of the layers say it."""
-    if type(model) is not LanguageModel or type(model.stack.encoder) is not Encoder:
-        return False
-    layers = model.stack.encoder.layers
-    known = {EncoderLayer, PreNormEncoderLayer}
-    if any(type(layer) not in known or type(layer.self_attention) is not MultiHeadAttention
-           for layer in layers):
-        return False
-    usual = {id(model), id(model.stack), id(model.stack.encoder), *map(id, layers),
-             *(id(layer.self_attention) for layer in layers)}
-    return all(vars(type(layer)).get("position_wise", False)
-               for _, layer in leaves(model, object) if is_layer(layer) and id(layer) not in usual)
+    return (GrowingText if may_keep(model, keep) else WholeText)(model)
 
 
 class WholeText:

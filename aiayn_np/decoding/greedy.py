@@ -25,7 +25,8 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
     max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, but no more than the
         model has positions)
     keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
-        them if the layers allow it; it warns and does not if a replaced method would be bypassed
+        them if the layers allow it. A `forward` that was assigned on a layer is honoured; whoever
+        replaces a method of a class passes False
 
     Returns
     -------

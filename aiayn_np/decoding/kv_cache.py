@@ -11,24 +11,21 @@ copy of the decoder gets the two attention classes below, and its own `forward` 
 "sequence" of one token. Only the positional encoding is told where this token stands.
 
 This is right if no other layer mixes positions or counts them. A layer that does neither says so in
-the body of its class: `position_wise = True`. If one layer does not say it, every step computes the
-whole prefix.
-
-If a method was replaced, as by `layer.forward = wrapper`, the KV cache calls the replacement, with
-one position at a time. `conditions.bypassed` finds the replaced methods that it would not call.
-A replacement that lets a position see later ones needs `keep=False`. A softmax that ignores the
-mask is one: with the KV cache, no later position is there yet.
+the body of its class: `position_wise = True`. If one layer does not say it, or has a `forward` that
+was assigned on the object, every step computes the whole prefix (see conditions.py). Whoever
+replaces a method of a class passes `keep=False`.
 """
 
 import copy
-import warnings
 
 import numpy as np
 
 from ..masking import not_padding
-from ..multi_head import MultiHeadAttention
+from ..multi_head import MultiHeadAttention, merge_heads, split_heads
 from ..transformer import Transformer
-from .conditions import bypassed, layers_of, not_position_wise, replaced
+from .conditions import may_keep
+
+FORWARD = Transformer.forward  # another one, of a model or of its class, may do more than decode
 
 
 def start_decoding(model: Transformer, src: np.ndarray,
@@ -36,26 +33,11 @@ def start_decoding(model: Transformer, src: np.ndarray,
     """Return a decoder that gives logits token by token for sources (B, T_src).
 
     keep : True keeps keys and values; False computes the whole prefix for every token; None keeps
-        them where that is right, and warns if only a replaced method forbids it.
+        them where that is right.
 
     Raises ValueError for keep=True where it would be wrong, TypeError for another `keep`.
     """
-    if keep is not None and not isinstance(keep, bool):
-        raise TypeError(f"keep must be None, True or False, got keep={keep!r}")
-    if keep is False:
-        return RecomputingDecoder(model, src)
-    mixing, hooks = not_position_wise(model), bypassed(model)
-    if keep and hooks:
-        raise ValueError(f"keep=True would bypass {', '.join(hooks)}, which was replaced")
-    if keep and mixing:
-        raise ValueError("keep=True needs layers that say position_wise = True in their class,"
-                         f" got {', '.join(mixing)}")
-    if hooks and not mixing:
-        warnings.warn(f"keeping keys and values would bypass {', '.join(hooks)}, which was"
-                      " replaced: every token is computed from the whole prefix", stacklevel=3)
-    if mixing or hooks:
-        return RecomputingDecoder(model, src)
-    return KVCacheDecoder(model, src)
+    return (KVCacheDecoder if may_keep(model, keep) else RecomputingDecoder)(model, src)
 
 
 class RecomputingDecoder:
@@ -71,7 +53,7 @@ class RecomputingDecoder:
     def next_logits(self, tokens: np.ndarray) -> np.ndarray:
         """Logits (B, vocab_size) after one more token (B,) of each sequence."""
         self.tgt = np.concatenate([self.tgt, tokens[:, None]], axis=1)
-        if replaced(self.model, "forward", "model"):                   # it may do more than decode
+        if getattr(self.model.forward, "__func__", None) is not FORWARD:
             return self.model.forward(self.src, self.tgt)[0][:, -1]
         logits, _ = self.model.decode(self.tgt, self.memory, memory_allowed=self.memory_allowed)
         return logits[:, -1]
@@ -99,8 +81,6 @@ class KVCacheDecoder(RecomputingDecoder):
         for layer in self.decoder.layers:
             layer.self_attention = GrowingAttention(layer.self_attention)
             layer.cross_attention = MemoryAttention(layer.cross_attention)
-        self.masks_wanted = any(replaced(layer, name, "") for layer in layers_of(model.decoder)
-                                for name in ("forward", "attend"))     # these may expect an array
 
     def next_logits(self, tokens: np.ndarray) -> np.ndarray:
         start = self.tgt.shape[1]
@@ -109,16 +89,12 @@ class KVCacheDecoder(RecomputingDecoder):
         x, _ = self.model.positions.forward(x, start=start)
         x, _ = self.model.dropout.forward(x, rng=None)
         masks = not_padding(self.tgt, self.model.pad), self.memory_allowed     # (B, 1, 1, T)
-        allowed, memory_allowed = (self.mask_or_none(mask) for mask in masks)
+        allowed, memory_allowed = (None if mask.all() else mask for mask in masks)     # is faster
         x, _ = self.decoder.forward(
             x, self.memory, allowed=allowed, memory_allowed=memory_allowed, rng=None
         )
         logits, _ = self.model.output_projection.forward(x)            # (B, 1, vocab_size)
         return logits[:, 0]
-
-    def mask_or_none(self, mask: np.ndarray) -> np.ndarray | None:
-        """The mask, or None (faster) if it allows everything and no replaced method sees it."""
-        return mask if self.masks_wanted or not mask.all() else None
 
     def select(self, rows: np.ndarray) -> None:
         super().select(rows)
@@ -139,15 +115,19 @@ class MemoryAttention(MultiHeadAttention):
         self.kept: tuple = ()
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
-        Q, _ = self.project_Q(x_Q)                                     # (B, h, 1, d_k)
+        Q = split_heads(self.linear_Q(x_Q), self.h)                    # (B, h, 1, d_k)
         K, V = self.keys_and_values(x_K, x_V)                          # (B, h, T, d_k or d_v)
-        return self.attend(Q, K, V, allowed=allowed, rng=rng)
+        heads, cache = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)
+        return self.linear_O(merge_heads(heads)), cache                # (B, 1, d_model)
+
+    def project(self, x_K, x_V):
+        """Keys and values of these positions, (B, h, T, d_k) and (B, h, T, d_v)."""
+        return split_heads(self.linear_K(x_K), self.h), split_heads(self.linear_V(x_V), self.h)
 
     def keys_and_values(self, x_K, x_V):
         """Keys and values of all positions."""
         if not self.kept:
-            K, V, _ = self.project_KV(x_K, x_V)
-            self.kept = K, V
+            self.kept = self.project(x_K, x_V)
         return self.kept
 
     def select(self, rows):
@@ -163,7 +143,7 @@ class GrowingAttention(MemoryAttention):
         self.T, self.room = 0, 0            # positions in `kept`, and positions it has room for
 
     def keys_and_values(self, x_K, x_V):
-        K, V, _ = self.project_KV(x_K, x_V)                            # of the new positions
+        K, V = self.project(x_K, x_V)                                  # of the new positions
         start, self.T = self.T, self.T + K.shape[2]
         if self.room < self.T:
             self.make_room(start, K, V)

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..attention import ScaledDotProductAttention
 from ..checks import one_line
-from ..decoding.conditions import replaced_methods
 from ..dropout import Dropout
 from ..embedding import OutputProjection
 from ..encoder import Encoder
@@ -119,9 +118,9 @@ def check_exportable(model, family, places):
         if type(layer) not in places.get(place, ()):
             raise ValueError(f"a {family} has no {type(layer).__name__}, which is at"
                              f" {path or 'the top'}")
-        for name in replaced_methods(layer, path):
+        if "forward" in vars(layer):
             raise ValueError(f"a {family} has the methods of the layers' classes only, got another"
-                             f" {name}")
+                             f" {path}.forward")
     heads = {(a.h, a.d_k, a.d_v, a.d_model) for _, a in leaves(model, MultiHeadAttention)}
     if len(heads) > 1 or any(h * d_k != d_model or d_v != d_k for h, d_k, d_v, d_model in heads):
         raise ValueError(f"a {family} must have d_k = d_v = d_model / h in all layers")

@@ -41,10 +41,13 @@ class Table:
             row[-1] = np.random.default_rng(seed).normal(0, self.sharp, self.vocab_size)
         return logits, None
 
-    def __call__(self, src, tgt):
+    def forward(self, src, tgt):
         seen = (src != self.pad)[:, None, None]
         return np.concatenate([self.decode(tgt[:, : t + 1], src[..., None], memory_allowed=seen)[0]
-                               [:, -1:] for t in range(tgt.shape[1])], axis=1)
+                               [:, -1:] for t in range(tgt.shape[1])], axis=1), None
+
+    def __call__(self, src, tgt):
+        return self.forward(src, tgt)[0]
 
 
 def models_of(rng, V, max_len):
