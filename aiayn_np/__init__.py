@@ -11,7 +11,7 @@ Read it beside the paper, in this order:
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     training/                                Sec. 5: loop, loss, optimizer (Eq. 3), toy tasks
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
-    proofs/                                  the gradient proof, and what a forward must not do
+    proofs/                                  the gradient check, and what a forward must not do
     plotting/                                maps, tables, pictures, animations, a page
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-FLOATS = "fdD"  # float32, float64, and complex128 for the gradient proof
+FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 
 
 def one_line(error):

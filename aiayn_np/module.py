@@ -81,7 +81,7 @@ class Module:
             parameter.zero_grad()
 
     def astype(self, dtype):
-        """Cast every parameter (float32 for speed, float64 for proofs) and return this model."""
+        """Cast every parameter (float32 for speed, float64 for checks) and return this model."""
         if np.dtype(dtype).char not in FLOATS:
             raise TypeError(f"dtype must be float32, float64 or complex128, got {np.dtype(dtype)}")
         for parameter in self.parameters():

@@ -55,7 +55,7 @@ ROOMS = {  # page of the reference -> its title, and the packages or modules who
     "layers": ("The paper's layers", []),
     "training": ("Training, loss, optimizer, tasks", []),
     "decoding": ("Decoding", []),
-    "proofs": ("Proofs", []),
+    "proofs": ("Gradient checks and properties", []),
     "plotting": ("Maps, traces, pictures", []),
     "runs": ("Checkpoints", []),
     "variants": ("Variants", ["aiayn_np.variants"]),
@@ -290,8 +290,8 @@ def table_rows(path, heading):
 
 
 def tests():
-    """The files of tests that the table from the paper to its proof names, as they are."""
-    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its proof")
+    """The files of tests that the table from the paper to its tests names, as they are."""
+    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
     for name in {name for row in rows for name in re.findall(r"test_\w+\.py", row[4])}:
         (path,) = (ROOT / "tests").rglob(name)
         where = path.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""What Sphinx cannot do alone: classes beside their proofs, docstrings laid out, links turned."""
+"""What Sphinx cannot do alone: classes beside their tests, docstrings laid out, links turned."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 import aiayn_np
 from aiayn_np import Module
 
-PROOFS = table_rows(ROOT / "tests" / "README.md", "## From the paper to its proof")
+TESTED = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
 SYMBOLS = f"{OUT.name}/symbols"
 COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : ", re.MULTILINE)
 WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
@@ -31,14 +31,14 @@ def turn_links(app, docname, source):
 
 
 class Layer(SphinxDirective):
-    """A class from its source, its forward beside its backward, and what proves and teaches it."""
+    """A class from its source, its forward beside its backward, and what tests and teaches it."""
 
     required_arguments = 1
 
     def run(self):
         name = self.arguments[0]
-        row = next(row for row in PROOFS if f"`{name}`" in row[3] or named_in(name, row[2]))
-        links = self.parse_text_to_nodes(proof(name, row))
+        row = next(row for row in TESTED if f"`{name}`" in row[3] or named_in(name, row[2]))
+        links = self.parse_text_to_nodes(tests_of(name, row))
         thing = getattr(aiayn_np, name, None)
         if thing is None:                                              # an experiment
             return links
@@ -62,15 +62,15 @@ def code(source):
     return nodes.literal_block(text, text, language="python")
 
 
-def proof(name, row):
+def tests_of(name, row):
     """The line under the title: reference, tests, lessons and exercises of a class, with links.
 
-    row : of the table from the paper to its proof
+    row : of the table from the paper to its tests
     """
     file, tests, lessons, exercises = row[2], *(re.findall(r"[\w.]+", cell) for cell in row[4:7])
     known = f"{{py:obj}}`{name} <aiayn_np.{name}>` in " * hasattr(aiayn_np, name)
     titles = lesson_pages()
-    parts = [known + file, "proven by " + ", ".join(
+    parts = [known + file, "tested by " + ", ".join(
         f"[{test}](/{OUT.name}/tests/{test[:-3]}.md)" for test in tests)]
     parts += [f"[Lesson {titles[int(n)][1]}](/{OUT.name}/{titles[int(n)][0]}.ipynb)"
               for n in lessons]

@@ -9,7 +9,7 @@ def add_check_options(parser):
 
 
 def check_command(args):
-    """Print the gradient proof of a whole model; the exit code is 1 if a gradient is wrong."""
+    """Print the gradient check of a whole model; the exit code is 1 if a gradient is wrong."""
     import numpy as np
 
     from ..proofs.gradient_check import check_gradients

@@ -1,4 +1,4 @@
-"""The proof of every gradient, and what a right forward never does.
+"""The check of every gradient, and what a right forward never does.
 
 Public names, by the file that defines them:
 

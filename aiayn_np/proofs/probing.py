@@ -1,5 +1,5 @@
 """Helpers of the assertions in properties.py: they call a model that is not ours, and compare.
-Also `randomise`, which every proof uses.
+Also `randomise`, which every gradient check uses.
 
 A model that lacks something for the check raises TypeError or ValueError here. A wrong result
 raises AssertionError.

@@ -53,7 +53,7 @@ class LabelSmoothedCrossEntropy(Module):
 class ModelLoss(Module):
     """loss = Loss(Model(src, tgt), targets)
 
-    A model and its loss as one function of the parameters, as the gradient proof wants it."""
+    A model and its loss as one function of the parameters, as the gradient check wants it."""
     formula = "loss = Loss(Model(src, tgt), targets)"
 
     def __init__(self, model: Module, loss: Module) -> None:

@@ -31,7 +31,7 @@ ERF = fit_erf()
 def erf(x):
     """The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, to about 1e-16.
 
-    NumPy has no erf. Every step here is analytic, so the gradient proof can differentiate it.
+    NumPy has no erf. Every step here is analytic, so the gradient check can differentiate it.
     """
     z = np.where(x.real < 0, -x, x)
     z = np.where(z.real > FAR, FAR, z).astype(x.dtype)

@@ -68,11 +68,11 @@ def test_no_page_loads_anything_from_another_address(site):
         assert not LOADED.findall(page.read_text(encoding="utf-8")), page.name
 
 
-def test_a_page_of_the_paper_shows_source_numbers_and_proof(site):
+def test_a_page_of_the_paper_shows_source_numbers_and_check(site):
     text = (site / "paper" / "softmax.html").read_text(encoding="utf-8")
     assert "mean_grad" in text                                         # a line of the source
     assert "0.2447" in text                                            # a number of the example
-    assert "1 of 1 agree" in text                                      # the proof
+    assert "1 of 1 agree" in text                                      # the gradient check
     assert "tests/test_softmax.html" in text
     assert "02_softmax_and_its_jacobian.html" in text
     assert "exercises/01_softmax.html" in text

@@ -45,12 +45,12 @@ def test_no_file_of_tests_is_left_out():
 
 
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGE.split("## From the paper to its proof")[1].split("## ")[0].splitlines()
+        for line in PAGE.split("## From the paper to its tests")[1].split("## ")[0].splitlines()
         if line.startswith("| ") and not line.startswith("| paper")]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2].strip("`").split("/")[-1])
-def test_from_the_paper_to_its_proof(row):
+def test_from_the_paper_to_its_tests(row):
     """The file defines what is named, lessons and exercises have their numbers."""
     _, _, file, name, _, lessons, exercises = row
     source = (ROOT / file.strip("`")).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The gradient proof of these tests: <u, Im F(x + ihv) / h> = <backward(u), v>, with h = 1e-20.
+"""The gradient check of these tests: <u, Im F(x + ihv) / h> = <backward(u), v>, with h = 1e-20.
 
 It is written apart from aiayn_np.gradient_check, so that the two check each other.
 """
@@ -198,7 +198,7 @@ def assert_same_value(case, real_part, y):
 
 
 def prove_central(layer, inputs, options, rng):
-    """The same proof with a central difference, which needs no complex arithmetic.
+    """The same check with a central difference, which needs no complex arithmetic.
 
     Where the kink of a ReLU lies between the two points a shorter step is tried. False if it lies
     within that one, too, so that nothing can be said.

@@ -1,4 +1,4 @@
-"""The gradient proof of every layer, and of the whole model with its loss; see registry.py."""
+"""The gradient check of every layer, and of the whole model with its loss; see registry.py."""
 
 import numpy as np
 

@@ -52,7 +52,7 @@ def must_equal(what, got, want, tolerance=1e-12):
 
 
 def prove(layer, *inputs, **options):
-    """The proof of check_gradients for all tensors together; if it fails, name the wrong ones."""
+    """Check the gradients of all tensors together; if one is wrong, name it."""
     proof = Proof(layer, inputs, options, SEED)
     gradients, problems = proof.gradients()
     if problems:
