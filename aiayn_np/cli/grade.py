@@ -13,7 +13,7 @@ WIDTH = 100  # characters of a message that are printed; the file has the whole 
 def add_grade_options(p):
     """The options of `grade`, added to its parser."""
     p.add_argument("folder", type=Path, help="FOLDER/STUDENT/01_softmax.py or .ipynb and so on, or"
-                   " FOLDER/STUDENT_01_softmax.py")
+                   " FOLDER/STUDENT_01_softmax.py; or what `exercises` wrote")
     p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
     p.add_argument("--csv", type=new_path, help="file for the table (default: FOLDER/grades.csv)")
     p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")

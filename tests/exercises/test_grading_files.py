@@ -35,6 +35,15 @@ def test_files_are_found_by_name_place_and_content(tmp_path):
     assert list(STEMS) == sorted(path.stem for path in (FOLDER / "student").glob("*.py"))
 
 
+def test_the_folder_that_exercises_writes_is_one_students(tmp_path):
+    """`aiayn-np exercises answers`, then `aiayn-np grade answers`."""
+    assert main(["exercises", str(tmp_path / "answers")]) == 0
+    found = submissions(tmp_path / "answers")
+    assert {s.student for s in found} == {"answers"}
+    assert {s.exercise for s in found} == set(STEMS.values())
+    assert not any("find_the_bug" in s.path.name for s in found)
+
+
 def test_a_process_without_an_answer_gets_a_verdict():
     assert verdict(Outcome(None, None, "", 3), 3)[:2] == (0, "too slow")
     assert verdict(Outcome(None, 1, "x\nMemoryError\n", 1), 3)[1] == "memory"
@@ -120,7 +129,7 @@ def test_a_notebook_keeps_its_class_whatever_other_cells_do(tmp_path):
         head, "%%time\n%matplotlib inline\n!ls\nnp.exp?\nraise ValueError('no')", "x = (",
         "class" + body, "1 / 0"))
     (row,) = grade(tmp_path)[2]
-    assert (row.student, row.passed, row.file) == ("(no name)", True, "01_softmax.ipynb")
+    assert (row.student, row.passed, row.file) == (tmp_path.name, True, "01_softmax.ipynb")
     assert row.message == "but SyntaxError: '(' was never closed (<cell 3>, line 1)"
 
 

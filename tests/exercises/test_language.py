@@ -1,6 +1,8 @@
 """The exercises in Chinese: every text has its Chinese one, and no report is half in English."""
 
+import io
 import re
+import sys
 import threading
 
 import numpy as np
@@ -119,6 +121,16 @@ def test_what_is_said_of_every_known_mistake_is_chinese(name, stage):
             said = said_of(SUBJECTS[name], stage, change)
         assert re.search(HAN, said.message), said.message
         assert english_in(said.message) == [], said.message
+
+
+def test_a_report_is_printed_where_only_ascii_can_be(monkeypatch):
+    """As with LC_ALL=C: letters that cannot be written become "?", and nothing raises."""
+    report = Report("softmax", "Softmax", False, "wrong", "Divide by √d_k.", [], language="en")
+    assert "√" in str(report)
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    print(report, flush=True)
+    assert out.buffer.getvalue().decode("ascii").endswith("Divide by ?d_k.\n")
 
 
 def test_find_the_bug_is_chinese():

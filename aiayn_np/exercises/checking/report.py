@@ -3,6 +3,7 @@
 import html
 import math
 import re
+import sys
 import textwrap
 from dataclasses import dataclass, field
 
@@ -123,7 +124,9 @@ class Report:
                 for tensor, verdict, details in cells]
         with speaking(self.language):
             words = *wrapped(self.message), *wrapped(self.hint)
-        return "\n".join([self.headline, *rows, *words])
+        text = "\n".join([self.headline, *rows, *words])
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        return text.encode(encoding, "replace").decode(encoding)       # "?" where a root cannot be
 
     __repr__ = __str__
 

@@ -40,8 +40,9 @@ def submissions(folder):
 
     FOLDER/STUDENT/... holds one student's files, in folders of their own if need be. Files that lie
     in FOLDER itself belong to the student whose name stands before that of the exercise, as in
-    anna_01_softmax.py. A file that does not have the name of an exercise's file belongs to every
-    exercise whose classes or functions it defines.
+    anna_01_softmax.py. Without a name, as `aiayn-np exercises FOLDER` writes them, they belong to a
+    student who is called as the folder. A file that does not have the name of an exercise's file
+    belongs to every exercise whose classes or functions it defines. `find_the_bug` is not graded.
 
     Raises
     ------
@@ -55,9 +56,10 @@ def submissions(folder):
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) for part in inside)
+        hidden |= path.stem == "find_the_bug"
         if path.suffix in (".py", ".ipynb") and path.is_file() and not hidden:
             named = NAMED.match(path.stem)
-            alone = (named["student"] if named else path.stem) or "(no name)"
+            alone = (named["student"] if named else path.stem) or folder.resolve().name
             student = inside[0] if len(inside) > 1 else alone
             data, problem = read(path)
             found += [Submission(student, exercise, path, data, problem)
