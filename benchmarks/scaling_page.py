@@ -143,7 +143,7 @@ This page says what data-parallel training is, how to start it, what it costs, a
 machines do not pay. These commands measure and write its numbers:
 
 ```bash
-pip install 'aiayn-np[mpi]'
+pip install -e '.[mpi]'
 python benchmarks/run.py scaling
 ```
 

@@ -24,6 +24,8 @@ from pathlib import Path
 
 from needs import needed
 
+from aiayn_np.text.extra import install_command
+
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
@@ -193,7 +195,7 @@ def reveal_js():
     """The folder with reveal.js, which the package sphinx-revealjs brings."""
     package = importlib.util.find_spec("sphinx_revealjs")
     if package is None:
-        sys.exit("error: slides need pandoc and reveal.js: pip install 'aiayn-np[slides]'")
+        sys.exit(f"error: slides need pandoc and reveal.js: {install_command('slides')}")
     return Path(package.origin).parent / "_static" / "revealjs"
 
 

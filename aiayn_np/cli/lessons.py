@@ -13,6 +13,7 @@ import webbrowser
 import zipfile
 from pathlib import Path
 
+from ..text.extra import install_command
 from .common import UsageError, new_path, note, unused
 
 PACKAGE = Path(__file__).parents[1]
@@ -171,7 +172,7 @@ def write_out(files, path):
     print(path)
     if importlib.util.find_spec("jupyter_core") is None:
         note("note: Jupyter, which opens notebooks, is not installed:"
-             " pip install 'aiayn-np[notebooks]'")
+             f" {install_command('notebooks')}")
     return 0
 
 

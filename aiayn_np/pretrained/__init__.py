@@ -5,7 +5,7 @@
     loaded.vocabulary    turns text into ids and back; None if the folder has no tokenizer
     loaded.logits(...)   takes ids of the folder, gives logits for ids of the folder
 
-The weights come from `model.safetensors`. `pip install 'aiayn-np[pretrained]'` installs the
+The weights come from `model.safetensors`. `pip install -e '.[pretrained]'` installs the
 packages that read it. No pickle is opened, and nothing is downloaded.
 
 Public names, by the file that defines them:

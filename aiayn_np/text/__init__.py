@@ -16,7 +16,7 @@
     extra.py        imports the packages that only an extra needs
 
 The run of a training on text is runs/text_run.py. SentencePiece learns the byte-pair encoding, and
-sacreBLEU counts BLEU. `pip install 'aiayn-np[text]'` installs both; they are loaded when needed.
+sacreBLEU counts BLEU. `pip install -e '.[text]'` installs both; they are loaded when needed.
 
 Public names, by the file that defines them:
 
@@ -25,7 +25,7 @@ Public names, by the file that defines them:
     chinese_phrases  chinese_phrases, write_chinese_phrases
     corpus        Corpus
     cutting       rules_of
-    extra         extra
+    extra         extra, install_command
     measures      TextProgress, loss_on
     number_words  digest, number_words, write_number_words
     pairs         decoded, read_lines

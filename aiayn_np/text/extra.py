@@ -1,7 +1,12 @@
 """Imports of packages that only an extra installs, made when they are needed."""
 
 import importlib
+import json
+from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).parents[2]  # of a copy of the project; in a wheel, where packages lie
 
 
 def extra(name: str, of: str = 'text') -> Any:
@@ -12,5 +17,18 @@ def extra(name: str, of: str = 'text') -> Any:
     except ModuleNotFoundError as error:
         if error.name not in (name, package):        # the package itself misses another one
             raise
-        message = f"{package} is not installed; {of} needs it: pip install 'aiayn-np[{of}]'"
+        message = f"{package} is not installed; {of} needs it: {install_command(of)}"
         raise ImportError(message, name=name) from None
+
+
+def install_command(of: str) -> str:
+    """Return the command that installs an extra from where this package came from.
+
+    That is a copy of the project, a wheel or an address; else the index that knows the name.
+    """
+    if (ROOT / "pyproject.toml").is_file():
+        place = "." if Path.cwd() == ROOT else ROOT
+        return f"pip install -e '{place}[{of}]'"
+    source = metadata.distribution("aiayn-np").read_text("direct_url.json")
+    address = f" @ {json.loads(source)['url']}" if source else ""
+    return f"pip install 'aiayn-np[{of}]{address}'"

@@ -178,7 +178,7 @@ def launched() -> Alone:
         problem = (f"but mpi4py knows of {MPI.COMM_WORLD.size}: it uses another MPI,"
                    f" {MPI.Get_library_version().splitlines()[0]}, than this mpiexec")
     except ImportError as error:
-        problem = f"which need mpi4py to train together: pip install 'aiayn-np[mpi]' ({error})"
+        problem = f"which need mpi4py to train together: pip install mpi4py mpich ({error})"
     if not may_speak():
         raise SystemExit(2)
     raise ImportError(f"mpiexec has started {size} processes, {problem}")

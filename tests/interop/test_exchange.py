@@ -17,6 +17,7 @@ from sentences import options
 from aiayn_np.cli.main import main
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
+from aiayn_np.text.extra import install_command
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
@@ -294,7 +295,7 @@ def test_a_missing_package_is_one_line_with_the_command_that_brings_it(
 ):
     for name in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, name, None)
-    line = "safetensors is not installed; torch needs it: pip install 'aiayn-np[torch]'"
+    line = f"safetensors is not installed; torch needs it: {install_command('torch')}"
     assert main(["export", str(run), str(copied.parent / "out"), "--to", "torch"]) == 2
     assert line in capsys.readouterr().err
     assert main(["import", str(copied), "--out", str(copied.parent / "back")]) == 2
