@@ -1,17 +1,18 @@
-"""A student's file in a process of its own: limited time, memory, output and files.
+"""Run a student's file in a process of its own, with limited time, memory and output.
 
-What the process says counts only if it is written into a file that this one opened for it, with a
-word drawn for this run. So neither an exit nor a printed "passed" passes.
+The process gives its verdict through a pipe of its own, so neither an exit nor a printed "passed"
+passes. It may start no other process where the system can forbid that, and its process group ends
+with it.
 
-This keeps mistakes from doing harm: an endless loop, a full memory, a flood of text. It is no wall
-against malice: the process is the same user, may read what that user may read, and reaches the
+This keeps mistakes from doing harm: an endless loop, a full memory, a flood of text. A class trusts
+its students: the process is the same user, may read what that user may read, and reaches the
 network. Files from people you do not trust belong into a container or a virtual machine.
 """
 
 import contextlib
 import json
 import os
-import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,15 +20,12 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from . import guard
-
 MEMORY_IS_LIMITED = sys.platform.startswith("linux")  # elsewhere the system ignores the limit
 OUTPUT = 10_000  # bytes of what it prints that are kept
-ANSWER = 1_000_000  # bytes of the answer that are read
+ANSWER = 1_000_000  # bytes of the verdict that are read
 ROOTS = [str(Path(__file__).parents[3]), str(Path(np.__file__).parents[1])]
 START = """import json, sys
 job = json.loads(sys.stdin.buffer.read())
@@ -41,7 +39,7 @@ main(job)
 class Outcome:
     """How a process ended.
 
-    answer : what it wrote with the right word, None if nothing
+    answer : its verdict, None if it gave none
     code : its exit code, None if it was stopped at the limit of time
     output : the beginning of what it printed, at most OUTPUT bytes
     seconds : that it took
@@ -64,47 +62,22 @@ def run_alone(job, *, timeout, memory):
 
     Returns
     -------
-    Outcome. No process that was started is left, and no file, even where this one is killed.
+    Outcome. Its process group has ended, and the folder in which it worked is gone.
     """
-    word = secrets.token_hex(16)
-    with guarded_folder() as (folder, watch):
-        answer, home = folder / "answer", folder / "work"
-        home.mkdir()
-        job = job | dict(answer=str(answer), word=word, roots=ROOTS, timeout=timeout, memory=memory)
+    job = json.dumps(job | dict(roots=ROOTS, timeout=timeout, memory=memory)).encode()
+    with tempfile.TemporaryDirectory(prefix="aiayn-np-", ignore_cleanup_errors=True) as home:
         began = time.monotonic()
         process = start(home)
-        watch(process.pid)
-        code, output = finish(process, json.dumps(job).encode(), timeout, folder)
-        return Outcome(read_answer(answer, word), code, output, time.monotonic() - began)
-
-
-@contextlib.contextmanager
-def guarded_folder():
-    """(a new temporary folder, a function to call with the id of the process to watch).
-
-    If this process does not live to remove the folder, its guard does: see guard.py.
-    """
-    folder = Path(tempfile.gettempdir()) / f"aiayn-np-{secrets.token_hex(8)}"
-    watching: Any = subprocess.Popen(
-        [sys.executable, "-I", "-S", guard.__file__, str(folder)], bufsize=0,
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True)
-
-    pipe = watching.stdin
-    assert pipe is not None
-
-    def tell(line):
-        with contextlib.suppress(BrokenPipeError):                     # somebody killed the guard
-            pipe.write(line)
-
-    try:
-        folder.mkdir(0o700)
-        yield folder, lambda pid: tell(b"%d\n" % pid)
-        guard.remove(folder)
-        tell(guard.DONE)
-    finally:
-        pipe.close()
-        watching.wait()
+        answer, output = bytearray(), bytearray()
+        readers = [threading.Thread(target=drain, args=each, daemon=True) for each in (
+            (process.stdout, answer, ANSWER), (process.stderr, output, OUTPUT))]
+        for reader in readers:
+            reader.start()
+        code = ended(process, job, timeout)
+        for reader in readers:                                         # others may hold its pipes
+            reader.join(timeout=5)
+        return Outcome(verdict_in(answer), code, output.decode(errors="replace"),
+                       time.monotonic() - began)
 
 
 def start(home):
@@ -113,44 +86,38 @@ def start(home):
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-I", "-c", START], cwd=home, start_new_session=True,
-        env={"PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), **threads, **kept},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={"PATH": os.defpath, "HOME": home, "TMPDIR": home, **threads, **kept},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
 
 
-def finish(process, job, timeout, folder):
-    """(exit code, output) of the process, given its job; None for what must be stopped."""
-    kept = bytearray()
-    reader = threading.Thread(target=drain, args=(process.stdout, kept), daemon=True)
-    reader.start()
+def ended(process, job, timeout):
+    """Give the process its job, wait, end its group and return its exit code; None if too slow."""
     try:
-        with process.stdin as stdin:
+        with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
             stdin.write(job)
-        code = process.wait(timeout)
-    except BrokenPipeError:
-        code = process.wait()
+        return process.wait(timeout)
     except subprocess.TimeoutExpired:
-        code = None
+        return None
     finally:
-        guard.end_all(process.pid, folder)
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
-        reader.join(timeout=5)
-    return code, kept.decode(errors="replace")
 
 
-def drain(stream, kept):
-    """Read all that is printed, and keep the beginning."""
+def drain(stream, kept, most):
+    """Read all that comes, and keep the beginning."""
     with stream:
         while block := stream.read1(1 << 16):
-            kept += block[: OUTPUT - len(kept)]
+            kept += block[: most - len(kept)]
 
 
-def read_answer(path, word):
-    """What the process wrote, if it knew the word."""
+def verdict_in(answer):
+    """Return the verdict that came through the pipe, None if it is none."""
     try:
-        with open(path, "rb") as file:
-            answer = json.loads(file.read(ANSWER))
-    except (OSError, ValueError):
+        verdict = json.loads(bytes(answer))
+    except ValueError:
         return None
-    return answer if isinstance(answer, dict) and answer.pop("word", None) == word else None
+    return verdict if isinstance(verdict, dict) else None
