@@ -55,7 +55,6 @@ def add_explore_options(parser):
                         help='such as "3 1 4", or a sentence; none: some of the test set')
     parser.add_argument("--out", type=new_path, help="file of the page (default: RUN/explore.html)")
     parser.add_argument("--title", default="", help="heading (default: what the model does)")
-    parser.add_argument("--static", action="store_true", help="only maps of these sequences")
     parser.add_argument("--lessons", default="", metavar="ADDRESS",
                         help="address of the lessons' pages, for links; its folder zh has the"
                              " Chinese ones (default: no links)")
@@ -116,8 +115,7 @@ def trace_command(args):
 
 
 def explore_command(args):
-    """Write the page that runs the model, or shows its maps, and print its path."""
-    from ..plotting.explorer import write_explorer
+    """Write the page that runs the model, and print its path."""
     from ..plotting.live import NotRunnable
     from ..runs.live_page import write_live_page
 
@@ -126,12 +124,8 @@ def explore_command(args):
     path = args.out or args.run / "explore.html"
     make_writable_file("--out", path)
     try:
-        if not args.static:
-            print(write_live_page(run, path, sources, title=args.title,
-                                  lessons=args.lessons))
-            return 0
+        print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
     except NotRunnable as error:
-        note(f"note: the page shows maps only, and does not run the model: {error}")
-    title = args.title or f"Attention of a Transformer, task {run.task.name}"
-    print(write_explorer(path, run.explorer_examples(sources), title=title))
+        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
+                         " its attention") from None
     return 0

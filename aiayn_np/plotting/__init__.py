@@ -9,11 +9,11 @@ Public names, by the file that defines them:
     drawn.sums       clock_hands, dot_products, norm_axes
     drawn.way_back   model_gradients
     drawn.workers    two_workers
-    explorer         Attention, write_explorer
     figures          draw_grid, draw_map, draw_spread, load_matplotlib, log_ticks, new_figure,
                      plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding,
                      plot_signed, save_figure
     live             NotRunnable, write_live
     maps             attention_maps, attention_masks
+    tables           tables
     tracing          Trace, trace
 """

@@ -17,11 +17,9 @@ import numpy as np
 
 from ..dropout import Dropout
 from ..files import replacing
-from ..masking import Mask
 from ..module import Module, Parameter, leaves
-from ..softmax import Softmax
 from ..transformer import Transformer
-from .explorer import encoded, tables
+from .tables import tables
 
 PAGE = Path(__file__).with_name("page")
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
@@ -30,7 +28,6 @@ INTERFACE = ("drawing.js", "language.js", "thinking.js", "maps.js", "why.js", "f
              "changes.js", "page.js")
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
-PLACES = {"mask": Mask, "softmax": Softmax, "dropout": Dropout}  # these are there and nowhere else
 MOST = 12_000_000  # characters of base64 in a page
 STATIC = 200_000  # characters of plain tables; the first example's are always there
 
@@ -48,8 +45,8 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str = ''
     model : Transformer
     task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
         text what `text.cutting.rules_of` gives
-    examples : list of (text, list of Attention): sequences to begin with, and their maps for
-        readers without JavaScript
+    examples : list of (text, kinds of attention): sequences to begin with, and their maps as
+        `tables` takes them, for readers without JavaScript
     title : the heading, the same in both languages; "" says what the model does
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
@@ -98,15 +95,12 @@ def known_classes():
 
 
 def check_runnable(model):
-    """Raise NotRunnable for a layer that the scripts do not have, or not at its place."""
-    known = known_classes() | {"Dropout"}
+    """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
+    known, package = known_classes() | {"Dropout"}, __package__.split(".")[0]
     for path, layer in leaves(model, Module):
-        cls, place = type(layer), path.rpartition(".")[2]
-        own = cls.__module__.split(".")[0] == __package__.split(".")[0]
-        if cls.__name__ not in known or not own:
+        cls = type(layer)
+        if cls.__name__ not in known or cls.__module__.split(".")[0] != package:
             raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
-        if PLACES.get(place, cls) is not cls or (cls in PLACES.values() and place not in PLACES):
-            raise NotRunnable(f"it has a {cls.__name__} at {path}, where the page has another")
         if "forward" in vars(layer):
             raise NotRunnable(f"{path}.forward was replaced in Python")
 
@@ -135,9 +129,8 @@ def static_maps(examples):
     """The maps of the first example as plain tables, and of further ones up to STATIC characters.
     """
     text = ""
-    for name, attentions in examples:
-        maps = dict(name=name, attentions=[encoded(a) for a in attentions])
-        more = "\n".join(tables(dict(examples=[maps])))
+    for name, kinds in examples:
+        more = "\n".join(tables(name, kinds))
         if text and len(text) + len(more) > STATIC:
             break
         text += more

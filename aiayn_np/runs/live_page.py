@@ -18,10 +18,9 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
     Raises NotRunnable if the page cannot run the model, or cannot cut its sentences into pieces.
     """
     if run.imported:
-        raise NotRunnable("the model was imported from Hugging Face")
+        raise NotRunnable("it was imported from Hugging Face")
     states = run.states.states if run.states else {}
-    examples = [(run.task.text(src[0]), attentions)
-                for src, (_, attentions) in zip(sources, run.explorer_examples(sources))]
+    examples = [(run.task.text(src[0]), run.attention_by_kind(src)) for src in sources]
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
                       lessons=lessons)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from ..files import CheckpointError
-from ..plotting.explorer import Attention
 from ..plotting.figures import plot_attention, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..pretrained.bert import Bert
@@ -133,7 +132,7 @@ class MarianTask(PretrainedTask):
 
 
 class MarianRun(PretrainedRun, TextRun):
-    """A translator: `translate`, `decode`, `attend`, `explore` and `trace`."""
+    """A translator: `translate`, `decode`, `attend` and `trace`."""
 
     opens = Marian
     name = "marian"
@@ -172,7 +171,7 @@ class MarianRun(PretrainedRun, TextRun):
 
 
 class TokensRun(PretrainedRun):
-    """A model over one text: `attend`, `explore` and `trace`."""
+    """A model over one text: `attend` and `trace`."""
 
     @property
     def not_asked(self):
@@ -201,20 +200,6 @@ class TokensRun(PretrainedRun):
             paths.append(Path(folder) / f"{prefix}attention_layer_{layer}.png")
             save_figure(fig, paths[-1], dpi=120)
         return paths
-
-    def attention_by_kind(self, src):
-        """Yield (kind, title, queries, keys, maps, masks) of the only kind, self-attention."""
-        tokens, _, maps, masks = self.attention(src)
-        yield "self", "Self-attention", tokens, tokens, maps, masks
-
-    def explorer_examples(self, sources):
-        """[(name, attentions)] of the texts (1, T), for `explorer`."""
-        return [
-            (self.task.text(src[0]), [
-                Attention(title, queries, keys, maps.values(), [masks[n] for n in maps], kind)
-                for kind, title, queries, keys, maps, masks in self.attention_by_kind(src)
-            ]) for src in sources
-        ]
 
     def test_sources(self, n=5):
         """One text (1, T) of the first ids, since a folder has no test set."""

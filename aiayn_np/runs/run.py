@@ -14,7 +14,6 @@ import numpy as np
 from ..decoding.beam import beam_search
 from ..decoding.greedy import greedy_decode
 from ..files import CheckpointError, replacing
-from ..plotting.explorer import Attention
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
@@ -279,18 +278,6 @@ class Run:
             paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
             save_figure(fig, paths[-1], dpi=120)
         return paths
-
-    def explorer_examples(self, sources: list[np.ndarray]) -> list[tuple[str, list[Attention]]]:
-        """[(name, attentions)] of the sources (1, T), for `explorer`. A name shows the output."""
-        examples = []
-        for src in sources:
-            attentions = [
-                Attention(title, queries, keys, maps.values(), [masks[n] for n in maps], kind)
-                for kind, title, queries, keys, maps, masks in self.attention_by_kind(src)
-            ]
-            name = f"{self.task.text(src[0])} → {self.task.text(self.decode(src)[0])}"
-            examples.append((name, attentions))
-        return examples
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
         """n sources (1, T) of the test set: the longest, and then the first others."""

@@ -101,8 +101,7 @@ def command_line(rng):
     if kind == "decode":
         return ["decode", run, *words, *some([("--beam", value), ("--alpha", value)])]
     if kind in ("attend", "explore"):
-        static = ["--static"] if kind == "explore" and rng.random() < 0.3 else []
-        return [kind, run, *words, *static, *some([("--out", out)])]
+        return [kind, run, *words, *some([("--out", out)])]
     if kind == "export":
         return [kind, run, out(), "--to", one(["torch", "marian", "gpt2", value()])]
     if kind == "import":

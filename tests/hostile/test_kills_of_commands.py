@@ -54,8 +54,6 @@ COMMANDS = {
     "attend": Command(["attend", "good", "1 2", "--out", "maps"],
                       old=("maps/copy_1_2_attention_cross.png",)),
     "explore": Command(["explore", "good", "1 2", "--out", "page.html"], old=("page.html",)),
-    "explore --static": Command(["explore", "good", "1 2", "--static", "--out", "maps.html"],
-                                old=("maps.html",)),
     "animate": Command(["animate", "copy", "--steps", "2", "--out", "new.gif"], old=("new.gif",)),
     "figures": Command(["figures", "variance", "--out", "figures"],
                        old=("figures/variance.png", "figures/variance.json")),

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 import subprocess
@@ -12,11 +13,12 @@ from html_pages import data_of, untrained_run
 from javascript import VARIANTS, random_model
 from npm import installed
 
-from aiayn_np import Dropout, LayerNorm, ReLU, Softmax, Transformer
+from aiayn_np import Dropout, Transformer
 from aiayn_np.cli.main import main
 from aiayn_np.plotting import live
-from aiayn_np.plotting.explorer import Attention
+from aiayn_np.plotting.figures import CMAP
 from aiayn_np.plotting.live import NotRunnable, live_page
+from aiayn_np.plotting.tables import tables
 from aiayn_np.runs.live_page import task_of
 from aiayn_np.variants.norms import RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
@@ -33,8 +35,9 @@ def run(tmp_path_factory):
 def page_of(model, tokens=None, title="a", **options):
     tokens = tokens or [str(i) for i in range(model.vocab_size)]
     task = dict(name="copy", tokens=tokens, pad=0, bos=1, eos=2, max_length=5)
-    attention = Attention("One", tokens[:2], tokens[:2], [np.eye(2)[None]])
-    return live_page(model, task, [("x " + tokens[-1], [attention])], title=title, **options)
+    one = dict(maps=np.eye(2)[None]), dict(maps=np.ones((1, 2, 2), bool))
+    kinds = [("one", "One", tokens[:2], tokens[:2], *one)]
+    return live_page(model, task, [("x " + tokens[-1], kinds)], title=title, **options)
 
 
 def rebuilt(node, numbers):
@@ -66,6 +69,21 @@ def test_the_page_holds_every_parameter_under_its_name(variant, rng):
         np.testing.assert_array_equal(value, state.get(name, state["src_embedding.E"]))
 
 
+def test_readers_without_javascript_get_every_map_as_a_table(rng):
+    keys, masks = HOSTILE[:3], np.tri(3, dtype=bool)[None]
+    weights = rng.dirichlet(np.ones(3), (1, 3)) * masks
+    kinds = [("self", "Self", keys, keys, dict(layer=weights), dict(layer=masks))]
+    text = "\n".join(tables("a <b>", kinds))
+    assert text.startswith("<h2>a &lt;b&gt;</h2>\n<h3>Self</h3>\n<table><caption>Layer 1</caption>")
+    rows = re.findall(r"<tr><th>(.*)", text)
+    assert [row.split("<td>")[0] for row in rows] == [html.escape(key) for key in keys]
+    assert [row.split("<td>")[1:] for row in rows] == [
+        [f"{100 * w:.0f}" if allowed else "×" for w, allowed in zip(*pair)]
+        for pair in zip(weights[0], masks[0])]
+    assert "<th>&#x27; &#x27;" in "".join(tables("", [("", "", [" "], [" "], *[
+        dict(a=np.ones((1, 1, 1)))] * 2)]))                            # white space is seen
+
+
 def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     path = tmp_path / "page.html"
     assert main(["explore", str(run.folder), "--out", str(path)]) == 0
@@ -86,13 +104,13 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     assert "<title>Back &amp; forth</title>" in page
     assert data_of(page)["examples"] == ["3 1 4"]
     task = task_of(run) | dict(name="text")
-    text = live_page(run.model, task, run.explorer_examples([]))
+    text = live_page(run.model, task, [])
     assert data_of(text)["title"] == "A Transformer at work: it translates sentences"
 
 
 def test_with_sixteen_states_it_has_at_most_12_mb(run):
     states = {25 * i: run.model.state_dict() for i in range(16)}
-    page = live_page(run.model, task_of(run), run.explorer_examples([]), title="a", states=states)
+    page = live_page(run.model, task_of(run), [], title="a", states=states)
     assert len(page.encode()) <= 12e6
     found = data_of(page)["states"]
     assert [state["step"] for state in found] == [25 * i for i in range(16)]
@@ -139,11 +157,6 @@ def test_a_layer_without_javascript_is_refused_by_name(rng):
      "encoder.forward was replaced in Python"),
     (lambda m, attention: setattr(m.dropout, "forward", lambda x, **k: (-x, None)),
      "dropout.forward was replaced in Python"),
-    (lambda m, attention: setattr(attention, "softmax", ReLU()),
-     "it has a ReLU at encoder.layers.0.self_attention.attention.softmax, where the page has an"),
-    (lambda m, attention: setattr(m.encoder.layers[0], "feed_forward", Softmax()),
-     "it has a Softmax at encoder.layers.0.feed_forward, where"),
-    (lambda m, attention: setattr(m, "dropout", LayerNorm(8)), "it has a LayerNorm at dropout"),
     (lambda m, attention: setattr(m, "dropout", type("Own", (Dropout,), {})(0.1)),
      "it has no Own in JavaScript"),
 ])
@@ -154,15 +167,41 @@ def test_a_model_that_the_page_would_run_otherwise_is_refused(change, reason, rn
         page_of(model)
 
 
-def test_what_cannot_run_gets_the_static_page_and_one_line(run, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["{run}", "1", "3 x"], "every symbol must be one of 0 to 9, got 'x'"),
+        (["{run}", " "], "at least one symbol"),
+        (["{run}", "1 " * 70], "at most 61 tokens for this run, got 70"),
+        (["{run}", "1", "--out", "{tmp}/file/x.html"], "file"),
+        (["{run}", "1", "--out", "{tmp}"], "--out must be a file, got the folder {tmp}"),
+        (["{tmp}/none"], "none/model.npz: No such file"),
+    ],
+)
+def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
+    run, tmp_path, capsys, argv, message
+):
+    (tmp_path / "file").write_text("")
+    places = {"run": run.folder, "tmp": tmp_path}
+    before = sorted(tmp_path.rglob("*")), sorted(run.folder.iterdir())
+    assert main(["explore", *(a.format(**places) for a in argv)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message.format(**places) in err
+    assert err.startswith("aiayn-np: error: ")
+    assert err.count("\n") == 1
+    assert before == (sorted(tmp_path.rglob("*")), sorted(run.folder.iterdir()))
+
+
+def test_what_cannot_run_is_one_line_that_names_attend(run, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(live, "MOST", 1_000_000)
     path = tmp_path / "page.html"
-    assert main(["explore", str(run.folder), "3 1", "--out", str(path)]) == 0
+    assert main(["explore", str(run.folder), "3 1", "--out", str(path)]) == 2
     out, err = capsys.readouterr()
-    assert out == f"{path}\n"
-    assert err == ("note: the page shows maps only, and does not run the model: its weights are"
-                   " 1.2 MB of base64, a page holds 1 MB\n")
-    assert data_of(path.read_text(encoding="utf-8"))["scale"] == 1000
+    assert out == ""
+    assert err == ("aiayn-np: error: no page can run this model: its weights are 1.2 MB of base64,"
+                   f" a page holds 1 MB; `aiayn-np attend {run.folder}` draws its attention\n")
+    assert not path.exists()
 
 
 def test_only_its_own_script_and_style_may_do_anything(rng):
@@ -228,3 +267,13 @@ def test_lessons_are_links_where_the_page_knows_where_they_are(rng):
     assert found["8"] == "../lessons/08_positions.html"
     notebooks = live.PAGE.parents[2] / "notebooks"
     assert all((notebooks / f"{name}.py").exists() for name in live.LESSONS.values())
+
+
+def test_its_colours_are_those_of_the_pictures():
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    script = (live.PAGE / "drawing.js").read_text(encoding="utf-8")
+    block = re.search(r"const CIVIDIS = `(.*?)`", script, re.S)[1].split()
+    last = len(block) - 1
+    assert [f"#{c}" for c in block] == [to_hex(colormaps[CMAP](i / last)) for i in range(last + 1)]

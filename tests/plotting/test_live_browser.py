@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from browser import PHONE, chromium, opened, visit  # noqa: F401
 from javascript import (
     CASES,
     NAMES,
@@ -17,15 +18,12 @@ from javascript import (
     without_future_mask,
 )
 from npm import installed
-from test_explorer_browser import PHONE, chromium, opened, visit  # noqa: F401
 from test_live import HOSTILE, page_of
 from test_live_forward import CHANGES, agree, cases_of
 from trained import half_trained, trained
 
 from aiayn_np import CopyTask, ReverseTask, SortTask, greedy_decode
 from aiayn_np.cli.main import main
-from aiayn_np.plotting.maps import attention_maps
-from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
 pytestmark = pytest.mark.slow
@@ -399,6 +397,7 @@ def test_unknown_and_too_long_is_said_in_words(page):
     assert note.inner_text().startswith("Only the first 59 tokens are read")
 
 
+@pytest.mark.timing
 def test_typing_never_waits_and_numbers_come_quickly(visit, run, tmp_path):  # noqa: F811
     """As multiples of a plain loop of ten million steps, about 10 ms on a laptop."""
     config = dict(run.config, model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62),
@@ -631,13 +630,3 @@ def test_the_policy_forbids_every_request_and_every_other_script(chromium, path)
     assert {"connect-src", "img-src", "script-src-elem", "style-src-elem"} <= set(found[0])
     others = {url for url in asked if url != path.as_uri()}
     assert others <= {"https://example.org/x.png"}                     # asked for, and blocked
-
-
-def test_the_static_page_is_there_too(visit, run, tmp_path):  # noqa: F811
-    path = tmp_path / "static.html"
-    assert main(["explore", str(run.folder), "3 1", "--static", "--out", str(path)]) == 0
-    page = visit(path)
-    assert page.locator("#heading").inner_text() == "Encoder self-attention: layer 1, head 1"
-    maps = open_run(run.folder).attention(run.task.source("3 1"))[2]
-    assert len(maps) == len(attention_maps(model_of(run).forward(
-        run.task.source("3 1"), np.array([[1]]))[1]))

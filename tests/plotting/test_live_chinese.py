@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from browser import PHONE, chromium, visit  # noqa: F401
 from javascript import VARIANTS, random_model
-from test_explorer_browser import PHONE, chromium, visit  # noqa: F401
 from test_live import page_of
 from test_live_browser import axe, path, run, settled  # noqa: F401
 

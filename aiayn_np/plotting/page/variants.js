@@ -1,6 +1,6 @@
 "use strict";
 // The variants of the library that the page runs too: other scores, relative and learned positions,
-// and pre-norm layers. What is in neither this file nor in transformer.js gets the static page.
+// and pre-norm layers. A layer that is in neither this file nor in transformer.js gets no page.
 
 const each_head = (Q, one) => Q.map((_, head) => one(head));
 
