@@ -36,6 +36,7 @@ from aiayn_np.exercises.mystery.models import (
 )
 from aiayn_np.module import leaves
 from aiayn_np.proofs.probing import randomise
+from aiayn_np.training import optimizer
 from aiayn_np.training.loss import ModelLoss
 from aiayn_np.zoo import BUGS
 
@@ -66,24 +67,24 @@ def behaviour(kit):
     return np.array([*numbers, *kit.model(SRC, TGT).ravel()])
 
 
-def undisguised(monkeypatch):
+def plain_kit(monkeypatch):
     """The same parts as a kit has, of the package's own classes."""
     with monkeypatch.context() as patch:
-        patch.setattr(mystery, "disguise", lambda model, bug: model)
-        patch.setattr(mystery, "look_alike", lambda right, bug: right)
-        return mystery.mystery(0)
+        patch.setattr(mystery, "spoil", lambda model, bug: model)
+        patch.setattr(mystery, "spoiled_class", lambda right, bug: right)
+        return mystery.mystery(ORDER.index(HEALTHY))
 
 
 @numbers
 def test_it_computes_to_the_bit_what_the_zoo_computes_with_the_bug_planted(n, monkeypatch):
     bug, got = bug_of(n), behaviour(mystery.mystery(n))
-    right = behaviour(undisguised(monkeypatch))
+    right = behaviour(plain_kit(monkeypatch))
     if bug is None:
         assert np.array_equal(got, right)
         return
     assert not np.array_equal(got, right)
     with bug.plant():
-        assert np.array_equal(got, behaviour(undisguised(monkeypatch)))
+        assert np.array_equal(got, behaviour(plain_kit(monkeypatch)))
 
 
 # The tools of the notebook, and what shows each bug ----------------------------------------------
@@ -201,7 +202,7 @@ def test_the_whole_model_proof_finds_what_its_hints_say():
             assert wrong == ["model.src_embedding.E", "all together"]
 
 
-# Disguise ----------------------------------------------------------------------------------------
+# What one sees -----------------------------------------------------------------------------------
 
 
 def functions(kit):
@@ -211,7 +212,7 @@ def functions(kit):
         for name, member in vars(kind).items():
             if inspect.isfunction(member):
                 yield member, vars(kind.__base__)[name]
-    yield kit.warmup_rate, mystery.warmup_rate
+    yield kit.warmup_rate, optimizer.warmup_rate
 
 
 @numbers
@@ -223,17 +224,11 @@ def test_nothing_that_one_sees_of_a_part_says_that_it_is_another(n):
         assert real.__module__.startswith("aiayn_np.")
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             assert getattr(seen, name) == getattr(real, name)
-        assert {*vars(real)} - {"__dict__", "__weakref__"} >= {
-            name for name in vars(seen) if inspect.isfunction(vars(seen)[name])}
     for seen, real in functions(kit):
-        assert seen is not real
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             assert getattr(seen, name) == getattr(real, name)
         assert inspect.signature(seen) == inspect.signature(real)
-        for name in ("co_name", "co_qualname", "co_firstlineno"):      # tracebacks show these
-            assert getattr(seen.__code__, name, 0) == getattr(real.__code__, name, 0)
-        with pytest.raises(OSError, match="source"):
-            inspect.getsource(seen)
+        assert inspect.getsource(seen) == inspect.getsource(real)      # the right one
     other = mystery.mystery(ORDER.index(HEALTHY))
     assert repr(kit.model) == repr(other.model)
     assert repr(kit).replace(f"({n})", "") == "mystery: model, loss, Adam, warmup_rate"
@@ -267,6 +262,8 @@ def test_making_them_changes_no_function_of_the_package():
         }
     before = state()
     kits = [mystery.mystery(n) for n in NUMBERS]
+    for kit in kits:
+        kit.model(SRC, TGT)
     assert state() == before
     assert len({kit.Adam for kit in kits} | {Adam}) == len(kits) + 1
     assert [kit.number for kit in kits] == list(NUMBERS)

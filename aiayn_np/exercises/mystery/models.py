@@ -23,13 +23,14 @@ import numpy as np
 
 from ...attention import ScaledDotProductAttention
 from ...checks import check_integers
+from ...training import optimizer
 from ...training.loss import LabelSmoothedCrossEntropy
-from ...training.optimizer import Adam, warmup_rate
+from ...training.optimizer import Adam
 from ...training.tasks import CopyTask
 from ...transformer import Transformer
 from ...zoo import BUGS
 from ..language import say, speaking
-from .disguise import disguise, disguised, look_alike
+from .spoiled import spoil, spoiled, spoiled_class
 
 TASK = CopyTask(symbols=6, max_length=5)  # what the models are made for
 SIZES = dict(N=2, d_model=12, d_ff=20, h=3, max_len=16)
@@ -128,8 +129,8 @@ def mystery(n: int, *, seed: int = 0) -> Mystery:
         return ScaledDotProductAttention(P_DROP)
     model: Any = Transformer(TASK.vocab_size, P_drop=P_DROP, attention=attention, rng=rng, **SIZES)
     loss: Any = LabelSmoothedCrossEntropy(pad=TASK.pad)
-    parts = disguise(model, bug), disguise(loss, bug), look_alike(Adam, bug)
-    return Mystery(n, *parts, disguised(warmup_rate, warmup_rate))
+    parts = spoil(model, bug), spoil(loss, bug), spoiled_class(Adam, bug)
+    return Mystery(n, *parts, spoiled(optimizer, "warmup_rate", bug))
 
 
 def bug_of(n):

@@ -1,0 +1,60 @@
+"""Parts of a model that compute with a bug of the zoo planted, while the package stays right.
+
+Each layer gets a subclass under the name of its class, whose methods plant the bug, call the method
+of the class, and take the bug out again. All layers get one, so that no type says where the bug is.
+"""
+
+import contextlib
+import functools
+import inspect
+
+from ...module import Module, leaves
+
+PLANTED: set[int] = set()  # numbers of the bugs that are planted right now
+
+
+@contextlib.contextmanager
+def plant(bug):
+    """Plant a bug within a `with` block, once, however deep layers call each other."""
+    if bug is None or bug.number in PLANTED:
+        yield
+        return
+    PLANTED.add(bug.number)
+    try:
+        with bug.plant():
+            yield
+    finally:
+        PLANTED.remove(bug.number)
+
+
+def spoiled(place, name, bug):
+    """Return a function that calls the one of this name in a class or module, with the bug planted.
+
+    It has the documentation, the signature and the source of the right one.
+    """
+    @functools.wraps(getattr(place, name))
+    def method(*arguments, **options):
+        with plant(bug):
+            return getattr(place, name)(*arguments, **options)
+    return method
+
+
+def spoiled_class(right, bug):
+    """Return a subclass of the class `right` that looks like it and computes with the bug."""
+    methods = {name: spoiled(right, name, bug) for name, method in vars(right).items()
+               if inspect.isfunction(method)}
+    same = {name: getattr(right, name) for name in ("__doc__", "__module__", "__qualname__")}
+    return type(right.__name__, (right,), methods | same)
+
+
+def spoil(model, bug):
+    """Make every layer of a model compute with the bug, and return the model.
+
+    Parameters
+    ----------
+    model : a Module that nobody else uses      bug : a Bug of the zoo, or None for no bug
+    """
+    make = functools.cache(lambda right: spoiled_class(right, bug))
+    for _, layer in list(leaves(model, Module)):
+        layer.__class__ = make(type(layer))
+    return model
