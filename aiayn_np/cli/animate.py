@@ -1,10 +1,12 @@
 """The command `animate`: attention forming while a model learns."""
 
+import functools
 import os
 from pathlib import Path
 
 from ..training.tasks import TASKS
 from .common import UsageError, integer, make_writable_file, new_path, note
+from .progress import shown
 
 
 def add_animate_options(parser):
@@ -34,7 +36,9 @@ def animate_command(args):
     task = TASKS[args.task](max_length=args.max_length)
     sizes = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0)
     model = Transformer(task.vocab_size, **sizes, rng=rng).astype(np.float32)
-    note(f"training on the task {task.name}, {args.steps} steps at most")
-    animate(record(model, task, steps=args.steps, rng=rng), path)
+    note(f"training on the task {task.name}, {args.steps} steps at most, then drawing")
+    watch = functools.partial(shown, total=args.steps, what="training")
+    recording = record(model, task, steps=args.steps, rng=rng, watch=watch)
+    animate(recording, path)
     print(path)
     return 0

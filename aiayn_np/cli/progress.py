@@ -1,5 +1,6 @@
 """Progress on stderr while a model trains: a live bar on a terminal, lines elsewhere."""
 
+import contextlib
 import math
 import os
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 from ..runs.estimates import clock
 from .common import note
 
-EVERY = 15  # seconds between two lines of a training on text
+EVERY = 15  # seconds between two lines
 
 
 class Reporter:
@@ -55,13 +56,29 @@ class Reporter:
         return f"step {p.step:5d}  {p.seconds:6.1f} s  {text}" if p.measured else None
 
 
-def progress_bar(steps, done):
-    """A live bar on a terminal, None elsewhere."""
+def progress_bar(steps, done, **options):
+    """A live bar on a terminal, None elsewhere. Options are those of tqdm."""
     if not (sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns):
         return None
     from tqdm import tqdm
 
-    return tqdm(total=steps, initial=done, unit="step", file=sys.stderr)
+    return tqdm(total=steps, initial=done, unit="step", file=sys.stderr, **options)
+
+
+def shown(steps, total, what):
+    """Yield the steps of something that takes long, and show on stderr that it goes on.
+
+    A bar on a terminal vanishes at the end. Elsewhere there is a line every 15 seconds.
+    """
+    bar, last = progress_bar(total, 0, desc=what, leave=False), time.perf_counter()
+    with bar or contextlib.nullcontext():
+        for number, step in enumerate(steps, 1):
+            yield step
+            if bar is not None:
+                bar.update()
+            elif time.perf_counter() - last >= EVERY:
+                note(f"{what}: step {number} of {total}")
+                last = time.perf_counter()
 
 
 class TextLog:

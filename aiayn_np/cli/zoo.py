@@ -1,7 +1,10 @@
 """The command `zoo`: plant real bugs one by one, and see which checks catch them."""
 
+import functools
+
 from ..files import replacing
 from .common import UsageError, integer, make_writable_file, new_path, note
+from .progress import shown
 
 NOTHING = "no bug planted"
 
@@ -73,15 +76,16 @@ def details_text(bug, found):
 
 def train_all(bugs, out):
     """Train a model without a bug and one with each bug, and make a table of what they learned."""
-    from ..zoo.learning import HEALTHY_SEEDS, learn_to_copy, page
+    from ..zoo.learning import HEALTHY_SEEDS, STEPS, learn_to_copy, page
 
     if out:
         make_writable_file("--out", out)
     rows = []
     for bug, seed in [*((None, seed) for seed in range(HEALTHY_SEEDS)), *((b, 0) for b in bugs)]:
-        outcome = learn_to_copy(bug, seed=seed)
-        rows.append((bug, seed, outcome))
         name = f"{bug.number:2d}  {bug.name}" if bug else f" -  {NOTHING}, seed {seed}"
+        watch = functools.partial(shown, total=STEPS, what=name.strip())
+        outcome = learn_to_copy(bug, seed=seed, watch=watch)
+        rows.append((bug, seed, outcome))
         print(f"{name:<60}  {outcome}", flush=True)
     if out:
         with replacing(out) as file:

@@ -1,6 +1,7 @@
 """An animation of the encoder-decoder attention maps while a model learns a task."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,14 @@ class Recording:
 
 
 def record(model: Transformer, task: Task, *, steps: int = 500, frames: int = 50,
-           rng: np.random.Generator, **options: Any) -> Recording:
+           rng: np.random.Generator, watch: Callable = iter, **options: Any) -> Recording:
     """Train a model, and keep its cross-attention maps on the first of the longest test sequences.
 
     Parameters
     ----------
     model : a Transformer whose attention keeps its map        task : a Task
     steps : at most; training ends when the task is solved      frames : at most, evenly spaced
+    watch : is given the steps of the training and yields them, such as tqdm
     options : of `train`
 
     Returns a Recording.
@@ -51,7 +53,7 @@ def record(model: Transformer, task: Task, *, steps: int = 500, frames: int = 50
     src, tgt_in = src[[longest]], tgt_in[[longest]]
     kept = [(0, np.nan, cross_maps(model, src, tgt_in))]
     every = max(1, steps // frames)
-    for p in train(model, task, steps=steps, rng=rng, **options):
+    for p in watch(train(model, task, steps=steps, rng=rng, **options)):
         if p.step % every == 0 or p.validation == 1:
             kept.append((p.step, p.accuracy, cross_maps(model, src, tgt_in)))
     numbers, accuracy, maps = zip(*kept)

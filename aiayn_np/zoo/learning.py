@@ -1,5 +1,6 @@
 """Training with a bug planted: the copy task, for a fixed number of steps."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -65,7 +66,8 @@ class Outcome:
         return "predicts, but cannot decode" if leaks else "does not learn it"
 
 
-def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS) -> Outcome:
+def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS,
+                  watch: Callable = iter) -> Outcome:
     """Train and test a small model on the copy task with a bug planted; None plants none.
 
     Tokens are predicted from the true ones before them, sequences are decoded.
@@ -75,6 +77,7 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS) 
     bug : Bug or None
     seed : of the weights, the batches and the dropout
     steps : of training
+    watch : is given the steps of the training and yields them, such as tqdm
 
     Returns
     -------
@@ -83,7 +86,7 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS) 
     outcome = Outcome()
     with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"):
         try:
-            measure(outcome, seed, steps)
+            measure(outcome, seed, steps, watch)
         except (ArithmeticError, ValueError, IndexError) as error:
             text = one_line(error)
             name = "diverges" if isinstance(error, FloatingPointError) else type(error).__name__
@@ -92,13 +95,13 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS) 
     return outcome
 
 
-def measure(outcome, seed, steps):
+def measure(outcome, seed, steps, watch):
     """Train and test; write each number into the outcome as soon as it is known."""
     def attention(h, d_k, d_v, rng):
         return ScaledDotProductAttention(P_DROP)
     task, rng = CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH), np.random.default_rng(seed)
     model = Transformer(task.vocab_size, P_drop=P_DROP, attention=attention, rng=rng, **SIZES)
-    for _ in learn(model, task, seed, steps=steps, batch_size=BATCH_SIZE, **RATE):
+    for _ in watch(learn(model, task, seed, steps=steps, batch_size=BATCH_SIZE, **RATE)):
         pass
     test = task.test(TESTED)
     outcome.tokens = scores(model, test)[1]

@@ -18,7 +18,7 @@ from trained import alignment_scores
 
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
 from aiayn_np.cli.main import main, parsed
-from aiayn_np.cli.progress import Reporter
+from aiayn_np.cli.progress import Reporter, shown
 from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
 from aiayn_np.training.ranks import Alone
@@ -327,12 +327,38 @@ def test_a_loss_that_is_not_finite_before_anything_was_saved_says_so(tmp_path, c
     assert err.endswith("; nothing saved\n")
 
 
-def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
-    run = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), task=CopyTask())
+def terminal(monkeypatch):
+    """Make stderr a terminal; return what is written to it."""
     screen = io.StringIO()
     screen.isatty, screen.fileno = lambda: True, lambda: 2
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((120, 40)))
+    return screen
+
+
+def test_what_takes_long_has_a_bar(monkeypatch, tmp_path):
+    """On a terminal: a bar for each training of `zoo --train`, and one for `animate`."""
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr("aiayn_np.zoo.learning.learn", lambda *_, **options: iter(range(700)))
+    assert main(["zoo", "3", "--train"]) == 0
+    assert "no bug planted, seed 3: " in screen.getvalue()
+    assert "/700" in screen.getvalue()
+    out = str(tmp_path / "x.gif")
+    assert main(["animate", "copy", "--steps", "2", "--max-length", "3", "--out", out]) == 0
+    assert "training" in screen.getvalue()
+    assert "/2 [" in screen.getvalue()
+
+
+def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):
+    now = iter([0, 1, 16, 16, 17])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    assert list(shown("abc", 3, "work")) == ["a", "b", "c"]
+    assert capsys.readouterr().err == "work: step 2 of 3\n"
+
+
+def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
+    screen = terminal(monkeypatch)
+    run = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), task=CopyTask())
     with Reporter(run) as reporter:
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))

@@ -234,7 +234,7 @@ def test_the_table_of_training_is_of_these_bugs():
 def test_train_writes_the_table(monkeypatch, tmp_path, capsys):
     seeds = []
 
-    def learned(bug, seed):
+    def learned(bug, seed, watch):
         seeds.append(seed)
         return Outcome(0.5, 0.25) if bug else Outcome(1.0, 1.0)
 
@@ -263,7 +263,7 @@ def test_train_writes_the_table(monkeypatch, tmp_path, capsys):
 
 def test_train_whose_reader_leaves_is_not_done(monkeypatch, tmp_path, capsys):
     """`aiayn-np zoo --train --out table.md | head -1`"""
-    def leave(bug, seed):
+    def leave(bug, seed, watch):
         raise BrokenPipeError
 
     monkeypatch.setattr("aiayn_np.zoo.learning.learn_to_copy", leave)
