@@ -298,7 +298,7 @@ def test_ended_sequences_leave_the_batch(rng, monkeypatch):
     assert (out[:, 1:][ended[:, :-1]] == model.pad).all()
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 @pytest.mark.parametrize(("B", "at_least"), [(1, 2), (16, 6)])
 def test_it_is_faster(B, at_least, rng):
     """Length 128: measured 2.9 and 15 times."""

@@ -1,6 +1,5 @@
 """The site builds without a warning, and is used in a browser as readers use it (slow)."""
 
-import os
 import re
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from generate import LISTS, PAGES, ROOMS
 
 pytestmark = pytest.mark.slow
 LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[^"]*)"')
-CPU_SECONDS = 300
 SAMPLE = ["index.html", "search.html", "paper/index.html", "paper/attention.html",
           "paper/layer_norm.html", "pages/02_softmax_and_its_jacobian.html",
           "pages/exercises/01_softmax.html", "pages/api/layers.html", "pages/api/decoding.html",
@@ -37,10 +35,8 @@ def build(docs, out, *options):
 def site(tmp_path_factory):
     pytest.importorskip("myst_nb")
     folder = tmp_path_factory.mktemp("site")
-    before = os.times()
     run = build("docs", folder)
     assert run.returncode == 0, run.stderr[-3000:]
-    assert os.times().children_user - before.children_user < CPU_SECONDS
     return folder
 
 

@@ -261,22 +261,22 @@ def test_a_check_inside_of_a_check_and_one_in_another_thread_keep_their_own():
     def thread():
         inner.append(say("right"))
         with speaking("zh"):
-            gate.wait(10)                                              # both speak at once
-            gate.wait(10)
+            gate.wait(60)                                              # both speak at once
+            gate.wait(60)
             inner.append(say("right"))
 
     with speaking("en"):
         gate = threading.Barrier(2)
         other = threading.Thread(target=thread)
         other.start()
-        gate.wait(10)
+        gate.wait(60)
         assert say("right") == "right"
         with speaking("zh"):
             assert say("right") == "全对"
             with speaking(None):
                 assert say("right") == "全对"
         assert say("right") == "right"
-        gate.wait(10)
+        gate.wait(60)
         other.join()
     assert inner == ["right", "全对"]
 

@@ -53,7 +53,7 @@ def ended(program):
     return program.returncode, out, err
 
 
-def gone(pid, seconds=5):
+def gone(pid, seconds=SECONDS):
     """Whether a process has ended, or does so within some seconds; a zombie has."""
     stat, end = Path(f"/proc/{pid}/stat"), time.monotonic() + seconds
     while time.monotonic() < end:
