@@ -56,7 +56,9 @@ def opened(folder):
     from ..runs.open import announcement, open_run
 
     tell(announcement(folder))
-    return open_run(folder)
+    run = open_run(folder)
+    tell(run.note)
+    return run
 
 
 def unused(path):

@@ -82,7 +82,8 @@ def import_command(args):
                 entry.load().read(args.path, folder, **options).save()
             print(args.out)
             return 0
-    if (config := args.path / "config.json").is_file():
-        read_json(config)                                # a damaged one is refused with the reason
+    names = ("config.json", "model.safetensors", "pytorch_model.bin")
+    if any((args.path / name).is_file() for name in names):
+        read_json(args.path / names[0])      # one that is damaged or missing is told by its name
     known = "; ".join(f"{name} ({f.what})" for name, f in FORMATS.items())
     raise UsageError(f"{args.path} is of no known format; known are {known}")

@@ -37,7 +37,7 @@ def load_bert(folder: str | Path) -> "Bert":
 class Bert(Pretrained):
     """`model` is a MaskedLanguageModel; its ids and segments are the folder's."""
 
-    family = "bert"
+    family, heads = "bert", ("BertForMaskedLM", "BertForPreTraining")
     only: ClassVar[dict] = {"position_embedding_type": "absolute"}
 
     def read_sizes(self, config: Config) -> None:

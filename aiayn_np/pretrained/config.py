@@ -12,6 +12,10 @@ ACTIVATIONS = {
     "relu": ReLU, "gelu": GELU, "gelu_python": GELU, "gelu_new": TanhGELU,
     "gelu_pytorch_tanh": TanhGELU, "silu": SiLU, "swish": SiLU,
 }
+POINTER = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
+GENERATION = "generation_config.json"
+CHOICES = ("num_beams", "length_penalty", "early_stopping", "do_sample", "temperature", "top_k",
+           "top_p", "repetition_penalty", "no_repeat_ngram_size", "min_length", "suppress_tokens")
 LARGEST = 50_000_000  # bytes of a file besides the weights; a config has a few thousand
 NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attention": False,
          "is_decoder": False, "pruned_heads": {}}  # the only value that these layers do
@@ -85,6 +89,22 @@ class Config:
         return h
 
 
+def generation_settings(config):
+    """What generation_config.json says, or config.json in older folders."""
+    path = config.path.with_name(GENERATION)
+    return read_json(path) if path.is_file() else config.values
+
+
+def not_used(settings):
+    """{name: value} of the settings for writing that decoding here does not follow."""
+    several = [word for word in settings.get("bad_words_ids") or () if len(word) > 1]
+    found = {name: settings.get(name) for name in CHOICES} | {"bad_words_ids": several}
+    if isinstance(settings.get("eos_token_id"), list):
+        found["eos_token_id"] = settings["eos_token_id"]
+    return {name: value for name, value in found.items()
+            if value and (value is True or value != 1)}
+
+
 def read_json(path: str | Path) -> dict:
     """The object in a JSON file; FileNotFoundError, or CheckpointError for another content."""
     try:
@@ -100,6 +120,15 @@ def small_file(path):
     """The Path of a file that is not a weight; CheckpointError for one of many bytes."""
     if (path := Path(path)).stat().st_size > LARGEST:
         raise CheckpointError(f"{path} must have at most {LARGEST:,} bytes")
+    return fetched(path)
+
+
+def fetched(path):
+    """The path; CheckpointError for a file that stands for another one, which was not fetched."""
+    with open(path, "rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise CheckpointError(f"{path} is a pointer of Git LFS, and not the file itself: git"
+                                  " lfs pull in its folder fetches it")
     return path
 
 

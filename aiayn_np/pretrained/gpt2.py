@@ -36,9 +36,13 @@ def load_gpt2(folder: str | Path) -> "GPT2":
 
 
 class GPT2(Pretrained):
-    """`model` is a LanguageModel; `pad` and `eos` are ids of the folder, or None."""
+    """`model` is a LanguageModel; `pad` and `eos` are ids of the folder, or None.
 
-    family = "gpt2"
+    Nothing is masked by its id, also not padding: often it has the id of <|endoftext|>, which
+    stands in texts. Padding at the end changes nothing before it.
+    """
+
+    family, heads = "gpt2", ("GPT2LMHeadModel", "GPT2Model")
     only: ClassVar[dict] = {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False}
 
     def read_sizes(self, config: Config) -> None:
@@ -51,7 +55,7 @@ class GPT2(Pretrained):
         self.tied = config.flag("tie_word_embeddings", True)
         self.P_drop = config.fraction("resid_pdrop", 0.1)
         self.pad = config.token("pad_token_id", self.V, optional=True)
-        eos = config.values.get("eos_token_id")
+        eos = self.generation.get("eos_token_id", config.values.get("eos_token_id"))
         self.eos = eos if isinstance(eos, int) and 0 <= eos < self.V else None
 
     def wanted(self) -> Iterator[Tensor]:
@@ -64,7 +68,7 @@ class GPT2(Pretrained):
         layer = layer_factory(PreNormEncoderLayer, bias=True, activation=self.activation)
         model = LanguageModel(
             self.V, N=self.N, d_model=self.d_model, d_ff=self.d_ff, h=self.h, P_drop=self.P_drop,
-            max_len=self.max_len, pad=self.pad, layer=layer, embedding=UnscaledEmbedding,
+            max_len=self.max_len, pad=None, layer=layer, embedding=UnscaledEmbedding,
             positions=LearnedPositionalEncoding, rng=rng)
         if not self.tied:
             E = Parameter(rng.normal(size=(self.V, self.d_model)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..files import CheckpointError
 from ..module import Cache
-from .config import Config
+from .config import Config, generation_settings, not_used
 from .weights import FILE, File, Tensor, Undrawn, as_checkpoint_error, dtype_of, fill, match
 
 
@@ -17,19 +17,23 @@ class Pretrained:
 
     model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
     config : the dict of config.json                tensors : the Tensors of the file
+    generation : the dict of generation_config.json;  not_used : what decoding does not follow of it
     """
 
     family = ""  # the model_type of the config
     only: ClassVar[dict] = {}  # keys of the config that must have this value
+    heads: ClassVar[tuple] = ()  # the classes of transformers that have the head of `model`
 
     def __init__(self, folder: str | Path) -> None:
         """Read a folder; FileNotFoundError, or CheckpointError with the reason in one line."""
         with as_checkpoint_error(folder):
             config = Config(folder, self.family, self.only)
+            self.generation = generation_settings(config)
+            self.not_used = not_used(self.generation)
             self.read_sizes(config)
             self.tokenizer_class = config.values.get("tokenizer_class")
             file = File(config.path.parent / FILE)
-            found = match(file, self.wanted(), self.ignored)
+            found = match(file, self.wanted(), self.ignored, self.other_head(config))
             self.vocabulary = self.read_vocabulary(config.path.parent)
             dtype = dtype_of(file, found)
             self.model = fill(self.build(Undrawn(dtype)), file, found, dtype)
@@ -39,6 +43,13 @@ class Pretrained:
     def read_sizes(self, config: Config) -> None:
         """Read the sizes from the config, and refuse values that our layers cannot honour."""
         raise NotImplementedError
+
+    def other_head(self, config: Config) -> str:
+        """The end of a message on tensors that do not fit, if the config names another head."""
+        names = config.values.get("architectures") or [self.heads[0]]
+        return "" if set(names) & set(self.heads) else (
+            f"; its config.json says {', '.join(map(str, names))}, and this is for"
+            f" {' or '.join(self.heads)}")
 
     def wanted(self) -> Iterator[Tensor]:
         """Yield the Tensors that the file must hold."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..checks import check_ids
 from ..decoder import Decoder, DecoderLayer
 from ..embedding import Embedding
 from ..encoder import Encoder, EncoderLayer
@@ -44,9 +45,10 @@ class Marian(Pretrained):
     """`model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
 
     start : the id that starts a target in the folder;  bos : V, the id that replaces it here
+    never : the ids that decoding never writes
     """
 
-    family = "marian"
+    family, heads = "marian", ("MarianMTModel",)
     only: ClassVar[dict] = {
         "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
         "static_position_embeddings": True, "extra_pos_embeddings": 0}
@@ -65,7 +67,10 @@ class Marian(Pretrained):
         self.pad = config.token("pad_token_id", min(V, self.V), 58100)
         self.eos = config.token("eos_token_id", self.V, 0)
         self.start = config.token("decoder_start_token_id", self.V, 58100)
-        self.bos = self.V
+        self.bos, self.never = self.V, [self.pad]
+        for word in self.generation.get("bad_words_ids") or ():
+            if len(word) == 1 and word != [self.eos]:
+                self.never += check_ids("bad_words_ids", word, self.V).tolist()
         self.sides = {
             side: (config.size(f"{side}_layers", 12), config.size(f"{side}_ffn_dim", 4096),
                    config.heads(f"{side}_attention_heads", 16, self.d_model))
@@ -126,9 +131,10 @@ class Marian(Pretrained):
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
         """(logits (B, T_tgt, V), cache) for ids (src, tgt) of the folder; tgt begins with `start`.
         """
-        src, tgt = ids[0], np.array(ids[1])
+        src = check_ids("src", ids[0], self.V_src, ndim=2)
+        tgt = check_ids("tgt", ids[1], self.V, ndim=2).copy()
         tgt[:, 0] = np.where(tgt[:, 0] == self.start, self.bos, tgt[:, 0])
-        logits, cache = self.model.forward(np.asarray(src), tgt, **options)
+        logits, cache = self.model.forward(src, tgt, **options)
         return logits[..., : self.V], cache
 
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
@@ -136,11 +142,11 @@ class Marian(Pretrained):
         self.model.backward(np.pad(grad_logits, ((0, 0), (0, 0), (0, 1))), cache)
 
     def decoding_model(self) -> Transformer:
-        """The model with the same parameters, which never writes padding: its logit is -inf."""
+        """The model with the same parameters, but with the logit -inf for the ids in `never`."""
         model = copy.copy(self.model)
         projection = model.output_projection = copy.copy(model.output_projection)
         bias = projection.b.value.copy()
-        bias[self.pad] = -np.inf
+        bias[self.never] = -np.inf
         projection.b = Parameter(bias)
         return model
 

@@ -12,7 +12,7 @@ from ..files import CheckpointError
 from ..text.extra import extra
 from .config import read_json, small_file
 from .loaded import check_vocabulary
-from .vocabularies import TokenizerVocabulary, present
+from .vocabularies import TokenizerVocabulary, all_or_none
 
 WHOLE = "tokenizer.json"
 TOKENIZER_FILES = (WHOLE, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
@@ -40,11 +40,11 @@ def tokenizer_vocabulary(folder, sizes, usual, names, make):
     usual : the class of transformers;  make : gpt2 or bert
     """
     folder = Path(folder)
-    if not present(folder, WHOLE) and not present(folder, *names):
+    whole = (folder / WHOLE).is_file()
+    if not whole and not all_or_none(folder, *names):
         return None
     library, settings = extra("tokenizers", of="pretrained"), settings_of(folder)
     name = settings.get("tokenizer_class") or sizes.tokenizer_class or usual
-    whole = present(folder, WHOLE)
     if name not in (usual, f"{usual}Fast", *(AS_IT_IS if whole else ())):
         raise CheckpointError(f"{folder}: tokenizer_class must be {usual}, got {str(name)[:60]}")
     paths = [str(small_file(folder / file)) for file in ([WHOLE] if whole else names)]
@@ -66,7 +66,7 @@ def tokenizer_vocabulary(folder, sizes, usual, names, make):
 def settings_of(folder):
     """The settings in tokenizer_config.json, and what older versions wrote into further files."""
     def read(name):
-        return read_json(folder / name) if present(folder, name) else {}
+        return read_json(folder / name) if (folder / name).is_file() else {}
 
     settings = read("tokenizer_config.json")
     if settings.get("split_special_tokens"):

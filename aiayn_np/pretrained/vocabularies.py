@@ -16,16 +16,19 @@ CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the st
 SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they stand in a line
 
 
-def present(folder, *names):
-    """Whether all these files are in the folder."""
-    return all((Path(folder) / name).is_file() for name in names)
+def all_or_none(folder, *names):
+    """Whether all these files are in the folder, or none of them; CheckpointError in between."""
+    missing = [name for name in names if not (Path(folder) / name).is_file()]
+    if 0 < len(missing) < len(names):
+        there = ", ".join(name for name in names if name not in missing)
+        raise CheckpointError(f"{folder} lacks {', '.join(missing)}, which belongs to {there}")
+    return not missing
 
 
 def marian_vocabulary(folder, sizes):
-    """The MarianVocabulary of a folder, or None if a file is missing."""
-    if not present(folder, "source.spm", "target.spm", "vocab.json"):
-        return None
-    return MarianVocabulary(folder, sizes)
+    """The MarianVocabulary of a folder, or None if it has no tokenizer."""
+    whole = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
+    return MarianVocabulary(folder, sizes) if whole else None
 
 
 class MarianVocabulary:

@@ -16,6 +16,7 @@ import numpy as np
 from ..checks import memory_bytes
 from ..files import CheckpointError
 from ..text.extra import extra
+from .config import fetched
 from .forms import SAME, Form
 
 FILE = "model.safetensors"
@@ -59,6 +60,7 @@ class File:
         self.path = Path(path)
         if not self.path.is_file():
             raise CheckpointError(f"{self.path} is missing{self.instead()}")
+        fetched(self.path)
         try:
             library = extra("safetensors", of="pretrained")
             self.file = library.safe_open(str(self.path), framework="numpy")
@@ -101,11 +103,12 @@ class File:
         return (halves.astype(np.uint32) << 16).view(np.float32).reshape(self.shapes[name])
 
 
-def match(file, wanted, ignored):
+def match(file, wanted, ignored, why=""):
     """[(Tensor, its name in the file)] for all tensors that the config asks for.
 
     wanted : iterable of Tensor, in any number: the first missing one ends it
     ignored : function of a name: whether a tensor that is not wanted may be in the file
+    why : the end of a message on a tensor that is missing or unknown
 
     Raises CheckpointError for a tensor that is missing, has another shape or kind, or is unknown.
     """
@@ -114,7 +117,7 @@ def match(file, wanted, ignored):
         known |= set(tensor.names)
         name = next((name for name in tensor.names if name in file.shapes), None)
         if name is None:
-            raise CheckpointError(f"{file.path} lacks the tensor {tensor.names[0]}")
+            raise CheckpointError(f"{file.path} lacks the tensor {tensor.names[0]}{why}")
         if file.shapes[name] != tensor.shape:
             raise CheckpointError(f"{file.path}: {name} must have shape {tensor.shape}, as its"
                                   f" config.json says, got {file.shapes[name]}")
@@ -124,7 +127,7 @@ def match(file, wanted, ignored):
         found.append((tensor, name))
     for name in file.shapes:
         if name not in known and not ignored(name):
-            raise CheckpointError(f"{file.path} holds {name}, which these layers do not have")
+            raise CheckpointError(f"{file.path} holds {name}, which these layers do not have{why}")
     return found
 
 
@@ -169,5 +172,5 @@ def as_checkpoint_error(folder):
     """Turn errors of the readers of a folder into a CheckpointError."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise CheckpointError(f"{folder} is not a usable folder: {error}") from error

@@ -57,7 +57,8 @@ def check_size(config, held):
 def is_pretrained(folder: str | Path) -> bool:
     """Whether a folder holds a model in the files of Hugging Face, and not a training."""
     folder = Path(folder)
-    return (folder / "config.json").is_file() and not (folder / "model.npz").exists()
+    return not (folder / "model.npz").exists() and any(
+        (folder / name).is_file() for name in ("config.json", "model.safetensors"))
 
 
 def announcement(folder: str | Path) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..checks import one_line
 from ..files import CheckpointError
 from ..plotting.figures import plot_attention, save_figure
 from ..plotting.maps import attention_maps, attention_masks
@@ -50,6 +51,9 @@ class PretrainedRun(Run):
         self.model, self.vocabulary = self.loaded.model, self.loaded.vocabulary
         self.config = {"train": {}, "training_state": False, "task": self.loaded.family}
         self.task = self.make_task()
+        asked = ", ".join(f"{name}={value}" for name, value in self.loaded.not_used.items())
+        self.note = asked and (f"{folder} asks for {one_line(asked)[:200]}, which is not followed:"
+                               f" the options of {self.command} decide")
 
     def make_task(self):
         """The object that turns text into ids and back."""

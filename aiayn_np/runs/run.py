@@ -53,6 +53,7 @@ class Run:
     record: Any = Progress  # the class of the records in `history`
     trace_loss: Any = None  # the loss that `trace` uses; None is the loss of the training
     FILES: tuple[str, ...] = ("model.npz", "metrics.json", "history.csv")  # besides pictures
+    note: str = ""  # what a user of the run must know beforehand
     command: str = "decode"  # of aiayn-np, which gives the model's output
     imported = False  # whether the model came from Hugging Face
     ranks: Any = ALONE  # or the Ranks that train it together: all hold the run, rank 0 writes

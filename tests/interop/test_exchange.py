@@ -247,14 +247,17 @@ def test_a_truncated_config_and_a_damaged_history_are_refused(copied, capsys):
     refused(copied, capsys, "history.csv is not readable")
 
 
-@pytest.mark.parametrize("make", [
-    lambda p: (p / "pytorch_model.bin").write_bytes(b"\x80\x04N."), lambda p: None,
-    lambda p: (p / "config.json").write_text('{"model_type": "unheard of"}'),
+@pytest.mark.parametrize(("make", "reason"), [
+    (lambda p: None, "is of no known format; known are torch ("),
+    (lambda p: (p / "config.json").write_text('{"model_type": "unheard of"}'),
+     "is of no known format; known are torch ("),
+    (lambda p: (p / "pytorch_model.bin").write_bytes(b"\x80\x04N."), "config.json: No such file"),
+    (lambda p: (p / "model.safetensors").write_bytes(b""), "config.json: No such file"),
 ])
-def test_what_is_of_no_known_format_is_refused(make, tmp_path, capsys):
+def test_what_is_of_no_known_format_is_refused(make, reason, tmp_path, capsys):
     (tmp_path / "copied").mkdir()
     make(tmp_path / "copied")
-    refused(tmp_path / "copied", capsys, "is of no known format; known are torch (")
+    refused(tmp_path / "copied", capsys, reason)
 
 
 @pytest.mark.parametrize(("content", "reason"), [

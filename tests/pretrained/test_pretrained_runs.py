@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hugging_face import GOLDEN
 from pages import ROOT, blocks
-from real_models import WORDS, make_bert, make_gpt2
+from real_models import LINES, WORDS, make_bert, make_gpt2
 from safetensors.numpy import load_file, save_file
-from same_run import without_pictures
 
 from aiayn_np import (
     DecoderLayer,
@@ -45,30 +44,6 @@ from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
-
-LINES = ["eins", "zwei und drei", "drei und eins und zwei", "zwei"]
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The folder of a run on text of two steps."""
-    folder = tmp_path_factory.mktemp("text")
-    pairs = folder / "pairs.tsv"
-    pairs.write_text("".join(f"{line}\t{line.upper()}\n" for line in LINES * 5), encoding="utf-8")
-    run = folder / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        without_pictures(patch)
-        assert main(["train", "text", "--pairs", str(pairs), "--validation-pairs", str(pairs),
-                     "--out", str(run), "--preset", "numbers", "--vocabulary", "40", "--epochs",
-                     "2", "--d-model", "12", "--h", "3", "--N", "2"]) == 0
-    return run
-
-
-@pytest.fixture(scope="module")
-def exported(trained):
-    out = trained.parent / "hf"
-    assert main(["export", str(trained), str(out), "--to", "marian"]) == 0
-    return out
 
 
 @pytest.mark.slow

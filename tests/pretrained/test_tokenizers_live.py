@@ -5,7 +5,7 @@ import json
 import types
 
 import pytest
-from odd_lines import odd_lines
+from tokenizer_folders import LINES, bert_folder, gpt2_folder, older, saved
 
 from aiayn_np.files import CheckpointError
 from aiayn_np.pretrained.tokenizer_files import bert_vocabulary, gpt2_vocabulary
@@ -14,53 +14,7 @@ from aiayn_np.pretrained.vocabularies import MarianVocabulary
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
-LINES = odd_lines()
-CHARACTERS = sorted({c for line in LINES for c in line if c.strip()})
 SIZES = types.SimpleNamespace(V=100_000, tokenizer_class=None)
-
-
-def bert_folder(folder, **options):
-    """A folder as BertTokenizer.save_pretrained writes it, and its vocabulary."""
-    from transformers import BertTokenizer
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##at", "The", "CAT",
-             "naive", "cafe", "café", "日本", *CHARACTERS, *(f"##{c}" for c in CHARACTERS)]
-    tokenizer = BertTokenizer(vocab={w: i for i, w in enumerate(dict.fromkeys(words))}, **options)
-    return saved(tokenizer, folder, "bert")
-
-
-def gpt2_folder(folder, **options):
-    """A folder as GPT2Tokenizer.save_pretrained writes it."""
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import GPT2Tokenizer
-
-    trained = ByteLevelBPETokenizer()
-    trained.train_from_iterator(LINES, vocab_size=400, special_tokens=["<|endoftext|>"])
-    trained.save_model(str(folder))
-    tokenizer = GPT2Tokenizer.from_pretrained(folder, **options)
-    return saved(tokenizer, folder, "gpt2")
-
-
-def saved(tokenizer, folder, family):
-    tokenizer.save_pretrained(folder)
-    (folder / "config.json").write_text(json.dumps({"model_type": family}))
-    return tokenizer
-
-
-def older(folder, family):
-    """Take tokenizer.json away, and leave the files of older versions."""
-    whole = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    (folder / "tokenizer.json").unlink()
-    vocab = whole["model"]["vocab"]
-    added = {t["content"]: t["id"] for t in whole["added_tokens"] if t["content"] not in vocab}
-    if added:
-        (folder / "added_tokens.json").write_text(json.dumps(added))
-    if family == "bert":
-        (folder / "vocab.txt").write_text("".join(f"{w}\n" for w in vocab), encoding="utf-8")
-    else:
-        (folder / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
-        merges = "\n".join(" ".join(pair) for pair in whole["model"]["merges"])
-        (folder / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
 
 
 FOLDERS = {"bert": bert_folder, "gpt2": gpt2_folder}
