@@ -1,6 +1,5 @@
 """Layer normalisation: worked examples, the loop, variance and eps in their places."""
 
-import re
 from math import sqrt
 
 import numpy as np
@@ -124,55 +123,6 @@ def test_a_single_feature_becomes_beta(rng):
     y, cache = layer.forward(rng.normal(size=(2, 3, 1)))
     assert_array_equal(y, np.broadcast_to(layer.beta.value, (2, 3, 1)))
     assert not layer.backward(rng.normal(size=(2, 3, 1)), cache).any()
-
-
-def test_float32_stays(rng):
-    layer = make(rng).astype(np.float32)
-    y, cache = layer.forward(rng.normal(size=(2, 3, 4)).astype(np.float32))
-    assert y.dtype == np.float32
-    assert layer.backward(y, cache).dtype == np.float32
-    assert layer.gamma.grad.dtype == layer.beta.grad.dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (dict(d_model=0), ValueError, "d_model must be at least 1, got d_model=0"),
-        (dict(d_model=4.0), TypeError, "d_model must be an integer, got d_model=4.0"),
-        (dict(d_model=4, eps=-1e-6), ValueError, "eps must lie in"),
-        (dict(d_model=4, eps=1), ValueError, "1), got eps=1"),
-        (dict(d_model=4, eps="small"), TypeError, "eps must be a number in"),
-    ],
-)
-def test_refused_arguments(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        LayerNorm(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        (np.ones((2, 1)), ValueError, "x must have d_model=4 on its last axis, got shape (2, 1)"),
-        (np.ones((4, 3)), ValueError, "x must have d_model=4 on its last axis, got shape (4, 3)"),
-        (np.ones((2, 4), dtype=int), TypeError, "x must be float32 or float64, got int64"),
-        (np.ones((2, 4), dtype=np.float32), TypeError,
-         "x and the parameters must have one dtype, got float32 and float64"),
-        ([1.0] * 4, TypeError, "x must be a numpy array of floats, got list"),
-    ],
-)
-def test_refused_x(x, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        LayerNorm(4).forward(x)
-
-
-@pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 1)])
-def test_a_refused_gradient_adds_nothing(rng, shape):
-    layer = make(rng)
-    _, cache = layer.forward(rng.normal(size=(2, 4)))
-    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 4), got {shape}")):
-        layer.backward(np.ones(shape), cache)
-    assert not layer.gamma.grad.any()
-    assert not layer.beta.grad.any()
 
 
 def test_an_eps_that_is_a_numpy_number_does_not_turn_float32_into_float64(rng):

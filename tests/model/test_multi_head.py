@@ -200,36 +200,6 @@ def test_the_rng_reaches_the_attention(rng):
     assert_array_equal(mha(*x), mha(*x))
 
 
-def test_queries_that_may_look_nowhere_get_zeros(rng):
-    """Without biases: the output is zero, and none of the parameters gets a gradient from it."""
-    mha, x = make(rng), inputs(rng)
-    allowed = np.ones((2, 1, 3, 5), dtype=bool)
-    allowed[1, 0, 1] = False
-    y, cache = mha.forward(*x, allowed=allowed)
-    assert (y[1, 1] == 0).all()
-    g = np.zeros_like(y)
-    g[1, 1] = rng.normal(size=8)
-    assert not any(grad.any() for grad in mha.backward(g, cache))
-    assert not any(p.grad.any() for p in mha.parameters())
-
-
-def test_float32_stays(rng):
-    mha = make(rng, d_k=3, d_v=5, bias=True).astype(np.float32)
-    x = [a.astype(np.float32) for a in inputs(rng)]
-    y, cache = mha.forward(*x)
-    assert y.dtype == np.float32
-    assert [grad.dtype for grad in mha.backward(y, cache)] == [np.float32] * 3
-    assert {p.grad.dtype for p in mha.parameters()} == {np.dtype(np.float32)}
-
-
-def test_a_batch_of_zero_gives_an_empty_result_and_no_gradient(rng):
-    mha, x = make(rng), inputs(rng, leading=(0,))
-    y, cache = mha.forward(*x)
-    assert y.shape == (0, 3, 8)
-    assert [grad.shape for grad in mha.backward(y, cache)] == [a.shape for a in x]
-    assert not any(p.grad.any() for p in mha.parameters())
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -276,39 +246,6 @@ ONES = np.ones
 def test_refused_shapes(rng, x, error, message):
     with pytest.raises(error, match=re.escape(message)):
         make(rng).forward(*map(ONES, x))
-
-
-@pytest.mark.parametrize("position", [0, 1, 2])
-@pytest.mark.parametrize(("dtype", "message"), [
-    (int, "must be float32 or float64, got int64"),
-    (np.float32, "must have one dtype, got float32 and float64"),
-])
-def test_refused_dtypes(rng, position, dtype, message):
-    x = inputs(rng)
-    x[position] = x[position].astype(dtype)
-    with pytest.raises(TypeError, match=message):
-        make(rng).forward(*x)
-
-
-@pytest.mark.parametrize(("allowed", "error", "message"), [
-    (ONES((3, 5)), TypeError, "allowed must be a boolean array, True = may attend, got float64"),
-    (ONES((2, 1, 5), dtype=bool), ValueError,
-     "or as many axes as the scores (2, 2, 3, 5), each 1 or equal"),
-    (ONES((2, 5), dtype=bool), ValueError, "allowed must have shape (3, 5) = (T_q, T_k)"),
-])
-def test_refused_masks(rng, allowed, error, message):
-    """(B, 1, T_k) with B = h: NumPy would take the batch for the heads."""
-    with pytest.raises(error, match=re.escape(message)):
-        make(rng).forward(*inputs(rng), allowed=allowed)
-
-
-@pytest.mark.parametrize("shape", [(8,), (3, 8), (1, 3, 8), (2, 5, 8), (2, 3, 1)])
-def test_a_refused_gradient_adds_nothing(rng, shape):
-    mha = make(rng)
-    _, cache = mha.forward(*inputs(rng))
-    with pytest.raises(ValueError, match=re.escape(f"the shape of y, (2, 3, 8), got {shape}")):
-        mha.backward(ONES(shape), cache)
-    assert not any(p.grad.any() for p in mha.parameters())
 
 
 @pytest.mark.parametrize("attention", [3, lambda h, d_k, d_v, rng: None])
