@@ -82,7 +82,7 @@ def launcher(what, threads):
 
 def environment(what, threads):
     """The environment of a worker. It fixes the threads of every library before it is loaded."""
-    workers = what in (*RANKS, "ours, threads", "PyTorch, DDP")
+    workers = what in (*RANKS, "PyTorch, DDP")
     blas = 1 if workers else threads
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = KEPT if what == "PyTorch, kept memory" else {}

@@ -26,7 +26,7 @@ def measure(tokens=25000, accumulate=25, **sizes):
     from aiayn_np.text.measures import loss_on
     from aiayn_np.training.loop import AVERAGED, averaged, token_nats, training_steps
     from aiayn_np.training.memory import keep_freed_memory
-    from aiayn_np.training.workers import Workers
+    from aiayn_np.training.ranks import ALONE, shared_gradient
 
     keep_freed_memory()
     rng = np.random.default_rng(0)
@@ -38,10 +38,11 @@ def measure(tokens=25000, accumulate=25, **sizes):
     pairs = list(zip(*ids))
     batches = Batches(pairs, tokens, 0)
     estimated = memory_of(model, batches, accumulate=accumulate)
-    team = Workers(model, criterion, measure=token_nats, accumulate=accumulate)
+    gradient = shared_gradient(model, criterion, token_nats, optimizer, ALONE, accumulate)
     (step,) = training_steps(
         model, criterion, batches.batch, lambda step: 1e-4, steps=1, rng=rng, optimizer=optimizer,
-        recent=recent, average_every=1, measure=token_nats, record=lambda step: step, team=team)
+        recent=recent, average_every=1, measure=token_nats, record=lambda step: step,
+        gradient=gradient)
     share = max(LENGTH, tokens // accumulate)
     loss_on(averaged(model, recent), Batches(pairs[: 2 * share // LENGTH], share, 0))
     return dict(tokens=tokens, accumulate=accumulate, estimated=estimated, peak=peak_memory(),

@@ -38,7 +38,7 @@ def work(what, threads, files, preset, P_drop):
 
     with tempfile.TemporaryDirectory() as folder:
         changed = {} if P_drop is None else {"P_drop": P_drop}
-        run, _ = start(folder, files, preset=preset, workers=threads, **changed)
+        run, _ = start(folder, files, preset=preset, **changed)
     yield {"parameters": sum(p.value.size for p in run.model.parameters())}
     for loss, tokens, seconds in (ours if what == "ours" else in_torch)(run, threads):
         yield {"loss": loss, "tokens": tokens, "seconds": seconds}

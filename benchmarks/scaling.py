@@ -13,7 +13,6 @@ import sys
 import time
 from pathlib import Path
 
-import goes_on
 import numpy as np
 from common import CONFIGS, PAPER
 from compare import Contestant, contestants, installed, quartiles, ratio, rounds
@@ -24,11 +23,11 @@ TITLE = "Two processors, and more machines"
 NETS = {"classroom": CONFIGS["classroom"], "translation": CONFIGS["translation"], "base": PAPER}
 ROWS = {"classroom": (1, 4, 16, 32, 64), "translation": (1, 4, 16, 32, 64), "base": (2, 4, 8, 16)}
 BYTES = [2**i for i in (10, 14, 17, 20, 22, 24, 26)]
-TEAM = {"ours": 1, "ours, ranks": 2, "ours, threads": 2, "ours, BLAS threads": 2, "PyTorch": 2,
+TEAM = {"ours": 1, "ours, ranks": 2, "ours, BLAS threads": 2, "PyTorch": 2,
         "PyTorch, DDP": 2}
 SLOWEST = 1.5  # seconds, about, of a block of the slowest
 CROWDED = (4, 8)  # ranks on two processors
-NAMES = {"ours": "one rank", "ours, ranks": "two ranks", "ours, threads": "two threads",
+NAMES = {"ours": "one rank", "ours, ranks": "two ranks",
          "ours, BLAS threads": "threads in the products", "PyTorch": "PyTorch, two threads",
          "PyTorch, DDP": "PyTorch, DDP (gloo), two processes"}
 QUICK = {"configs": ("classroom",), "n": 3, "nets": ("classroom",), "all_of_it": False}
@@ -37,7 +36,7 @@ QUICK = {"configs": ("classroom",), "n": 3, "nets": ("classroom",), "all_of_it":
 def measure(configs=tuple(CONFIGS), *, n=12, nets=tuple(NETS), all_of_it=True):
     """{"two": step times on two processors, "rows": by rows, "allreduce", "crowded"}.
 
-    With `all_of_it` also "large batch" (large_batch.py) and "goes on" (goes_on.py).
+    With `all_of_it` also "large batch" (large_batch.py).
     """
     found = {"two": {config: two(config, n) for config in configs},
              "rows": {net: by_rows(net, max(2, n // (4 if net == "base" else 1))) for net in nets},
@@ -46,7 +45,7 @@ def measure(configs=tuple(CONFIGS), *, n=12, nets=tuple(NETS), all_of_it=True):
     if all_of_it:
         script = Path(__file__).with_name("large_batch.py")    # its peak is that of its process
         said = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True).stdout
-        found |= {"large batch": json.loads(said), "goes on": goes_on.measure()}
+        found["large batch"] = json.loads(said)
     return found
 
 
@@ -194,9 +193,9 @@ def two_table(found):
 
 
 INTRODUCTION = """These are the steps of the first section on two processors: two ranks of MPI with
-half of the batch each (`mpiexec -n 2`), two threads (`--workers 2`), and two threads inside the
-matrix products; beside them PyTorch with two threads, and its `DistributedDataParallel` on two
-processes. Below 1, two ranks are faster. All of them need two free processors. If another program
-takes one, those that wait for each other at every product lose most. [The page on
+half of the batch each (`mpiexec -n 2`), and two threads inside the matrix products (`--threads
+2`); beside them PyTorch with two threads, and its `DistributedDataParallel` on two processes.
+Below 1, two ranks are faster. All of them need two free processors. If another program takes one,
+those that wait for each other at every product lose most. [The page on
 scaling](../docs/scaling.md) says what this means for more machines, and how long the ranks need to
 exchange their gradients."""

@@ -1,8 +1,7 @@
-"""docs/scaling.md and its drawing, from the figures of scaling.py and goes_on.py."""
+"""docs/scaling.md and its drawing, from the figures of scaling.py."""
 
 from pathlib import Path
 
-from goes_on import shown
 from scaling import CROWDED, NETS, Costs, two_table
 from tables import number, table
 
@@ -31,8 +30,7 @@ def page(results):
         processor=results["scaling"]["machine"]["processor"],
         two=two_table(figures["two"]), messages=messages(figures, costs["classroom"]),
         costs=costs_table(costs), efficiencies=efficiencies(costs), enough=enough(costs),
-        compared=comparison(figures, costs), large=large(figures["large batch"]),
-        goes_on=shown(figures["goes on"]))
+        compared=comparison(figures, costs), large=large(figures["large batch"]))
 
 
 def messages(figures, cost):
@@ -159,8 +157,7 @@ Several processes train one model together. MPI calls them *ranks*. Each rank ho
 and draws the same batch. Each computes the gradient of its own share of the rows. A share with n_i
 of the n target tokens counts n_i / n, because the loss is a mean over tokens. One exchange of
 messages, `Allreduce`, gives every rank the sum. Then every rank takes the same Adam step, and so
-the models stay equal. The code: [ranks.py](../aiayn_np/training/ranks.py), and for threads
-[workers.py](../aiayn_np/training/workers.py).
+the models stay equal. The code: [ranks.py](../aiayn_np/training/ranks.py).
 
 ## How to start it
 
@@ -172,8 +169,8 @@ mpiexec -n 8 --hostfile hosts aiayn-np train text --source train.de --target tra
 Any `train` can be started in this way, and `--resume` too, with any number of ranks: one rank can
 go on with a run that four ranks began, and the other way round. Rank 0 reads the files, gives the
 run to the others, writes and prints. The other machines need the package, but no file. Validation
-and BLEU are shared too. Each rank gives BLAS the processors of its machine divided by the ranks
-there. In Python every rank calls `train(model, task, ..., workers=MPI.COMM_WORLD)` with the same
+and BLEU are shared too. Each rank has one thread of BLAS; `--threads` gives it more. In Python
+every rank calls `train(model, task, ..., workers=MPI.COMM_WORLD)` with the same
 model and generator; ranks that begin with different ones are refused.
 
 If a rank fails, all ranks end within seconds, and the last checkpoint is whole. If a rank raises an
@@ -236,16 +233,8 @@ for a GPU. `aiayn-np export RUN OUT --to torch` writes a run with its training s
 
 ## Large batches on few processors
 
-`--accumulate k` cuts each worker's part of the batch into k shares, computes them one after the
+`--accumulate k` cuts each rank's part of the batch into k shares, computes them one after the
 other, and sums their gradients before the step. The step is that of the whole batch, but only one
 share at a time needs memory. {large}
 `python benchmarks/large_batch.py` measures it.
-
-## One checkpoint, many ways to go on
-
-One process began a run in float64 without dropout. The run then went on for 50 steps in each of
-these ways (`python benchmarks/goes_on.py`). The losses are equal up to rounding. The ways in
-PyTorch export the run, train it there, and import it:
-
-{goes_on}
 """

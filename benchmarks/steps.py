@@ -13,30 +13,31 @@ import multiprocessing
 import os
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from common import CONFIGS, PAPER, batches, our_model, rate
 
 
-def ours(c, workers=1, ranks=None):
-    """(number of parameters, step) of threads or ranks; step(ids, i) returns the loss."""
+def ours(c, ranks=None):
+    """(number of parameters, step) of one process or of ranks; step(ids, i) returns the loss."""
     from aiayn_np import Adam, LabelSmoothedCrossEntropy
+    from aiayn_np.training.loop import gradient_of, token_nats
     from aiayn_np.training.memory import keep_freed_memory
-    from aiayn_np.training.ranks import ALONE, make_team
-    from aiayn_np.training.workers import Workers
+    from aiayn_np.training.ranks import ALONE, shared_gradient
 
     model = our_model(c)
     adam = Adam(model.parameters())
     criterion = LabelSmoothedCrossEntropy(0.0, pad=0)
-    team = make_team(model, criterion, ranks or ALONE, adam, None, workers=workers)
-    team = team or Workers(model, criterion)
+    gradient = shared_gradient(model, criterion, token_nats, adam, ranks or ALONE, 1)
+    gradient = gradient or partial(gradient_of, model, criterion, token_nats)
     keep_freed_memory()
 
     def step(ids, i):
         adam.zero_grad()
-        shares = team.gradients(ids, ids[:, :-1], ids[:, 1:])
+        loss, *_ = gradient((ids, ids[:, :-1], ids[:, 1:]), None)
         adam.step(rate(i))
-        return float(sum(share.weight * share.loss for share in shares))
+        return float(loss)
 
     return sum(p.value.size for p in model.parameters()), step
 
@@ -99,7 +100,7 @@ def make(what, c, threads=1):
         from aiayn_np.training.ranks import launched
 
         return ours(c, ranks=launched())
-    return ours(c, threads if what == "ours, threads" else 1)
+    return ours(c)
 
 
 def work(what, threads, config, rows=None, seed=0):

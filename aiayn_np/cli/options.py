@@ -1,5 +1,6 @@
 """The options of `train`, and the new run that they describe."""
 
+import argparse
 from pathlib import Path
 
 from ..checks import check_sizes
@@ -7,7 +8,6 @@ from ..text.bleu import TOKENIZERS
 from ..text.presets import PRESETS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
-from ..training.workers import check_team
 from ..variants.choices import CHOICES
 from .common import UsageError, integer, new_path
 
@@ -37,8 +37,7 @@ RARE = [
     ("--eps-ls", float, 0.1, "label smoothing"),
     ("--warmup-steps", integer, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
-    ("--workers", integer, 1, "threads that share each batch; mpiexec gives processes instead"),
-    ("--accumulate", integer, 1, "shares that a worker computes in turn: it takes less memory"),
+    ("--accumulate", integer, 1, "shares of a batch, computed in turn: it takes less memory"),
 ]
 TRAIN_OPTIONS = [*(option for options in GROUPS.values() for option in options), *RARE]
 TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
@@ -57,7 +56,7 @@ FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "
 FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
 ONLY_TOY = ("--steps", "--symbols", "--batch-size")
 ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
-LATER = ("--steps", "--epochs", "--workers", "--accumulate")  # may be given again with --resume
+LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
 def add_train_options(parser):
@@ -77,8 +76,15 @@ def add_train_options(parser):
                       help="keep at most 16 states of the model during training, for `explore`")
     rare.add_argument("--threads", type=integer, help="of BLAS (default: what"
                       " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
+    rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
     rare.add_argument("--no-keep-memory", action="store_true",
                       help="give freed memory back to the system after every step: slower")
+
+
+def no_workers(n):
+    """Refuse `--workers`, and name what there is in its place."""
+    raise UsageError(f"--workers: threads do not share batches any more: --threads {n} gives BLAS"
+                     f" more threads, mpiexec -n {n} starts processes")
 
 
 def add_group(parser, title, options):
@@ -131,12 +137,11 @@ def new_toy_run(folder, args, given):
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
     check_sizes(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], symbols=o["--symbols"],
-                batch_size=o["--batch-size"], max_length=o["--max-length"])
-    check_team(o["--workers"], o["--accumulate"])
+                batch_size=o["--batch-size"], max_length=o["--max-length"],
+                accumulate=o["--accumulate"])
     count = parameter_count(o["--symbols"], N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"])
     count += o["--N"] * LAYER                                          # Python's objects, too
-    copies = COPIES + o["--workers"] - 1
-    check_fits(4 * copies * count, f"training {count:.3g} parameters" if count < 1e300 else "this")
+    check_fits(4 * COPIES * count, f"training {count:.3g} parameters" if count < 1e300 else "this")
     positions = o["--batch-size"] * o["--max-length"]
     check_fits(4 * positions * (o["--d-model"] + o["--symbols"]), "a batch")
     config = dict(
@@ -147,7 +152,7 @@ def new_toy_run(folder, args, given):
         variants={option: o[f"--{option}"] for option in CHOICES},
         train=dict(steps=o["--steps"], batch_size=o["--batch-size"], eps_ls=o["--eps-ls"],
                    warmup_steps=o["--warmup-steps"], rate_scale=o["--rate-scale"],
-                   workers=o["--workers"], accumulate=o["--accumulate"]),
+                   accumulate=o["--accumulate"]),
     )
     return Run(folder, config | states_of(args)), []
 

@@ -71,8 +71,6 @@ def shared_run(folder, args, ranks):
     run = None
     if ranks.size > 1:
         note(str(ranks))
-        if args.workers is not None:
-            raise UsageError("--workers is a number of threads, but mpiexec has started processes")
     if ranks.rank == 0:
         run, notes = (resumed_run(folder, args) if args.resume
                       else new_run(folder, args, ranks.size))

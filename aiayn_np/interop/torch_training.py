@@ -84,7 +84,7 @@ class TorchTraining:
     def gradients(self, src, tgt_in, tgt_out):
         """The gradient of a batch, into the parameters; (loss without smoothing, share right).
 
-        As in workers.py, each process computes its part in `accumulate` shares, one by one.
+        As in ranks.py, each process computes its part in `accumulate` shares, one by one.
         """
         count = max(int(np.count_nonzero(tgt_out != self.config["pad"])), 1)
         self.adam.zero_grad()

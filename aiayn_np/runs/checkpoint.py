@@ -17,7 +17,6 @@ import numpy as np
 from ..files import CheckpointError, replacing
 from ..module import Module
 from ..structure import difference, structure
-from ..training.checks import check_tree
 from ..training.optimizer import Adam
 
 VERSION = 2
@@ -32,7 +31,6 @@ def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     Training can go on from a checkpoint that has the `optimizer`, the generator `rng` and the
     `recent` states that are averaged.
     """
-    check_tree(model)
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
                   structure=structure(model, without=FREE))
     arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
@@ -104,7 +102,6 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     or CheckpointError with path and reason: the file is damaged, is of another model, or holds
     numbers that are not finite.
     """
-    check_tree(model)
     return restore(path, read_header(path), model, optimizer=optimizer, rng=rng, recent=recent)
 
 

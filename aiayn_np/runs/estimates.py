@@ -1,6 +1,8 @@
 """Estimates of the memory and the time that a training needs, made before it begins."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,9 @@ import numpy as np
 from ..checks import check_sizes, memory_bytes
 from ..module import leaves
 from ..text.batches import Batches, arrays
-from ..training.loop import AVERAGED
+from ..training.loop import AVERAGED, gradient_of
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
-from ..training.workers import Workers
 from ..transformer import Transformer
 
 COPIES = 4 + AVERAGED + 3  # value, gradient, m, v; states for averaging; and their average
@@ -58,23 +59,20 @@ def clock(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def memory_of(model: Transformer, batches: Batches, workers: int = 1, ranks: int = 1,
-              accumulate: int = 1) -> float:
+def memory_of(model: Transformer, batches: Batches, ranks: int = 1, accumulate: int = 1) -> float:
     """About how many bytes training takes in a process: program, parameters, copies, and a step.
 
     The arrays of a step are counted: one pair with two sides of one length runs forward, and the
     arrays of its cache are added up. A batch of n such pairs holds n times as much. The larger
-    estimate counts, of the batch with the longest pairs and the batch with the most positions. With
-    several workers the memory of a step is needed twice, because threads keep the memory that they
-    freed for themselves, and validation runs outside of them. Several ranks share a batch, and each
-    rank computes its part in `accumulate` shares, one after the other.
+    estimate counts, of the batch with the longest pairs and the batch with the most positions.
+    Several ranks share a batch, and each rank computes its part in `accumulate` shares, one after
+    the other.
     """
     itemsize = next(model.parameters()).value.itemsize
     numbers = sum(p.value.size for p in model.parameters())
     step = max(-(-rows // (ranks * accumulate)) * bytes_of_pair(model, int(length))
                for rows, length in extremes(batches))
-    copies = numbers * itemsize * (COPIES + workers - 1)
-    return PROGRAM + copies + step * min(workers, 2)
+    return PROGRAM + numbers * itemsize * COPIES + step
 
 
 def extremes(batches):
@@ -106,18 +104,18 @@ def held(model, *caches):
 
 
 def seconds_of_epoch(model: Transformer, criterion: Any, batches: Batches,
-                     team: Workers | None = None, ranks: Alone = ALONE) -> float:
+                     gradient: Callable | None = None, ranks: Alone = ALONE) -> float:
     """Estimate the seconds of an epoch's steps by timing a few; gradients are left non-zero.
 
     The first step warms up. It counts only if it takes so long that no other one is timed. All
     `ranks` take the same number of steps.
     """
-    team = team or Workers(model, criterion)
+    gradient = gradient or partial(gradient_of, model, criterion, lambda loss_cache: None)
     rng, timed = np.random.default_rng(0), []
     for step in range(1, TIMED + 2):
         batch = batches.batch(step)
         started = time.perf_counter()
-        team.gradients(*batch, rng=rng)
+        gradient(batch, rng)
         timed.append((time.perf_counter() - started, batch[0].size + batch[2].size))
         if ranks.first(sum(seconds for seconds, _ in timed)) > LONG:
             break

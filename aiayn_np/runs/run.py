@@ -90,9 +90,7 @@ class Run:
 
     def train(self, *, keep_memory: bool = True, threads: int | None = None) -> Iterator:
         """Take steps from the last one on, and yield a record of each."""
-        options = self.config["train"] | self.training_state
-        if self.ranks.size > 1:
-            options["workers"] = self.ranks
+        options = self.config["train"] | self.training_state | {"workers": self.ranks}
         return train(self.model, self.task, keep_memory=keep_memory, threads=threads, **options)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:

@@ -26,8 +26,7 @@ from ..training.loop import token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.memory import keep_freed_memory
 from ..training.optimizer import warmup_rate
-from ..training.ranks import make_team
-from ..training.workers import Workers, check_team
+from ..training.ranks import SharedGradient, shared_gradient
 from ..transformer import Transformer
 from .estimates import clock, memory_of, seconds_of_epoch, size
 from .run import Run
@@ -93,11 +92,10 @@ class TextRun(Run):
         return LabelSmoothedCrossEntropy(self.config["train"]["eps_ls"], pad=self.task.pad)
 
     @functools.cached_property
-    def team(self) -> Workers | None:
-        """The workers that share each batch; None for one worker."""
-        o = self.config["train"]
-        return make_team(self.model, self.criterion, self.ranks, self.optimizer, token_nats,
-                         workers=o["workers"], accumulate=o.get("accumulate", 1))
+    def gradient(self) -> SharedGradient | None:
+        """What computes the gradient of a batch in shares; None where a batch is one share."""
+        return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
+                               self.config["train"].get("accumulate", 1))
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
@@ -131,8 +129,8 @@ class TextRun(Run):
         if keep_memory:
             keep_freed_memory()
 
-        def rate_of(step):
-            return o["rate_scale"] * warmup_rate(step, self.model.d_model, o["warmup_steps"])
+        rate_of = functools.partial(warmup_rate, d_model=self.model.d_model,
+                                    warmup_steps=o["warmup_steps"], scale=o["rate_scale"])
 
         def record(s):
             progress = self.record_of(s.step, s.batch, float(s.scores), None, s.rate, s.seconds)
@@ -143,7 +141,7 @@ class TextRun(Run):
         return training_steps(
             self.model, self.criterion, self.batch, rate_of, steps=self.steps,
             **self.training_state, average_every=o["average_every"], measure=token_nats,
-            record=record, team=self.team, threads=threads,
+            record=record, gradient=self.gradient, threads=threads,
         )
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
@@ -165,10 +163,10 @@ class TextRun(Run):
                f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
         yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
-        seconds = seconds_of_epoch(self.model, self.criterion, batches, self.team, self.ranks)
+        seconds = seconds_of_epoch(self.model, self.criterion, batches, self.gradient,
+                                   self.ranks)
         left = options["epochs"] - self.optimizer.t / batches.per_epoch
-        memory = memory_of(self.model, batches, options["workers"], self.ranks.size,
-                           options.get("accumulate", 1))
+        memory = memory_of(self.model, batches, self.ranks.size, options.get("accumulate", 1))
         each = f" for each of {self.ranks.size} ranks" if self.ranks.size > 1 else ""
         yield (f"estimated: {size(memory)} of memory{each}, {clock(seconds)} for an epoch,"
                f" {clock(seconds * left)} for {left:.3g} epochs, without validation")
@@ -271,9 +269,9 @@ def check_options(options):
     """Refuse bad options, before any file is read."""
     check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
     check_number("rate_scale", options["rate_scale"], 0, float("inf"))
-    names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every")
+    names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",
+             "accumulate")
     check_sizes(**{name: options[name] for name in names if name in options})
-    check_team(options["workers"], options.get("accumulate", 1))
     check_tokenizer(options.get("bleu_tokenize"))
 
 

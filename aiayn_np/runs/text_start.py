@@ -65,8 +65,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     notes = run.prepare(corpus)
     config["examples"] = [source for source, _ in run.validation[:5]]
     options["average_every"] = max(1, run.steps // (LAST_PART * AVERAGED))
-    check_fits(memory_of(run.model, run.batches, options["workers"], ranks,
-                         options["accumulate"]), "training")
+    check_fits(memory_of(run.model, run.batches, ranks, options["accumulate"]), "training")
     return run, notes
 
 
@@ -74,7 +73,7 @@ def options_of(preset, changed):
     """All options: the defaults, then those of the preset, then those that are changed."""
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
-    options = dict(max_length=100, eps_ls=0.1, workers=1, accumulate=1, bleu_every=1,
+    options = dict(max_length=100, eps_ls=0.1, accumulate=1, bleu_every=1,
                    bleu_tokenize=None, normalization="identity",
                    character_coverage=1.0) | PRESETS[preset]
     if unknown := set(changed) - set(options):

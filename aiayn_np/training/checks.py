@@ -1,14 +1,14 @@
-"""Checks of training: a seed, a gradient, targets, and a model whose parameters are searched for.
+"""Checks of training: a seed, a gradient, targets, parameters, and numbers that are not finite.
 
 A message says what must hold, then what was given, as in the checks of the layers.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from ..checks import check_array, check_ids, is_integer
-from ..module import Cache, Module, Parameter, children
+from ..module import Cache, Module, Parameter, leaves
 
 
 def check_seed(seed: int) -> None:
@@ -40,64 +40,25 @@ def check_targets(logits, targets, pad):
 
 
 def check_parameters(parameters: object) -> list[Parameter]:
-    """Return an iterable of at least one Parameter as a list."""
+    """Return those of a model or of an iterable as a list, at least one, each of them once."""
+    if isinstance(parameters, Module):
+        parameters = parameters.parameters()
     found: list = list(parameters) if isinstance(parameters, Iterable) else [None]
     if not all(isinstance(p, Parameter) for p in found):
         raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
     if not found:
         raise ValueError("parameters must hold at least one Parameter, got none")
-    return found
+    return list(dict.fromkeys(found))
 
 
-def check_tree(model: object) -> None:
-    """A model whose parameters are all found, each under a name of its own.
+def first_not_finite(loss: float, model: Module, cache: Cache | None = None) -> str:
+    """Return the name of the first tensor that is not finite; "" if the loss is.
 
-    Parameters are found in attributes, lists, tuples and dicts. Raises TypeError for a layer or a
-    parameter that only another collection or object holds, such as a set, a deque or an array of
-    objects, and ValueError for two parameters with one dotted name, and for a layer that contains
-    itself. What a function or an iterator holds is not seen.
+    It looks at the values, then at the cache, then at the gradients.
     """
-    seen: dict[str, object] = {}
-    found: set[int] = set()
-    others: list[tuple] = []
-    waiting: list[tuple] = [("", model, ())]
-    while waiting:
-        path, node, above = waiting.pop()
-        if id(node) in above:
-            raise ValueError(f"a layer must not contain itself, got one at {path}")
-        if isinstance(node, Parameter) and seen.setdefault(path, node) is not node:
-            raise ValueError(f"parameters must have names of their own, got two at {path}")
-        if isinstance(node, (Module, Parameter)):
-            found.add(id(node))
-        elif not isinstance(node, (list, tuple, Cache)):
-            others.append((path, node.keys() if isinstance(node, dict) else node))
-        waiting += [(f"{path}.{name}" if path else str(name), child, (*above, id(node)))
-                    for name, child in children(node)]
-    for path, node in others:
-        check_holds_no_layer(path, node, found)
-
-
-def check_holds_no_layer(path, collection, found):
-    """Nothing with parameters in what is not searched for them, but for what was `found`."""
-    seen: dict[int, object] = {}                                       # kept: ids stay theirs
-    waiting = [collection]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (Module, Parameter)) and id(node) not in found:
-            kind = type(collection).__name__
-            raise TypeError(f"layers must be in attributes, lists, tuples or dicts, got"
-                            f" {type(node).__name__} in the {kind} {path}")
-        if id(node) not in found and id(node) not in seen:
-            seen[id(node)] = node
-            waiting += contents(node)
-
-
-def contents(node):
-    """What any collection or object holds; nothing for texts, numbers, functions and classes."""
-    if isinstance(node, np.ndarray):
-        return np.asarray(node).ravel().tolist() if node.dtype.hasobject else []
-    if isinstance(node, (str, bytes, bytearray, range)) or callable(node):
-        return []
-    values = [*node.keys(), *node.values()] if isinstance(node, Mapping) else []
-    items = node if isinstance(node, Collection) and not values else values
-    return [*items, *getattr(node, "__dict__", {}).values()]
+    if np.isfinite(loss):
+        return ""
+    tensors = {name: p.value for name, p in model.named_parameters()}
+    tensors |= {f"cache.{name}": array for name, array in leaves(cache, np.ndarray)}
+    tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}
+    return next((name for name, x in tensors.items() if not np.isfinite(x).all()), "loss")

@@ -4,10 +4,12 @@
 """
 
 import copy
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +18,13 @@ from ..checks import check_number, check_rng, check_sizes
 from ..decoding.greedy import exact_match
 from ..module import Cache, Module, leaves
 from ..transformer import Transformer
+from .checks import first_not_finite
 from .loss import LabelSmoothedCrossEntropy
 from .memory import keep_freed_memory
 from .optimizer import Adam, warmup_rate
-from .ranks import ALONE, Alone, make_team, ranks_of
+from .ranks import ALONE, Alone, ranks_of, shared_gradient
 from .tasks import Task
 from .threads import check_threads, on_threads
-from .workers import Share, Workers
 
 M = TypeVar("M", bound=Module)
 
@@ -67,11 +69,26 @@ class Progress:
         return self.validation is not None
 
 
+def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], batch: tuple,
+                rng: np.random.Generator | None) -> tuple[float, Any, str]:
+    """Add the gradient of a batch to the parameters' gradients.
+
+    Returns the loss, what `measure` finds in its cache, and the name of the first tensor that is
+    not finite, or "".
+    """
+    src, tgt_in, tgt_out = batch
+    logits, cache = model.forward(src, tgt_in, rng=rng)                       # forward
+    loss, loss_cache = criterion.forward(logits, targets=tgt_out)             # loss
+    model.backward(criterion.backward(1.0, loss_cache), cache)                # backward
+    return loss, measure(loss_cache), first_not_finite(loss, model, cache)
+
+
+@on_threads
 def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tuple],
                    rate_of: Callable[[int], float], *, steps: int, rng: np.random.Generator,
                    optimizer: Adam, recent: deque, average_every: int,
                    measure: Callable[[Cache], Any], record: Callable[[Step], Any],
-                   team: Workers | None = None, threads: int | None = None) -> Iterator:
+                   gradient: Callable | None = None) -> Iterator:
     """The loop: a generator that takes a step and yields its record.
 
     Parameters
@@ -83,42 +100,30 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
     recent : a deque that takes the state of every `average_every`-th step (Sec. 6.1)
     measure : a function of the loss's cache that gives the scores of a Step
     record : a function of the Step that gives what is yielded; it may validate the model
-    team : None, or Workers that share each batch (workers.py, ranks.py)
-    threads : of BLAS, between two yields (see threads.py)
+    gradient : None for `gradient_of`, or what stands for it where a batch is shared (ranks.py)
+    threads : of BLAS, while the loop works (threads.py)
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
-    def taken():
-        started = time.perf_counter()
-        for step in range(optimizer.t + 1, steps + 1):
-            src, tgt_in, tgt_out = batch_of(step)                             # batch
-            optimizer.zero_grad()
-            if team is None:
-                logits, cache = model.forward(src, tgt_in, rng=rng)           # forward
-                loss, loss_cache = criterion.forward(logits, targets=tgt_out) # loss
-                model.backward(criterion.backward(1.0, loss_cache), cache)    # backward
-                shares = [Share(1.0, loss, measure(loss_cache), cache)]
-                del logits, cache, loss_cache
-            else:                                                             # each does the same
-                shares = team.gradients(src, tgt_in, tgt_out, rng=rng)
-            check_finite(step, shares, model, optimizer)
-            rate = rate_of(step)                                              # rate
-            optimizer.step(rate)                                              # step
-            if step % average_every == 0:
-                recent.append(model.state_dict())
-            scores = np.sum([s.weight * np.asarray(s.scores) for s in shares], axis=0)
-            del shares                          # the next step needs the memory of this one
-            yield record(Step(step, (src, tgt_in, tgt_out), scores, rate,
-                              time.perf_counter() - started))
-
-    return on_threads(threads, taken())
+    gradient = gradient or partial(gradient_of, model, criterion, measure)
+    started = time.perf_counter()
+    for step in range(optimizer.t + 1, steps + 1):
+        batch = batch_of(step)                                                # batch
+        optimizer.zero_grad()
+        loss, scores, not_finite = gradient(batch, rng)                       # forward to backward
+        check_finite(step, loss, not_finite, model, optimizer)
+        rate = rate_of(step)                                                  # rate
+        optimizer.step(rate)                                                  # step
+        if step % average_every == 0:
+            recent.append(model.state_dict())
+        yield record(Step(step, batch, scores, rate, time.perf_counter() - started))
 
 
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           rng: np.random.Generator, optimizer: Adam | None = None, warmup_steps: int = 100,
           rate_scale: float = 0.2, schedule: Callable[[int], float] | None = None,
           eps_ls: float = 0.1, validate_every: int = 25, validation_size: int = VALIDATED,
-          recent: deque | None = None, workers: Any = 1, accumulate: int = 1,
+          recent: deque | None = None, workers: Any = None, accumulate: int = 1,
           keep_memory: bool = True, threads: int | None = None) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
@@ -134,9 +139,9 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     here) of an earlier run, training goes on after that run's last step. Only the optimizer's
     parameters are updated, and only their gradients are cleared.
 
-    `workers` share each batch: a number of threads, or the ranks of an MPI communicator, each of
-    which calls `train` with the same model, task and generator. Each worker cuts its part into
-    `accumulate` shares, of which only one at a time needs memory.
+    `workers` share each batch: the ranks of an MPI communicator, each of which calls `train` with
+    the same model, task and generator. Each computes its part in `accumulate` shares, of which only
+    one at a time needs memory.
     With `keep_memory` the C library keeps freed memory for the next step. It then does so for the
     rest of the program (see memory.py).
     `threads` of BLAS take the steps: by default as many as the user's environment says, else one
@@ -154,21 +159,21 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
         raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     optimizer = Adam(model) if optimizer is None else optimizer
+    if not {*optimizer.parameters} <= {*model.parameters()}:
+        raise ValueError("optimizer must hold parameters of the model that is trained, not of"
+                         " another one or of a copy")
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
-    ranks = ranks_of(workers)
-    team = make_team(model, criterion, ranks, optimizer, token_scores, accumulate=accumulate,
-                     workers=1 if ranks is not ALONE else workers)
+    ranks: Any = ranks_of(workers)
+    gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
     if keep_memory:
         keep_freed_memory()
 
     def batch_of(step):
         return task.batch(batch_size, rng)
 
-    def eq_3(step):
-        return rate_scale * warmup_rate(step, model.d_model, warmup_steps)
-
-    rate_of = schedule or eq_3
+    rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=warmup_steps,
+                                  scale=rate_scale)
     if ranks.size > 1:
         rates = [layer.P_drop for _, layer in leaves(model, Module) if hasattr(layer, "P_drop")]
         ranks.check_same(optimizer, rng, *validation, rates, steps, batch_size, validate_every,
@@ -187,8 +192,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     def until_solved():
         for progress in training_steps(
             model, criterion, batch_of, rate_of, steps=steps, rng=rng, recent=recent, record=record,
-            optimizer=optimizer, average_every=AVERAGED_EVERY, measure=token_scores, team=team,
-            threads=threads,
+            optimizer=optimizer, average_every=AVERAGED_EVERY, measure=token_scores,
+            gradient=gradient, threads=threads,
         ):
             yield progress
             if progress.validation == 1:
@@ -247,15 +252,9 @@ def share_exact(model: Transformer, batch: Sequence[np.ndarray], ranks: Alone = 
     return ranks.total(round(exact_match(model, mine, **ends) * len(mine[0]))) / len(batch[0])
 
 
-def check_finite(step: int, shares: list[Share], model: Module, optimizer: Adam) -> None:
+def check_finite(step: int, loss: float, not_finite: str, model: Module, optimizer: Adam) -> None:
     """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
-    loss = sum(share.weight * share.loss for share in shares)
-    if np.isfinite(loss) and np.isfinite(optimizer.store.grads).all():
+    if np.isfinite(loss) and np.isfinite(optimizer.gradients()).all():
         return
-    tensors = {name: p.value for name, p in model.named_parameters()}
-    for i, share in enumerate(shares):
-        cache = "cache" if len(shares) == 1 else f"worker {i}: cache"
-        tensors |= {f"{cache}.{name}": array for name, array in leaves(share.cache, np.ndarray)}
-    tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}
-    bad = next((n for n, x in tensors.items() if not np.isfinite(x).all()), "loss")
-    raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {bad}")
+    name = not_finite or first_not_finite(math.nan, model)
+    raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {name}")

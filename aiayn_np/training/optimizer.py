@@ -6,18 +6,18 @@ import numpy as np
 
 from ..checks import check_number, check_sizes
 from ..module import Module, Parameter
-from .checks import check_parameters, check_tree
+from .checks import check_parameters
 from .store import Store
 
 
-def warmup_rate(step: int, d_model: int, warmup_steps: int) -> float:
-    """Learning rate of Eq. (3) at `step` = 1, 2, ...
+def warmup_rate(step: int, d_model: int, warmup_steps: int, scale: float = 1.0) -> float:
+    """Learning rate of Eq. (3) at `step` = 1, 2, ..., times `scale`, which is 1 in the paper.
 
     d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5): it rises linearly for `warmup_steps`
     steps and then falls with the inverse square root. Raises ValueError below 1.
     """
     check_sizes(step=step, d_model=d_model, warmup_steps=warmup_steps)
-    return float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))
+    return scale * float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))
 
 
 class Adam:
@@ -31,16 +31,12 @@ class Adam:
     parameters: a model, or an iterable of Parameter.
     All values stand side by side in one array, all gradients in another (see Store), so that each
     line of `step` is one sweep. For this, Adam rebinds `value` and `grad` of every parameter to
-    views of the two arrays.
+    views of the two arrays. A model that gets other values later, as by `astype`, needs a new Adam.
     """
 
     def __init__(self, parameters: Module | Iterable[Parameter], *, beta_1: float = 0.9,
                  beta_2: float = 0.98, eps: float = 1e-09) -> None:
-        if isinstance(parameters, Module):
-            check_tree(parameters)
-            parameters = parameters.parameters()
-        parameters = check_parameters(parameters)
-        self.parameters = list(dict.fromkeys(parameters))              # a shared one steps once
+        self.parameters = check_parameters(parameters)
         check_number("beta_1", beta_1, 0, 1)
         check_number("beta_2", beta_2, 0, 1)
         check_number("eps", eps, 0, 1, open_low=True)
@@ -60,30 +56,22 @@ class Adam:
         """The means of their squares, a view for each parameter."""
         return self.store.split(self.all_v)
 
-    def adopt(self) -> None:
-        """Take new arrays into the store where somebody has assigned them, as `astype` does."""
-        if self.store.is_current():
-            return
-        shapes, self.store = self.store.shapes, Store(self.parameters)
-        if self.store.shapes != shapes:
-            raise ValueError(f"parameters must keep their shapes {shapes}, "
-                             f"got {self.store.shapes}")
-        self.all_m = self.all_m.astype(self.store.values.dtype)
-        self.all_v = self.all_v.astype(self.store.values.dtype)
+    def gradients(self) -> np.ndarray:
+        """All gradients in one array, also those that were assigned since the last step."""
+        self.store.gather()
+        return self.store.grads
 
     def zero_grad(self) -> None:
         """Clear the gradients of all parameters at once."""
-        self.adopt()
-        self.store.grads[...] = 0
+        self.gradients()[...] = 0
 
     def step(self, rate: float) -> None:
         """Update every parameter in place. `rate` must lie in [0, inf)."""
         check_number("rate", rate, 0, float("inf"))
-        self.adopt()
+        values, grads = self.store.values, self.gradients()
         self.t += 1
         unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
-        store = self.store
-        for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):
+        for value, grad, m, v in self.store.blocks(values, grads, self.all_m, self.all_v):
             m *= self.beta_1
             m += (1 - self.beta_1) * grad
             v *= self.beta_2

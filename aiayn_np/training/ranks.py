@@ -1,13 +1,26 @@
-"""Data-parallel training on many machines: the workers are the ranks of an MPI program.
+"""Data-parallel training, the paper's eight GPUs (Sec. 5.2): the ranks of an MPI program.
 
 `mpiexec -n 4 program` starts a program four times, on one machine or on several. The four processes
 share no memory; MPI numbers them (rank 0 to 3) and carries messages between them. Every rank holds
 the whole training state: model, optimizer, generator. So every rank draws the same batch. It
-computes the gradient of its own shares of the batch, weighted by target tokens, as a thread of
-workers.py does. Then one message exchange, `Allreduce`, replaces the gradients of each rank by
-their sum. All gradients lie in one array (store.py), so one call is enough. MPI requires that all
-ranks get the same sum to the bit. So every rank takes the same Adam step, and the models stay equal
-without ever being compared. docs/scaling.md says what a step costs and how many machines pay.
+computes the gradient of its own share of the rows. Then one message exchange, `Allreduce`, replaces
+the gradients of each rank by their sum. All gradients lie in one array (store.py), so one call is
+enough. MPI requires that all ranks get the same sum to the bit. So every rank takes the same Adam
+step, and the models stay equal without ever being compared.
+
+The ranks must find the gradient of the mean loss over all target tokens of the batch. A share with
+n_i of the n tokens has the mean loss over its own tokens, loss_i, and
+
+    loss = sum_i (n_i / n) loss_i,     so     grad = sum_i (n_i / n) grad_i.
+
+The plain mean of the gradients would be wrong: shares have different numbers of tokens, and a share
+may have none. Backward takes the gradient of the loss as its argument. So share i starts its
+backward with n_i / n instead of 1, and the gradients only have to be summed.
+
+A rank may also cut its rows into several shares, one computed after the other (`accumulate`). The
+sum is the same, and only one share at a time needs memory, so that a large batch fits into a small
+machine. Each share has its own generator for dropout, made from the given one anew for every batch.
+docs/scaling.md says what a step costs and how many machines pay.
 
 Every rank validates its part of the sequences. Only rank 0 writes files and prints.
 
@@ -15,21 +28,21 @@ If one rank stops, the others wait in `Allreduce` for ever. So an error that nob
 ranks (`end_all_ranks`). The launcher does the same when a rank is killed.
 """
 
-import itertools
 import os
 import socket
 import sys
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..checks import check_sizes
 from ..module import Cache, Module
+from .checks import first_not_finite
+from .loss import ModelLoss
 from .optimizer import Adam
-from .workers import Children, Workers, blas, check_team, cut, threads_for
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
@@ -56,6 +69,9 @@ class Alone:
         """Return the sum of what every rank has given, in the order of the ranks."""
         return sum(self.all(number))
 
+    def sum_in_place(self, array: np.ndarray) -> None:
+        """Replace an array on every rank by the sum of all of them, the same to the bit."""
+
     def __str__(self):
         return f"rank {self.rank} of {self.size} ({socket.gethostname()}, process {os.getpid()})"
 
@@ -66,8 +82,7 @@ ALONE = Alone()
 class Ranks(Alone):
     """The processes of an MPI communicator. All of them must call every method but `part`.
 
-    From here on, an error that nobody catches ends all ranks, and BLAS uses this rank's part of the
-    processors of its machine, or fewer where it was told so.
+    From here on, an error that nobody catches ends all ranks.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -77,9 +92,6 @@ class Ranks(Alone):
         self.objects: Any = pkl5.Intracomm(comm)        # it carries objects larger than 2 GiB
         self.rank, self.size = comm.rank, comm.size
         sys.excepthook = ending_all(sys.excepthook)
-        here = self.all(socket.gethostname()).count(socket.gethostname())
-        controller = blas()
-        controller.limit(limits=threads_for(here, controller), user_api="blas")
 
     def all(self, mine: Any) -> list:
         return self.comm.allgather(mine)
@@ -88,7 +100,6 @@ class Ranks(Alone):
         return self.objects.bcast(value, root=0)
 
     def sum_in_place(self, array: np.ndarray) -> None:
-        """Replace an array on every rank by the sum of all of them, the same to the bit."""
         from mpi4py import MPI
 
         self.comm.Allreduce(MPI.IN_PLACE, array)
@@ -96,7 +107,6 @@ class Ranks(Alone):
     def check_same(self, optimizer: Adam, *others: Any) -> None:
         """Raise ValueError on all ranks unless they have the same parameters, means, step and
         `others`: arrays, generators, and what can be compared by `==`."""
-        optimizer.adopt()
         arrays = optimizer.store.values, optimizer.all_m, optimizer.all_v
         mine = [fingerprint(one) for one in (*arrays, optimizer.t, *others)]
         if any(other != mine for other in self.all(mine)):
@@ -112,53 +122,95 @@ def fingerprint(one):
     return zlib.crc32(np.ascontiguousarray(one).data) if isinstance(one, np.ndarray) else one
 
 
-class RankWorkers(Workers):
-    """Ranks that compute the gradient of a batch together.
+class SharedGradient:
+    """What computes the gradient of a batch in shares: `accumulate` of them on each of the ranks.
 
-    optimizer : its gradients are summed over the ranks; they must be zero before a batch
-    The other arguments are those of Workers.
+    It is called as `gradient_of` in loop.py, and all ranks get the same answer.
     """
 
-    def __init__(self, model, criterion, ranks, optimizer, measure=None, *, accumulate=1):
-        super().__init__(model, criterion, 1, measure, accumulate=accumulate)
-        self.ranks, self.optimizer = ranks, optimizer
+    def __init__(self, model: Module, criterion: Any, measure: Callable[[Cache], Any],
+                 optimizer: Adam, ranks: Alone = ALONE, accumulate: int = 1) -> None:
+        self.whole, self.measure, self.optimizer = ModelLoss(model, criterion), measure, optimizer
+        self.ranks, self.accumulate, self.pad = ranks, accumulate, criterion.pad
 
-    def gradients(self, src, tgt_in, tgt_out, *, rng=None):
-        """As in Workers; all ranks get the same list. Only the shares of this rank have a cache."""
+    def __call__(self, batch: tuple,
+                 rng: np.random.Generator | None) -> tuple[float, np.ndarray, str]:
         n, first = self.ranks.size * self.accumulate, self.ranks.rank * self.accumulate
         rngs = Children(rng, n)
-        shares = [self.share(self.models[0], weight, ids, rngs.own[i])
-                  for i, weight, ids in cut((src, tgt_in, tgt_out), n, self.criterion.pad)
-                  if first <= i < first + self.accumulate]
-        told = self.ranks.all((rngs.drawn(), [replace(share, cache=None) for share in shares]))
+        mine = [self.share(weight, rows, rngs.own[i])
+                for i, weight, rows in cut(batch, n, self.pad)
+                if first <= i < first + self.accumulate]
+        told = self.ranks.all((rngs.drawn(), mine))
         rngs.settle(any(drawn for drawn, _ in told))
-        self.optimizer.adopt()                          # a layer may have assigned its gradient
-        self.ranks.sum_in_place(self.optimizer.store.grads)
-        theirs = [of_rank for _, of_rank in told]
-        theirs[self.ranks.rank] = shares
-        return list(itertools.chain(*theirs))
+        self.ranks.sum_in_place(self.optimizer.gradients())
+        shares = [share for _, of_rank in told for share in of_rank]
+        loss = sum(weight * loss for weight, loss, _, _ in shares)
+        scores = np.sum([weight * np.asarray(s) for weight, _, s, _ in shares], axis=0)
+        return loss, scores, next(filter(None, (name for *_, name in shares)), "")
+
+    def share(self, weight: float, rows: tuple, rng: np.random.Generator | None) -> tuple:
+        """Forward, loss and backward: (weight, loss, scores, first tensor that is not finite)."""
+        src, tgt_in, tgt_out = rows
+        loss, cache = self.whole.forward(src, tgt_in, targets=tgt_out, rng=rng)
+        self.whole.backward(weight, cache)
+        not_finite = first_not_finite(loss, self.whole.model, cache.model)
+        return weight, loss, self.measure(cache.loss), not_finite
 
 
-def ranks_of(workers):
-    """The Ranks of an MPI communicator; Ranks as they are; ALONE for a number of threads."""
+def cut(batch, n, pad):
+    """Yield (number, weight, rows) of each of the n shares of a batch that has a target."""
+    count = int(np.count_nonzero(batch[2] != pad))
+    for i, rows in enumerate(zip(*(np.array_split(x, n) for x in batch))):
+        own = int(np.count_nonzero(rows[2] != pad))
+        if own or not count:
+            yield i, own / max(count, 1), rows
+
+
+class Children:
+    """Generators for n shares, made from `rng`; n times None if `rng` is None.
+
+    If nothing was drawn from any of them, `rng` is set back. So a model without dropout sees the
+    same batches later, whatever the number of shares.
+    """
+
+    def __init__(self, rng, n):
+        self.rng, self.before = rng, rng and rng.bit_generator.state
+        seeds = [] if rng is None else rng.integers(2**63, size=n)
+        self.own: list = [np.random.default_rng(seed) for seed in seeds] or [None] * n
+        self.fresh = self.states()
+
+    def states(self):
+        return [child.bit_generator.state for child in self.own if child]
+
+    def drawn(self):
+        """Whether a number was drawn from one of them."""
+        return self.states() != self.fresh
+
+    def settle(self, drawn):
+        """Set `rng` back if nothing was drawn."""
+        if self.rng is not None and not drawn:
+            self.rng.bit_generator.state = self.before
+
+
+def ranks_of(workers: Any) -> Alone:
+    """The Ranks of an MPI communicator; Ranks as they are; ALONE for None or 1."""
+    if workers is None or workers == 1:
+        return ALONE
     if isinstance(workers, Alone):
         return workers
-    return Ranks(workers) if hasattr(workers, "Allreduce") else ALONE
+    if not hasattr(workers, "Allreduce"):
+        raise ValueError(f"workers must be an MPI communicator, got workers={workers!r}: threads="
+                         f"{workers!r} gives BLAS more threads, mpiexec -n starts processes")
+    return Ranks(workers)
 
 
-def make_team(model: Module, criterion: Any, ranks: Alone, optimizer: Adam,
-              measure: Callable[[Cache], Any] | None, *, workers: int = 1,
-              accumulate: int = 1) -> Workers | None:
-    """The workers that share each batch: ranks if there are several, else threads.
-
-    None where a batch is one share.
-    """
-    check_team(workers, accumulate)
-    if ranks.size > 1:
-        return RankWorkers(model, criterion, ranks, optimizer, measure, accumulate=accumulate)
-    if workers * accumulate > 1:
-        return Workers(model, criterion, workers, measure, accumulate=accumulate)
-    return None
+def shared_gradient(model: Module, criterion: Any, measure: Callable[[Cache], Any],
+                    optimizer: Adam, ranks: Alone, accumulate: int) -> SharedGradient | None:
+    """What computes the gradient of a batch in shares; None where a batch is one share."""
+    check_sizes(accumulate=accumulate)
+    if ranks.size * accumulate == 1:
+        return None
+    return SharedGradient(model, criterion, measure, optimizer, ranks, accumulate)
 
 
 def launched() -> Alone:

@@ -29,9 +29,7 @@ class Store:
             names = " and ".join(sorted(map(str, dtypes)))
             raise TypeError(f"parameters must have one dtype, got {names}")
         for p in self.parameters:
-            if np.shape(p.grad) != p.value.shape:
-                raise ValueError(f"grad must have the shape of value, {p.value.shape}, got "
-                                 f"{np.shape(p.grad)}")
+            check_shape(p)
         self.shapes = [p.value.shape for p in self.parameters]
         size = sum(math.prod(shape) for shape in self.shapes)
         self.values, self.grads = np.empty(size, *dtypes), np.empty(size, *dtypes)
@@ -40,17 +38,19 @@ class Store:
             value[...], grad[...] = p.value, p.grad
             p.value, p.grad = value, grad
 
-    def is_current(self) -> bool:
-        """Whether every parameter still has its views.
+    def __reduce__(self):
+        return Store, (self.parameters,)       # a copy of a view is none: its arrays are made anew
 
-        Somebody may have assigned other arrays, and a copy of the store and its parameters has
-        arrays of its own.
-        """
-        return all(
-            p.value is value and p.grad is grad
-            and value.base is self.values and grad.base is self.grads
-            for p, (value, grad) in zip(self.parameters, self.views)
-        )
+    def gather(self) -> None:
+        """Take in the gradients that were assigned; ValueError if a value was."""
+        for p, (value, grad) in zip(self.parameters, self.views):
+            if p.value is not value:
+                raise ValueError("parameters must keep the arrays that the optimizer gave them, but"
+                                 f" a value of shape {p.value.shape}, {p.value.dtype}, was assigned"
+                                 " or cast since: make a new optimizer")
+            if p.grad is not grad:
+                check_shape(p)
+                grad[...], p.grad = p.grad, grad
 
     def split(self, array: np.ndarray) -> list[np.ndarray]:
         """Views of the consecutive parts of an array like `values`, in the parameters' shapes."""
@@ -62,3 +62,11 @@ class Store:
         """Walk through arrays like `values` side by side, BLOCK numbers at a time."""
         for start in range(0, self.values.size, BLOCK):
             yield [array[start : start + BLOCK] for array in arrays]
+
+
+def check_shape(parameter):
+    """The gradient of a parameter has the shape of its value; it would be broadcast."""
+    value, grad = parameter.value, parameter.grad
+    if np.shape(grad) != value.shape:
+        raise ValueError(f"grad must have the shape of the value, {value.shape}, got"
+                         f" {np.shape(grad)}")

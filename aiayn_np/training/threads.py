@@ -10,7 +10,7 @@ the last bit, on machines with another number of processors.
 import contextlib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..checks import check_sizes
@@ -62,12 +62,19 @@ def check_threads(threads: int | None) -> None:
         check_sizes(threads=threads)
 
 
-def on_threads(threads: int | None, records: Iterator[T]) -> Iterator[T]:
-    """Yield from an iterator that works on so many threads; they are the caller's between yields.
+def on_threads(generator: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
+    """Give a generator function the option `threads`: of BLAS, while it works.
+
+    Between two yields, and after the last one, the caller's number holds.
     """
-    while True:
-        with blas_threads(threads):
-            record = next(records, None)
-        if record is None:
-            return
-        yield record
+    @functools.wraps(generator)
+    def limited(*args, threads=None, **options):
+        items, end = generator(*args, **options), object()
+        while True:
+            with blas_threads(threads):
+                item = next(items, end)
+            if item is end:
+                return
+            yield item
+
+    return limited

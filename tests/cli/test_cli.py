@@ -42,19 +42,31 @@ def files(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
 
 
-def test_a_run_goes_on_with_other_workers(no_pictures, tmp_path):
+def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
     """The sums are taken in another order, so that it is the same run but for rounding."""
     argv = ["train", "copy", *TINY, "--float64", "--P-drop", "0"]
     assert main([*argv, "--steps", "6", "--out", str(tmp_path / "one")]) == 0
     out = ["--out", str(tmp_path / "many")]
-    assert main([*argv, "--steps", "3", "--workers", "2", *out]) == 0
+    assert main([*argv, "--steps", "3", "--accumulate", "2", *out]) == 0
     resume = ["train", "copy", "--resume", *out]
-    assert main([*resume, "--steps", "5", "--workers", "1", "--accumulate", "3"]) == 0
-    assert main([*resume, "--steps", "6", "--workers", "3"]) == 0
+    assert main([*resume, "--steps", "5", "--accumulate", "3"]) == 0
+    assert main([*resume, "--steps", "6"]) == 0
     one, many = (open_run(tmp_path / name) for name in ("one", "many"))
-    assert (many.config["train"]["workers"], many.config["train"]["accumulate"]) == (3, 3)
+    assert many.config["train"]["accumulate"] == 3
     for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
+
+
+def test_a_run_of_two_threads_goes_on_alone(no_pictures, tmp_path):
+    """Earlier versions wrote a number of threads that share a batch."""
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["train", "copy", *TINY, "--steps", "2", *out]) == 0
+    run = open_run(tmp_path / "run")
+    run.load_history()
+    run.config["train"]["workers"] = 2
+    run.save()
+    assert main(["train", "copy", "--resume", "--steps", "4", *out]) == 0
+    assert open_run(tmp_path / "run").optimizer.t == 4
 
 
 def test_train_writes_its_folder(folder):

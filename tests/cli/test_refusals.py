@@ -40,8 +40,7 @@ def run(tmp_path_factory):
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
     *((["train", "copy", flag, "9" * 40, "--out", "OUT"], message)
-      for flag, message in (("--workers", "workers must be at most 1000, got"),
-                            ("--accumulate", "accumulate must be at most 1000, got"),
+      for flag, message in (("--workers", "threads do not share batches any more: --threads 9999"),
                             ("--batch-size", "a batch needs about"),
                             ("--max-length", "a batch needs about"))),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),

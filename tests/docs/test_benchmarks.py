@@ -25,7 +25,6 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(FOLDER))
 
 import common  # noqa: E402
-import goes_on  # noqa: E402
 import large_batch  # noqa: E402
 import page  # noqa: E402
 import run  # noqa: E402
@@ -172,16 +171,6 @@ def test_a_large_batch_is_measured_and_estimated():
     assert found["peak"] > 1e6
     assert found["estimated"] > 1e6
     assert found["seconds"] > 0
-
-
-@pytest.mark.slow
-def test_a_checkpoint_goes_on_everywhere_with_the_same_losses():
-    pytest.importorskip("mpi4py")
-    losses = goes_on.measure(2)["losses"]
-    assert list(losses) == list(goes_on.ways())
-    first = [float(x) for x in losses["one process"]]
-    for theirs in losses.values():
-        np.testing.assert_allclose([float(x) for x in theirs], first, rtol=1e-12)
 
 
 @pytest.mark.slow

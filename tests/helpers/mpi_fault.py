@@ -16,23 +16,23 @@ import sys
 
 from aiayn_np.cli.main import main
 from aiayn_np.runs.run import Run
-from aiayn_np.training.workers import Workers
+from aiayn_np.training.ranks import SharedGradient
 
-share, save = Workers.share, Run.save
+share, save = SharedGradient.share, Run.save
 calls = {"share": 0, "save": 0}
 ERRORS = {"raise": ValueError("planted"), "bug": ArithmeticError("planted")}
 
 
-def faulty_share(self, model, *job):
+def faulty_share(self, *job):
     calls["share"] += 1
     if calls["share"] == 3 and fault == "nan":
-        model.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
+        self.whole.model.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
     if calls["share"] == 3 and self.ranks.rank == 1:
         if fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if fault in ERRORS:
             raise ERRORS[fault]
-    return share(self, model, *job)
+    return share(self, *job)
 
 
 def faulty_save(self):
@@ -46,5 +46,5 @@ def faulty_save(self):
 
 if __name__ == "__main__":
     fault = sys.argv[1]
-    Workers.share, Run.save = faulty_share, faulty_save
+    SharedGradient.share, Run.save = faulty_share, faulty_save
     raise SystemExit(main(sys.argv[2:]))

@@ -22,12 +22,12 @@ from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.training.loop import train
 
 
-def build(seed, d_ff=12):
+def build(seed, d_ff=12, dtype=np.float64):
     """(model, optimizer, rng, task) with dropout on, so that the rng matters."""
     rng = np.random.default_rng(seed)
     task = CopyTask(symbols=4, max_length=4)
     model = Transformer(task.vocab_size, N=1, d_model=8, d_ff=d_ff, h=2, max_len=60, rng=rng)
-    return model, Adam(model.parameters()), rng, task
+    return model, Adam(model.astype(dtype).parameters()), rng, task
 
 
 def run(model, adam, rng, task, steps):
@@ -44,14 +44,12 @@ def everything(model, adam, rng):
 @pytest.mark.parametrize("stop", [1, 4, 6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_resuming_is_bit_equal_to_never_stopping(tmp_path, seed, stop, dtype):
-    model, adam, rng, task = build(seed)
-    model.astype(dtype)
+    model, adam, rng, task = build(seed, dtype=dtype)
     run(model, adam, rng, task, stop)
     save_checkpoint(tmp_path / "a.npz", model, optimizer=adam, rng=rng, config={"k": [1, "ü"]})
     run(model, adam, rng, task, 8)
 
-    other, adam_2, rng_2, task = build(seed + 1)
-    other.astype(dtype)
+    other, adam_2, rng_2, task = build(seed + 1, dtype=dtype)
     loaded = load_checkpoint(tmp_path / "a.npz", other, optimizer=adam_2, rng=rng_2)
     assert loaded == {"k": [1, "ü"]}
     assert adam_2.t == stop

@@ -14,67 +14,63 @@ from aiayn_np.runs.text_run import TextRun, check_options
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import TextProgress, loss_on
 from aiayn_np.text.vocabulary import EOS
-from aiayn_np.training.loop import token_nats
-from aiayn_np.training.workers import Workers
 
 
-def parts(seed, workers=1, P_drop=0.1):
-    """(team, batches, what train_text needs) for a few pairs of ids."""
+def parts(seed, P_drop=0.1):
+    """(model, batches, what train_text needs) for a few pairs of ids."""
     rng = np.random.default_rng(seed)
     pairs = [tuple(np.array([*rng.integers(4, 9, rng.integers(1, 6)), EOS]) for _ in range(2))
              for _ in range(30)]
     model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, P_drop=P_drop, max_len=60, rng=rng)
-    team = Workers(model, LabelSmoothedCrossEntropy(0.1), workers, token_nats)
-    return team, Batches(pairs, 40, seed), dict(
+    return model, Batches(pairs, 40, seed), dict(
         rng=rng, optimizer=Adam(model.parameters()), recent=deque(maxlen=2))
 
 
-def train_text(team, batches, *, steps, rng, optimizer, recent):
+def train_text(model, batches, *, steps, rng, optimizer, recent, accumulate=1):
     """The training of a TextRun on these parts, which is not measured."""
     run = TextRun.__new__(TextRun)
-    run.model, run.criterion, run.batches = team.models[0], team.criterion, batches
-    run.team = team if len(team.models) > 1 else None
+    run.model, run.criterion, run.batches = model, LabelSmoothedCrossEntropy(0.1), batches
     run.rng, run.optimizer, run.recent, run.task = rng, optimizer, recent, SimpleNamespace(pad=0)
     run.measure = lambda progress: None
     run.config = dict(train=dict(epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5,
-                                 average_every=3))
+                                 average_every=3, accumulate=accumulate))
     return run.train()
 
 
 def test_the_loop_is_forward_loss_backward_rate_step(seed):
-    team, batches, options = parts(seed)
-    progress = list(train_text(team, batches, steps=8, **options))
+    model, batches, options = parts(seed)
+    progress = list(train_text(model, batches, steps=8, **options))
     twin, _, same = parts(seed)
-    model, adam, states = twin.models[0], same["optimizer"], []
+    adam, states = same["optimizer"], []
     criterion, plain = LabelSmoothedCrossEntropy(0.1), LabelSmoothedCrossEntropy(0.0)
     for step in range(1, 9):
         src, tgt_in, tgt_out = batches.batch(step)
         adam.zero_grad()
-        logits, cache = model.forward(src, tgt_in, rng=same["rng"])
+        logits, cache = twin.forward(src, tgt_in, rng=same["rng"])
         _, loss_cache = criterion.forward(logits, targets=tgt_out)
-        model.backward(criterion.backward(1.0, loss_cache), cache)
+        twin.backward(criterion.backward(1.0, loss_cache), cache)
         rate = 0.5 * warmup_rate(step, 8, 5)
         adam.step(rate)
         p = progress[step - 1]
         assert (p.step, p.rate) == (step, rate)
         assert p.loss == pytest.approx(plain.forward(logits, targets=tgt_out)[0], rel=1e-12)
         assert p.tokens == np.count_nonzero(src) + np.count_nonzero(tgt_out)
-        states += [model.state_dict()] if step % 3 == 0 else []
-    for name, value in model.state_dict().items():
-        np.testing.assert_array_equal(team.models[0].state_dict()[name], value)
+        states += [twin.state_dict()] if step % 3 == 0 else []
+    for name, value in twin.state_dict().items():
+        np.testing.assert_array_equal(model.state_dict()[name], value)
         for kept, state in zip(options["recent"], states, strict=True):
             np.testing.assert_array_equal(kept[name], state[name])
 
 
-def test_several_workers_tell_the_loss_of_one(seed):
-    one, many = ([p.loss for p in train_text(team, batches, steps=5, **options)]
-                 for team, batches, options in (parts(seed, n, 0.0) for n in (1, 3)))
+def test_several_shares_tell_the_loss_of_one(seed):
+    one, many = ([p.loss for p in train_text(model, batches, steps=5, accumulate=n, **options)]
+                 for n in (1, 3) for model, batches, options in [parts(seed, 0.0)])
     assert many == pytest.approx(one, rel=1e-10)
 
 
 def test_loss_on_a_set_is_the_mean_over_its_tokens(seed):
-    team, batches, _ = parts(seed)
-    model, nats, count = team.models[0], 0.0, 0
+    model, batches, _ = parts(seed)
+    nats, count = 0.0, 0
     for source, target in batches.pairs:
         tgt_in = np.array([[1, *target[:-1]]])
         logits = model(source[None], tgt_in)[0]
@@ -86,20 +82,20 @@ def test_loss_on_a_set_is_the_mean_over_its_tokens(seed):
 
 
 def test_a_number_that_is_not_finite_stops_before_the_step(seed):
-    team, batches, options = parts(seed)
-    steps = train_text(team, batches, steps=8, **options)
+    model, batches, options = parts(seed)
+    steps = train_text(model, batches, steps=8, **options)
     next(steps)
-    team.models[0].encoder.layers[0].feed_forward.linear_1.W.value[0, 0] = np.nan
+    model.encoder.layers[0].feed_forward.linear_1.W.value[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match=r"step 2: .*linear_1"), np.errstate(all="ignore"):
         next(steps)
     assert options["optimizer"].t == 1
 
 
 @pytest.mark.parametrize(("name", "bad"), [
-    ("average_every", 0), ("warmup_steps", 0), ("rate_scale", -1), ("epochs", 0), ("workers", 0),
+    ("average_every", 0), ("warmup_steps", 0), ("rate_scale", -1), ("epochs", 0), ("accumulate", 0),
 ])
 def test_bad_options_are_refused(name, bad):
-    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, average_every=3, workers=1)
+    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, average_every=3, accumulate=1)
     check_options(options)
     with pytest.raises(ValueError, match=name):
         check_options(options | {name: bad})
@@ -132,16 +128,15 @@ def test_time_of_an_epoch_is_that_of_its_positions(seed, monkeypatch):
 
     The first step takes longer, and is not counted unless it is the only one.
     """
-    team, batches, _ = parts(seed)
+    model, batches, _ = parts(seed)
     now = [0.0]
     monkeypatch.setattr(estimates.time, "perf_counter", lambda: now[0])
 
-    def gradients(src, tgt_in, tgt_out, *, rng):
-        now[0] += (src.size + tgt_out.size) * (2 if now[0] == 0 else 1)
+    def gradient(batch, rng):
+        now[0] += (batch[0].size + batch[2].size) * (2 if now[0] == 0 else 1)
 
-    monkeypatch.setattr(team, "gradients", gradients)
     monkeypatch.setattr(estimates, "LONG", 1e9)
-    parts_of_it = team.models[0], team.criterion, batches, team
+    parts_of_it = model, None, batches, gradient
     assert estimates.seconds_of_epoch(*parts_of_it) == pytest.approx(batches.tokens()[1])
     monkeypatch.setattr(estimates, "LONG", 1)
     now[0] = 0.0

@@ -7,29 +7,28 @@ from collections import deque
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from test_workers import CRITERION, batch, small
+from small_batches import CRITERION, batch, small
 from thread_ranks import together
 
 from aiayn_np import Adam, CopyTask, SortTask, train
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
-from aiayn_np.training.loop import share_exact, validate
-from aiayn_np.training.ranks import ALONE, RankWorkers, launched, make_team
-from aiayn_np.training.workers import Workers
+from aiayn_np.training.loop import gradient_of, share_exact, token_nats, validate
+from aiayn_np.training.ranks import ALONE, SharedGradient, launched, shared_gradient
 
 
-def by_ranks(model, n, ids, seed=None, accumulate=1):
+def by_ranks(model, n, ids, seed=None, accumulate=1, cls=SharedGradient):
     """[(loss, all gradients, generator) of every rank] of a batch."""
     def program(ranks):
         own = copy.deepcopy(model)
         optimizer = Adam(own)
         optimizer.zero_grad()
-        team = RankWorkers(own, CRITERION, ranks, optimizer, accumulate=accumulate)
         rng = None if seed is None else np.random.default_rng(seed)
-        shares = team.gradients(*ids, rng=rng)
-        loss = sum(share.weight * share.loss for share in shares)
-        return loss, optimizer.store.grads, rng and rng.bit_generator.state
+        gradient = cls(own, CRITERION, token_nats, optimizer, ranks, accumulate)
+        loss, _, not_finite = gradient(ids, rng)
+        assert not_finite == ""
+        return loss, optimizer.gradients(), rng and rng.bit_generator.state
 
     return together(n, program)
 
@@ -38,8 +37,14 @@ def alone(model, ids):
     model = copy.deepcopy(model)
     optimizer = Adam(model)
     optimizer.zero_grad()
-    (share,) = Workers(model, CRITERION).gradients(*ids)
-    return share.loss, optimizer.store.grads
+    loss, *_ = gradient_of(model, CRITERION, token_nats, ids, None)
+    return loss, optimizer.gradients()
+
+
+def by_shares(model, ids, accumulate, seed=None):
+    """(loss, all gradients, generator) of a batch in shares, one after the other."""
+    ((loss, grads, state),) = by_ranks(model, 1, ids, seed, accumulate)
+    return loss, grads, state
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
@@ -76,8 +81,8 @@ def test_a_gradient_that_was_assigned_is_summed_too(rng):
         optimizer.zero_grad()
         E = own.src_embedding.E
         E.grad = E.grad.copy()
-        RankWorkers(own, CRITERION, ranks, optimizer).gradients(*ids)
-        return optimizer.store.grads
+        SharedGradient(own, CRITERION, token_nats, optimizer, ranks)(ids, None)
+        return optimizer.gradients()
 
     for got in together(2, program):
         assert np.linalg.norm(got - grads) < 1e-12 * np.linalg.norm(grads)
@@ -90,7 +95,7 @@ def trained(workers, steps=8, P_drop=0.0, accumulate=1, start=None):
         model = small(P_drop=P_drop)
         done = list(train(model, CopyTask(symbols=4, max_length=5), steps=steps, batch_size=7,
                           rng=rng, validation_size=20, validate_every=4, accumulate=accumulate,
-                          workers=1 if ranks is ALONE else ranks, recent=recent))
+                          workers=ranks, recent=recent))
         return ([p.loss for p in done], [p.validation for p in done],
                 np.concatenate([p.value.ravel() for p in model.parameters()]))
 
@@ -121,27 +126,55 @@ def test_shares_one_after_the_other_are_the_whole_batch():
         np.testing.assert_allclose(theirs[2], values, atol=1e-9)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-6)])
 @pytest.mark.parametrize("lengths", [[9, 2, 1, 7, 3], [0, 0, 0, 5], [4]], ids=str)
-@pytest.mark.parametrize("threads", [1, 2])
-def test_accumulated_gradients_are_those_of_the_batch(rng, lengths, threads):
-    model, ids = small(), batch(rng, lengths)
+def test_accumulated_gradients_are_those_of_the_batch(rng, lengths, dtype, tolerance):
+    """Rows of very different lengths, shares without a target, more shares than rows."""
+    model, ids = small(dtype=dtype), batch(rng, lengths)
     loss, grads = alone(model, ids)
     for k in (2, 3, 9):
-        own = copy.deepcopy(model)
-        optimizer = Adam(own)
-        optimizer.zero_grad()
-        shares = Workers(own, CRITERION, threads, accumulate=k).gradients(*ids)
-        assert abs(sum(s.weight * s.loss for s in shares) - loss) < 1e-12
-        assert np.linalg.norm(optimizer.store.grads - grads) < 1e-12 * np.linalg.norm(grads)
-        assert all(share.cache is None for share in shares)
+        got, their, _ = by_shares(model, ids, k)
+        assert abs(got - loss) < tolerance
+        assert np.linalg.norm(their - grads) < tolerance * np.linalg.norm(grads)
 
 
-def test_a_share_that_is_not_finite_keeps_its_cache_to_be_looked_at():
+def test_the_plain_mean_of_the_shares_would_be_seen(rng):
+    class Mean(SharedGradient):
+        def share(self, weight, rows, rng):
+            return super().share(1 / self.ranks.size, rows, rng)
+
+    model, ids = small(), batch(rng, [9, 8, 2, 1])
+    _, grads = alone(model, ids)
+    for _, their, _ in by_ranks(model, 2, ids, cls=Mean):
+        assert np.linalg.norm(their - grads) > 1e-3 * np.linalg.norm(grads)
+
+
+def test_shares_draw_apart(rng):
+    """Two rows that are alike, each a share of its own, and dropout."""
+    ids = tuple(np.repeat(x[:1], 2, axis=0) for x in batch(rng, [4, 4]))
+    losses = []
+
+    class Seen(SharedGradient):
+        def share(self, *job):
+            losses.append(super().share(*job)[1])
+            return losses[-1], losses[-1], 0.0, ""
+
+    by_ranks(small(P_drop=0.5), 1, ids, seed=3, accumulate=2, cls=Seen)
+    assert losses[0] != losses[1]
+
+
+def test_a_batch_without_a_target_is_refused_as_in_one_share(rng):
+    for k in (1, 2):
+        with pytest.raises(ValueError, match="at least one id that is not pad=0"):
+            by_shares(small(), batch(rng, [0, 0]), k)
+
+
+def test_a_share_that_is_not_finite_is_looked_into():
     model = small()
     model.src_embedding.E.value[:] *= 1e200
     steps = train(model, CopyTask(symbols=4, max_length=5), steps=3, batch_size=4, accumulate=2,
                   rng=np.random.default_rng(0))
-    message = "first tensor that is not finite: worker 0: cache.encoder"
+    message = "step 1: loss nan, first tensor that is not finite: cache.encoder"
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=message):
         next(steps)
 
@@ -221,12 +254,19 @@ def test_an_error_in_a_rank_comes_out(rng):
         by_ranks(small(), 2, ids)
 
 
-def test_one_share_needs_no_team():
+def test_one_share_is_not_shared():
     model = small()
-    assert make_team(model, CRITERION, ALONE, None, None) is None
-    assert make_team(model, CRITERION, ALONE, None, None, accumulate=2).accumulate == 2
+    assert shared_gradient(model, CRITERION, None, None, ALONE, 1) is None
+    assert shared_gradient(model, CRITERION, None, None, ALONE, 2).accumulate == 2
     with pytest.raises(ValueError, match="accumulate must be at least 1"):
-        make_team(model, CRITERION, ALONE, None, None, accumulate=0)
+        shared_gradient(model, CRITERION, None, None, ALONE, 0)
+
+
+@pytest.mark.parametrize("workers", [2, 0, "2", 1.5])
+def test_workers_are_a_communicator(workers):
+    message = "workers must be an MPI communicator, got workers=.*threads=.*mpiexec -n starts"
+    with pytest.raises(ValueError, match=message):
+        train(small(), CopyTask(symbols=4), steps=1, rng=np.random.default_rng(0), workers=workers)
 
 
 @pytest.mark.parametrize(("size", "rank"), [("PMI_SIZE", "PMI_RANK"),

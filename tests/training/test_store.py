@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from aiayn_np import Adam, LayerNorm, Linear, Parameter
+from aiayn_np import Adam, Linear, Parameter
 from aiayn_np.training.store import BLOCK, Store
 
 
@@ -33,14 +33,6 @@ def test_parameters_keep_their_numbers_and_become_views(layer):
     assert all((p.value == 7).all() and (p.grad == 8).all() for p in layer.parameters())
 
 
-def test_assigned_arrays_are_noticed(layer):
-    for name in ("value", "grad"):
-        store = Store(layer.parameters())
-        assert store.is_current()
-        setattr(layer.b, name, np.ones(3))
-        assert not store.is_current()
-
-
 def test_blocks_cover_everything_once():
     store = Store([Parameter(np.zeros(BLOCK + 5)), Parameter(np.zeros((2, BLOCK)))])
     for values, grads in store.blocks(store.values, store.grads):
@@ -60,12 +52,12 @@ def test_parameters_of_two_dtypes_are_refused():
 def test_a_gradient_of_another_shape_is_refused():
     p = Parameter(np.zeros((2, 3)))
     p.grad = np.zeros(3)                                     # would be broadcast
-    with pytest.raises(ValueError, match=r"shape of value, \(2, 3\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"shape of the value, \(2, 3\), got \(3,\)"):
         Store([p])
-    p = Parameter(np.zeros(6))
+    p = Parameter(np.zeros((2, 3)))
     adam = Adam([p])
-    p.value, p.grad = np.zeros((2, 3)), np.zeros((2, 3))
-    with pytest.raises(ValueError, match=r"must keep their shapes \[\(6,\)\], got \[\(2, 3\)\]"):
+    p.grad = np.zeros(3)
+    with pytest.raises(ValueError, match=r"shape of the value, \(2, 3\), got \(3,\)"):
         adam.step(0.1)
     assert adam.t == 0
 
@@ -98,20 +90,3 @@ def test_a_copy_of_model_and_optimizer_goes_on_like_the_original(layer, clone):
     assert_array_equal(twin.W.value, layer.W.value)
     assert not np.shares_memory(twin.W.value, layer.W.value)
     assert len(pickle.dumps(twin.b)) < 1000                  # not the whole store with each view
-
-
-def test_two_optimizers_of_one_model_do_not_lose_each_others_steps(rng):
-    def stepped(optimizers):
-        norm = LayerNorm(5)
-        first, second = optimizers(norm)
-        for optimizer in (first, second, first):
-            norm.gamma.grad[...], norm.beta.grad[...] = 1, -2
-            optimizer.step(0.1)
-        return norm.gamma.value, norm.beta.value
-
-    def both(norm):
-        return Adam(norm.parameters()), Adam(norm.parameters())
-
-    gamma, beta = stepped(both)
-    np.testing.assert_allclose(gamma, 1 - 0.3, rtol=1e-7)
-    np.testing.assert_allclose(beta, 0.3, rtol=1e-7)
