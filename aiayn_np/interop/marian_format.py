@@ -7,6 +7,7 @@ import numpy as np
 
 from ..add_norm import AddNorm
 from ..decoder import Decoder, DecoderLayer
+from ..decoding.greedy import greedy_decode
 from ..embedding import Embedding
 from ..encoder import EncoderLayer
 from ..layer_norm import LayerNorm
@@ -42,7 +43,7 @@ def write(run, folder):
     vocabulary = getattr(run.task, "vocabulary", None)
     if vocabulary is not None:
         write_tokenizer(vocabulary, model.max_len, folder)
-    return changes(run, model) if vocabulary is not None else []
+    return changes(run, model)
 
 
 def check_marian(model):
@@ -132,21 +133,29 @@ def write_tokenizer(vocabulary, max_len, folder):
 def changes(run, model):
     """Yield lines that say what eps = 1e-5 changes in this model. Marian always has this eps."""
     other, eps = set_eps(copy.deepcopy(model), EPS), next(leaves(model, LayerNorm))[1].eps
-    sources, references = sources_of(run)
-    difference = 0.0
-    for line in sources[:5]:
-        src, tgt_in, _ = run.example(run.task.source(line))
-        difference = max(difference, float(np.abs(model(src, tgt_in) - other(src, tgt_in)).max()))
-    before, after = (translate(m, run.task.vocabulary, sources) for m in (model, other))
+    examples, decoded, references = measured(run)
+    difference = max(float(np.abs(model(*ids) - other(*ids)).max()) for ids in examples)
+    before, after = decoded(model), decoded(other)
     same = sum(a == b for a, b in zip(before, after))
     theirs, ours = (f"{value:.0e}".replace("e-0", "e-") for value in (EPS, eps))
     yield (f"Marian's layer norms have eps {theirs} instead of {ours}: logits change by at most"
-           f" {difference:.1e}, {same} of {len(sources)} greedy translations stay the same")
+           f" {difference:.1e}, {same} of {len(before)} greedy translations stay the same")
     if references:
         from ..text.bleu import bleu
 
         scores = [bleu(lines, references).score for lines in (before, after)]
         yield f"BLEU {scores[0]:.2f} becomes {scores[1]:.2f}"
+
+
+def measured(run):
+    """(batches (src, tgt_in), a function from a model to what it decodes, references) of a run."""
+    if getattr(run.task, "vocabulary", None) is None:
+        src, tgt_in, _ = run.task.validation(MEASURED)
+        return [(src, tgt_in)], lambda model: [
+            run.task.text(row) for row in greedy_decode(model, src, **run.ends)], []
+    sources, references = sources_of(run)
+    batches = [run.example(run.task.source(line))[:2] for line in sources[:5]]
+    return batches, lambda model: translate(model, run.task.vocabulary, sources), references
 
 
 def sources_of(run):

@@ -150,8 +150,9 @@ def test_a_pickle_is_converted_on_request(family, tmp_path, capsys):
                   intermediate_size=3072)),
 ])
 def test_loading_takes_little_more_memory_than_the_file(family, options, tmp_path):
-    _, ratio, _ = loading(family, **options)
+    _, ratio, mapped, _ = loading(family, **options)
     assert ratio <= 1.3
+    assert mapped <= 2.4
 
 
 WITH_BIASES = layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU)

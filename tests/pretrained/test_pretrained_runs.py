@@ -1,6 +1,7 @@
 """Real models on the command line, and out again: vocabularies, runs, export and import."""
 
 import json
+import re
 import shutil
 import tracemalloc
 
@@ -82,6 +83,18 @@ def test_export_tells_what_its_eps_changes(trained, tmp_path, capsys):
     assert "eps 1e-5 instead of 1e-6: logits change by at most" in out
     assert "of 20 greedy translations stay the same" in out
     assert "BLEU" in out
+
+
+def test_export_of_a_toy_task_tells_what_its_eps_changes(no_pictures, tmp_path, capsys):
+    run, out = str(tmp_path / "run"), str(tmp_path / "hf")
+    assert main(["train", "copy", "--steps", "2", "--d-model", "8", "--d-ff", "8", "--h", "2",
+                 "--N", "1", "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["export", run, out, "--to", "marian"]) == 0
+    line, folder = capsys.readouterr().out.splitlines()
+    assert folder == out
+    assert re.fullmatch(r"Marian's layer norms have eps 1e-5 instead of 1e-6: logits change by at"
+                        r" most .*e-\d+, \d+ of 200 greedy translations stay the same", line)
 
 
 @pytest.mark.slow
