@@ -1,6 +1,6 @@
-"""The commands `lessons`, `exercises` and `docs`: what comes with the package besides the code.
+"""The commands `lessons` and `exercises`: what comes with the package besides the code.
 
-In the repository it has its place in `notebooks/`, `figures/` and `docs/`. A wheel holds it in
+In the repository it has its place in `notebooks/` and `figures/`. A wheel holds it in
 `aiayn_np/_data`: setup.py copies it there.
 """
 
@@ -8,9 +8,6 @@ import importlib.util
 import json
 import posixpath
 import re
-import runpy
-import webbrowser
-import zipfile
 from pathlib import Path
 
 from ..text.extra import install_command
@@ -18,7 +15,6 @@ from .common import UsageError, new_path, note, unused
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
-PAGES = REPOSITORY / "build" / "pages"  # made where there is no _data
 LESSON = re.compile(r"\d\d_\w+\.ipynb")
 CHINESE_SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md$")
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^()\s]*)?\)")
@@ -31,14 +27,6 @@ def add_lessons_options(parser):
     parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
     parser.add_argument("--teacher", action="store_true",
                         help="with outputs and solutions, and what they are made by")
-
-
-def add_docs_options(parser):
-    """The options of `docs`."""
-    parser.add_argument("page", nargs="?", default="readme",
-                        help="such as architecture or commands (default: readme)")
-    parser.add_argument("--print", action="store_true", dest="only_print",
-                        help="only print where the page is, and open no browser")
 
 
 def lessons_command(args):
@@ -71,11 +59,7 @@ def shipped(name):
 
 
 def notebooks():
-    """{path: bytes} of the folder `notebooks`, which in a wheel is one archive."""
-    archive = DATA / "notebooks.zip"
-    if archive.is_file():
-        with zipfile.ZipFile(archive) as file:
-            return {name: file.read(name) for name in file.namelist()}
+    """{path: bytes} of the folder `notebooks`."""
     folder = shipped("notebooks")
     paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*.*"))}
     return {name.as_posix(): path.read_bytes() for name, path in paths.items() if path.is_file()
@@ -85,8 +69,7 @@ def notebooks():
 def notebooks_in(language):
     """The files of the folder `notebooks` in a language, each in the place of the English one.
 
-    A Chinese notebook shows the outputs of the English one: its code is the same. What it is made
-    from is the English script; the Chinese text by itself stays in the repository.
+    A Chinese notebook is made from the English script; its text alone stays in the repository.
     """
     files = notebooks()
     chinese = {path: content for path, content in files.items() if "zh" in re.split("[/.]", path)}
@@ -97,20 +80,10 @@ def notebooks_in(language):
         if CHINESE_SOURCE.search(path):
             continue
         name = path.replace("zh/", "").replace(".zh.md", ".md")
-        if LESSON.fullmatch(name):
-            content = with_outputs(json.loads(content), json.loads(english[name]))
         if path.startswith("zh/"):                                     # one folder deeper
             content = content.replace(b"](../", b"](")
         english[name] = content.replace(b".zh.md", b".md")
     return english
-
-
-def with_outputs(notebook, same):
-    """The bytes of a notebook with the outputs of one that has the same code."""
-    for cell, other in zip(notebook["cells"], same["cells"]):
-        if cell["cell_type"] == "code":
-            cell["outputs"] = other["outputs"]
-    return as_json(notebook)
 
 
 def student_lessons(files, language="en"):
@@ -174,31 +147,3 @@ def write_out(files, path):
         note("note: Jupyter, which opens notebooks, is not installed:"
              f" {install_command('notebooks')}")
     return 0
-
-
-def docs_command(args):
-    """Open a page of the documentation in a browser, and print where it is."""
-    folder = pages()
-    known = {path.stem.lower(): path for path in (folder / "README.html",
-                                                  *sorted(folder.glob("docs/*.html")))}
-    if args.page.lower() not in known:
-        raise UsageError(f"unknown page {args.page!r}: choose from {', '.join(known)}")
-    path = known[args.page.lower()]
-    print(path)
-    if not args.only_print and not webbrowser.open(path.as_uri()):
-        note("note: no browser was found: open the page by its path")
-    return 0
-
-
-def pages():
-    """The folder of the pages; in a copy of the repository they are made anew from their Markdown.
-    """
-    if (DATA / "pages").is_dir():
-        return DATA / "pages"
-    from ..text.extra import extra
-
-    maker = shipped("docs") / "shipped_pages.py"
-    extra("markdown_it", of="docs")
-    extra("mdit_py_plugins", of="docs")
-    runpy.run_path(str(maker))["make_pages"](PAGES, PACKAGE)
-    return PAGES

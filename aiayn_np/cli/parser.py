@@ -24,9 +24,7 @@ from .generate import (
 )
 from .grade import add_grade_options, grade_command
 from .lessons import (
-    add_docs_options,
     add_lessons_options,
-    docs_command,
     exercises_command,
     lessons_command,
 )
@@ -121,9 +119,6 @@ COMMANDS = [  # name, function, its options, what it does, examples
     ("exercises", exercises_command, add_lessons_options, "write exercises into a new folder", """
   aiayn-np exercises answers
   aiayn-np exercises --zh answers                   # in Chinese"""),
-    ("docs", docs_command, add_docs_options, "open the documentation in a browser", """
-  aiayn-np docs
-  aiayn-np docs architecture --print"""),
 ]
 
 

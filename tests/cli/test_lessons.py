@@ -1,14 +1,10 @@
-"""`lessons`, `exercises` and `docs`: what is written out is whole, ready to open, and never over
+"""`lessons` and `exercises`: what is written out is whole, ready to open, and never over
 something else."""
 
 import dataclasses
-import html
 import json
 import re
-import sys
-import zipfile
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
@@ -119,17 +115,7 @@ def test_an_empty_folder_may_be_there_but_not_be_the_one_that_one_is_in(tmp_path
     assert (tmp_path / "empty" / "01_softmax.ipynb").is_file()
 
 
-def test_a_wheel_holds_the_notebooks_as_one_archive(tmp_path, monkeypatch):
-    here = lessons.notebooks()
-    with zipfile.ZipFile(tmp_path / "notebooks.zip", "w") as archive:
-        for name, content in here.items():
-            archive.writestr(name, content)
-    monkeypatch.setattr(lessons, "DATA", tmp_path)
-    monkeypatch.setattr(lessons, "REPOSITORY", tmp_path / "nowhere")
-    assert lessons.notebooks() == here
-
-
-@pytest.mark.parametrize("command", [["lessons", "out"], ["exercises", "out"], ["docs"],
+@pytest.mark.parametrize("command", [["lessons", "out"], ["exercises", "out"],
                                      ["figures", "variance", "--draw", "--out", "out"]])
 def test_a_copy_of_the_package_alone_says_what_is_missing(tmp_path, monkeypatch, capsys, command):
     monkeypatch.setattr(lessons, "REPOSITORY", tmp_path)
@@ -146,58 +132,6 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     assert main(["exercises", str(tmp_path / "out")]) == 0
     err = capsys.readouterr().err
     assert f"pip install -e '{ROOT}[notebooks]'" in err
-    assert err.count("\n") == 1
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The pages, as a copy of the repository makes them, in place of those of a wheel."""
-    pytest.importorskip("markdown_it")
-    pytest.importorskip("mdit_py_plugins")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lessons, "PAGES", tmp_path_factory.mktemp("built") / "pages")
-        return lessons.pages()
-
-
-def test_docs_opens_a_page_and_prints_where_it_is(built, capsys, monkeypatch):
-    opened = []
-    monkeypatch.setattr(lessons, "DATA", built.parent)
-    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    assert main(["docs"]) == main(["docs", "architecture"]) == main(["docs", "--print"]) == 0
-    out, err = capsys.readouterr()
-    paths = [built / "README.html", built / "docs" / "architecture.html", built / "README.html"]
-    assert (out.splitlines(), err) == ([str(path) for path in paths], "")
-    assert opened == [path.as_uri() for path in paths[:2]]
-    assert main(["docs", "nothing"]) == 2
-    assert "choose from readme, architecture" in capsys.readouterr().err
-    monkeypatch.setattr("webbrowser.open", lambda address: False)
-    assert main(["docs"]) == 0
-    assert "no browser was found" in capsys.readouterr().err
-
-
-def test_every_link_and_picture_of_the_pages_leads_somewhere(built):
-    found = {path: path.read_text(encoding="utf-8") for path in built.rglob("*.html")}
-    assert len(found) >= 15
-    seen = 0
-    for path, text in found.items():
-        assert "<h1" in text
-        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
-            target, _, anchor = unquote(html.unescape(link)).partition("#")
-            if "://" not in target:
-                there = (path.parent / target).resolve() if target else path
-                assert there.exists(), (path.name, link)
-                assert not anchor or f'id="{anchor}"' in found[there], (path.name, link)
-                seen += 1
-    assert seen > 60
-    assert '"docs/architecture.html"' in found[built / "README.html"]
-    assert 'aiayn_np/attention.py"' in found[built / "README.html"]
-
-
-def test_docs_in_a_copy_of_the_repository_needs_an_extra(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "markdown_it", None)
-    assert main(["docs"]) == 2
-    err = capsys.readouterr().err
-    assert "pip install -e" in err
     assert err.count("\n") == 1
 
 

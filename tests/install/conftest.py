@@ -1,4 +1,4 @@
-"""Two builds of the repository, shared by the tests of this folder."""
+"""A build of the repository, shared by the tests of this folder."""
 
 import importlib.metadata
 import os
@@ -35,33 +35,23 @@ def copy_of_the_repository(folder):
 
 
 @pytest.fixture(scope="session")
-def builds(tmp_path_factory):
-    """The folders with sdist and wheel of two builds of the same files: the second elsewhere, at
-    another time, by someone with another umask, and with caches lying about."""
+def dist(tmp_path_factory):
+    """The folder with sdist and wheel of a copy in which caches lie about."""
     installed("build")
-    folders = [copy_of_the_repository(tmp_path_factory.mktemp(name) / name)
-               for name in ("one", "and another")]
+    folder = copy_of_the_repository(tmp_path_factory.mktemp("copy") / "copy")
     for junk in JUNK:
-        (folders[1] / junk).parent.mkdir(parents=True, exist_ok=True)
-        (folders[1] / junk).write_text("# not source")
-    for path in folders[1].rglob("*.*"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-    environment = {k: v for k, v in os.environ.items()
-                   if k not in ("PYTHONPATH", "SOURCE_DATE_EPOCH")}
-    umasks = (0o022, 0o077) if os.name == "posix" else (-1, -1)
-    programs = [subprocess.Popen([sys.executable, "-m", "build", folder], cwd=folder.parent,
-                                 env=environment, umask=umask, text=True, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT)
-                for folder, umask in zip(folders, umasks)]
-    outputs = [program.communicate()[0] for program in programs]
-    for program, output in zip(programs, outputs):
-        assert program.returncode == 0, output[-3000:]
-    return [folder / "dist" for folder in folders]
+        (folder / junk).parent.mkdir(parents=True, exist_ok=True)
+        (folder / junk).write_text("# not source")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    run = subprocess.run([sys.executable, "-m", "build", folder], cwd=folder.parent,
+                         env=environment, text=True, capture_output=True)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+    return folder / "dist"
 
 
 @pytest.fixture(scope="session")
 def wheel(request):
-    """The wheel of --built, or that of the first build."""
-    dist = request.config.getoption("--built") or request.getfixturevalue("builds")[0]
+    """The wheel of --built, or the one that is built here."""
+    dist = request.config.getoption("--built") or request.getfixturevalue("dist")
     (path,) = Path(dist).resolve().glob("*.whl")
     return path

@@ -1,6 +1,7 @@
-"""The sdist and the wheel: the same bytes twice, nothing missing, nothing too much (slow)."""
+"""The sdist and the wheel: nothing missing, nothing too much (slow)."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -14,8 +15,8 @@ MADE = ("PKG-INFO", "setup.cfg", "aiayn_np.egg-info/")  # in an sdist, by setupt
 
 
 @pytest.fixture(scope="module")
-def sdist(builds):
-    (path,) = builds[0].glob("*.tar.gz")
+def sdist(dist):
+    (path,) = dist.glob("*.tar.gz")
     return path
 
 
@@ -29,13 +30,6 @@ def unpacked(sdist, tmp_path_factory):
     return only
 
 
-def test_two_builds_are_equal_to_the_byte(builds):
-    one, two = ({path.name: path.read_bytes() for path in dist.iterdir()} for dist in builds)
-    assert {name.rsplit(".")[-1] for name in one} == {"whl", "gz"}
-    assert set(one) == set(two)
-    assert [name for name in one if one[name] != two[name]] == []
-
-
 def test_twine_and_check_wheel_contents_find_nothing(sdist, wheel):
     pytest.importorskip("twine")
     pytest.importorskip("check_wheel_contents")
@@ -46,18 +40,19 @@ def test_twine_and_check_wheel_contents_find_nothing(sdist, wheel):
         assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_the_wheel_is_light_and_carries_lessons_results_and_pages(wheel):
+def test_the_wheel_is_light_and_carries_lessons_and_results(wheel):
     assert wheel.stat().st_size <= 12e6
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     data = {name.removeprefix("aiayn_np/_data/") for name in names if "/_data/" in name}
     results = {f"figures/{path.name}" for path in ROOT.glob("figures/*.json")}
-    assert {"notebooks.zip", "pages/README.html", "pages/docs/architecture.html"} | results <= data
+    lessons = {path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("*.ipynb")}
+    assert results | lessons <= data
     code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "aiayn_np").rglob("*.py")}
-    assert code == {name for name in names if name.endswith(".py")}
+    assert code == {name for name in names if name.endswith(".py") and "/_data/" not in name}
     assert "aiayn_np/exercises/chinese.json" in names
-    assert not [name for name in names if name.startswith(("tests/", "notebooks/", "docs/"))]
+    assert not [name for name in names if re.search("^(tests|notebooks|docs)/|pycache", name)]
 
 
 def test_the_sdist_holds_what_git_holds(unpacked):

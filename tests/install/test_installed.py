@@ -75,7 +75,6 @@ WORKS = {  # command -> how it is tried, what it prints
     "exercises": ("exercises answers/me", "answers"),
     "grade": ("grade answers --exercise softmax", r"^0 of 1 passed"),
     "lessons": ("lessons here", "here"),
-    "docs": ("docs --print", "README.html"),
 }
 NEED_EXTRAS = {"export", "import", "translate"}  # below
 
