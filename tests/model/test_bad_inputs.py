@@ -5,6 +5,7 @@ One test for each kind; tests of single layers and checks go into more detail el
 """
 
 import itertools
+import math
 import re
 import sys
 import time
@@ -28,6 +29,7 @@ from aiayn_np import (
     LearnedPositionalEncoding,
     Linear,
     MultiHeadAttention,
+    OutputProjection,
     Parameter,
     PositionwiseFeedForward,
     ScaledDotProductAttention,
@@ -113,6 +115,7 @@ WRONG_SIZES = [
     (2.0, TypeError, r"must be an integer, got {0}=2\.0"),
     (True, TypeError, "must be an integer, got {0}=True"),
     ("4", TypeError, "must be an integer, got {0}='4'"),
+    (None, TypeError, "must be an integer, got {0}=None"),
 ]
 SIZED = {
     Linear: dict(d_in=3, d_out=4), Embedding: dict(vocab_size=5, d_model=4),
@@ -209,6 +212,26 @@ def test_an_array_of_another_dtype_is_refused_by_every_layer(name):
             wrong = [*inputs[:i], np.zeros(inputs[i].shape, dtype), *inputs[i + 1 :]]
             refuses(w, lambda w, a=wrong: layer.forward(*a, **w.options), TypeError,
                     f"must be float32 or float64, got {np.dtype(dtype)}")
+
+
+@pytest.mark.parametrize("make", [
+    lambda rng: Linear(4, 4, rng=rng), lambda rng: LayerNorm(4),
+    lambda rng: OutputProjection(Parameter(rng.normal(size=(3, 4)))),
+    lambda rng: LearnedPositionalEncoding(4, 5, rng=rng),
+    lambda rng: PositionwiseFeedForward(4, 3, rng=rng), lambda rng: EncoderLayer(4, 3, 2, rng=rng),
+])
+def test_complex_input_to_real_parameters_is_refused_and_passes_complex_ones(make, rng):
+    layer, x = make(rng), rng.normal(size=(2, 3, 4)).astype(complex)
+    message = r"\w+ and the parameters must have one dtype, got complex128 and float64 \(cast"
+    with pytest.raises(TypeError, match=message):
+        layer.forward(x)
+    layer.astype(complex)
+    assert layer(x).dtype == layer(x.real).dtype == complex
+
+
+def test_a_list_is_no_array_of_floats(w):
+    refuses(w, lambda w: w.linear([[1.0] * D]), TypeError,
+            "x must be a numpy array of floats, got list")
 
 
 # masks
@@ -410,15 +433,27 @@ def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(va
 
 @pytest.mark.parametrize("kind", ["attention", "heads", "model"])
 def test_scores_larger_than_the_memory_are_refused_with_the_bytes_they_need(kind, w, monkeypatch):
-    monkeypatch.setattr(checks, "memory_bytes", lambda: 300)
     call, shape = {
         "attention": (lambda w: w.attention(w.Q, w.K, w.V), (2, 2, 3, 5)),
         "heads": (lambda w: w.mha(w.x, w.memory, w.memory), (2, 2, 3, 5)),
         "model": (lambda w: w.model(w.src, w.tgt), (2, 2, 5, 5)),
     }[kind]
     needs = 8 * np.prod(shape)
-    message = f"scores of shape {shape} need {needs} bytes, this machine has 300"
+    monkeypatch.setattr(checks, "memory_bytes", lambda: needs - 1)
+    message = f"scores of shape {shape} need {needs} bytes, this machine has {needs - 1}"
     refuses(w, call, MemoryError, re.escape(message))
+    w.attention(*(x.astype(np.float32) for x in (w.Q, w.K, w.V)))      # half of the bytes
+    monkeypatch.setattr(checks, "memory_bytes", lambda: needs)
+    call(w)
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, ValueError])
+def test_a_system_that_does_not_tell_its_memory_sets_no_limit(monkeypatch, error):
+    def untold(name):
+        raise error
+
+    monkeypatch.setattr(checks.os, "sysconf", untold, raising=False)
+    assert checks.memory_bytes.__wrapped__() == math.inf
 
 
 def test_scores_of_a_hundred_terabytes_are_refused_at_once(w):
