@@ -15,8 +15,8 @@ Public names, by the file that defines them:
     claims.warm_up    blind_loss
     counting          count
     gallery           note_machine, page, processor
-    learning          learn, losses, scores, small_model, smooth
-    measuring         exponent, peak_bytes, seconds
+    learning          each, learn, losses, scores, small_model, smooth, taught
+    measuring         draw_quartiles, exponent, peak_bytes, seconds, step_of, time_ratios
 """
 
 from .claims.additive import ADDITIVE

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 import numpy as np
 
 from ..files import replacing
-from ..plotting.figures import DPI, STYLE, load_matplotlib, new_figure, save_figure
+from ..plotting.figures import DPI, STYLE, WIDEST, load_matplotlib, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,8 +33,8 @@ class Result:
     """
 
     title: ClassVar[str]
-    panels: ClassVar[tuple[int, int]] = (1, 1)  # rows, columns of axes
-    size: ClassVar[tuple[float, float]] = (7.0, 4.4)  # inches
+    panels: ClassVar[tuple[int, int]] = (1, 2)  # rows, columns of axes
+    size: ClassVar[tuple[float, float]] = (WIDEST, 4.8)  # inches
     layout: ClassVar[dict] = {}  # other options of Figure.subplots
 
     @property

@@ -1,6 +1,6 @@
 """Small models that are trained for a while, for the claims that only training can show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -34,6 +34,19 @@ def learn(model: Transformer, task: Task, seed: int, *, steps: int,
     return islice(train(model, task, rng=rng, **options), steps)
 
 
+def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
+    """A small model after its training; options are those of `learn`."""
+    model = small_model(task, seed, **model_options)
+    for _ in learn(model, task, seed, **options):
+        pass
+    return model
+
+
+def each(settings: Iterable, seeds: Sequence[int], measure: Callable) -> np.ndarray:
+    """measure(setting, seed) of every setting and every seed: (settings, seeds, ...)."""
+    return np.array([[measure(setting, seed) for seed in seeds] for setting in settings])
+
+
 def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
     """The training loss of every step, without smoothing, in nats per token: (steps,)."""
     return np.array([p.loss for p in learn(model, task, seed, steps=steps, **options)])
@@ -45,12 +58,6 @@ def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, f
     criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
     _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
     return token_scores(cache)
-
-
-def check_points(steps: int) -> None:
-    """Raise ValueError unless `steps` is a multiple of STEPS_PER_POINT, which a curve averages."""
-    if steps < STEPS_PER_POINT or steps % STEPS_PER_POINT:
-        raise ValueError(f"steps must be a multiple of {STEPS_PER_POINT}, got {steps}")
 
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:

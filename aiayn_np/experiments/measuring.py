@@ -4,9 +4,16 @@ import os
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from ..module import Module
+from ..plotting.figures import COLORS, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The processor's time for this program, if its clock is fine enough: other programs do not count.
 STEADY = time.thread_time if os.name == "posix" else time.perf_counter
@@ -27,6 +34,28 @@ def seconds(functions: Sequence[Callable[[], object]], repeats: int = 7,
             function()
             times[i, r] = clock() - started
     return times
+
+
+def step_of(layer: Module, inputs: Sequence[np.ndarray], grad: np.ndarray) -> Callable[[], None]:
+    """Forward and backward of a layer, as a function without arguments."""
+    def step():
+        _, cache = layer.forward(*inputs)
+        layer.backward(grad, cache)
+    return step
+
+
+def time_ratios(steps: Sequence[Callable[[], object]], base: int, repeats: int) -> np.ndarray:
+    """Quartiles of the steady time of each step over the median of one of them, (3, steps)."""
+    times = seconds(steps, repeats, STEADY)
+    return np.quantile(times, (0.25, 0.5, 0.75), axis=1) / np.median(times[base])
+
+
+def draw_quartiles(ax: "Axes", x: np.ndarray, quartiles: np.ndarray, label: str,
+                   style: int) -> None:
+    """Draw medians over x with bars from the lower to the upper quartile."""
+    bars = np.abs(quartiles[[0, 2]] - quartiles[1])
+    ax.errorbar(x, quartiles[1], bars, color=COLORS[style], marker=MARKERS[style], capsize=3,
+                label=f"{label} (bars: quartiles)")
 
 
 def peak_bytes(function: Callable[[], object]) -> int:

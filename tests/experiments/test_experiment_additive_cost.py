@@ -20,12 +20,6 @@ def test_the_memory_of_additive_attention_grows_with_n(rng):
     assert memory[2] > 1.5 * memory[1] > 1.5**2 * memory[0]
 
 
-@pytest.mark.parametrize("at", [-1, 2])
-def test_an_index_of_no_size_is_refused(at):
-    with pytest.raises(ValueError, match=f"at must be an index of n and of d_k, got {at}"):
-        additive_cost(n=(16, 32, 64), d_k=(4, 16), at=at)
-
-
 @pytest.mark.slow
 def test_the_dot_product_is_faster_and_smaller_here(tmp_path):
     measured = timed_again(ADDITIVE_COST, tmp_path)

@@ -89,16 +89,6 @@ def trained(**encodings):
     return position_training(seeds=(0, 1), steps=300, longest=10, tests=600, encodings=encodings)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(dict(longest=8), "longest must lie between trained_length .* 10 and 63, got 8"),
-     (dict(steps=25), "steps must be a multiple of 10, got 25")],
-)
-def test_sizes_that_show_nothing_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        position_training(**options)
-
-
 @pytest.mark.slow
 def test_the_committed_curves_are_those_of_these_models(kept):
     again = position_training(seeds=(0,), steps=10, tests=300)

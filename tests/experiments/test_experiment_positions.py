@@ -71,12 +71,6 @@ def test_learned_positions_would_not_agree():
     assert planted.verdict == DISAGREES
 
 
-@pytest.mark.parametrize("sizes", [dict(k=(1,)), dict(T=500)])
-def test_too_few_distances_or_positions_are_refused(sizes):
-    with pytest.raises(ValueError, match="k must hold at least two distances and T be at least"):
-        shift_is_rotation(**sizes)
-
-
 @pytest.mark.parametrize("base", [9999, 100])
 def test_another_base_would_not_agree(base):
     class OtherBase(SinusoidalPositionalEncoding):

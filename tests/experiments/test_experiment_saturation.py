@@ -78,12 +78,6 @@ def test_a_share_at_512_that_is_large_does_not_agree():
     assert kept.verdict == NOT_HERE
 
 
-@pytest.mark.parametrize("queries", [32, 100, 0])
-def test_queries_that_make_no_groups_are_refused(queries):
-    with pytest.raises(ValueError, match=f"queries must be a multiple of 64, got {queries}"):
-        saturation(queries=queries)
-
-
 @pytest.mark.slow
 def test_the_committed_result_is_this_one():
     kept, again = committed(SATURATION), saturation()

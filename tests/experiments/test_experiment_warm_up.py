@@ -91,12 +91,6 @@ def test_at_the_highest_rate_post_norm_fails_either_way_and_pre_norm_nowhere(kep
     assert "at no rate it fails either way" in fine.finding
 
 
-@pytest.mark.parametrize("steps", [5, 15])
-def test_steps_that_make_no_whole_points_are_refused(steps):
-    with pytest.raises(ValueError, match=f"steps must be a multiple of 10, got {steps}"):
-        warm_up(steps=steps)
-
-
 @pytest.mark.slow
 def test_the_committed_curves_are_those_of_these_models(kept):
     again = warm_up(steps=10, seeds=(0,))

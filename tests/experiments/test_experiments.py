@@ -49,7 +49,7 @@ class Toy(Result):
 
     value: float
     title = r"A toy of $\sqrt{d_k}$"
-    size = (3.0, 2.0)
+    panels, size = (1, 1), (3.0, 2.0)
     finding = "The value is 3."
     verdict = AGREES
 

@@ -36,7 +36,7 @@ class AdditiveAgainstDot(Result):
     end: np.ndarray
     steps: int
     title = "Without the scale the dot product falls behind additive attention as $d_k$ grows"
-    panels, size = (1, 2), (9.0, 5.4)
+    size = (9.0, 5.4)
 
     @property
     def flatness(self):
@@ -137,8 +137,6 @@ def additive_against_dot(
     width : widths whose variance is measured       d_k : widths to train with
     steps : of training; the loss is a mean over the last 25       seeds : one model for each
     d_model, max_length, batch_size : of the model and its task
-
-    Returns an AdditiveAgainstDot.
     """
     task = CopyTask(max_length=max_length)
     options = dict(d_model=d_model, h=1, d_v=d_model)

@@ -8,7 +8,7 @@ from ...attention import ScaledDotProductAttention
 from ...plotting.figures import COLORS, MARKERS, log_ticks
 from ...variants.scoring import additive_attention
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..measuring import STEADY, peak_bytes, seconds
+from ..measuring import draw_quartiles, peak_bytes, step_of, time_ratios
 
 RATIOS = (1, 3, 10, 30, 100)  # ticks
 
@@ -30,7 +30,7 @@ class AdditiveCost(Result):
     memory_d: np.ndarray
     at: int
     title = "Additive attention takes more time and memory than the dot product"
-    panels, size, layout = (1, 2), (11.0, 4.8), {"sharey": True}
+    size, layout = (11.0, 4.8), {"sharey": True}
 
     @property
     def finding(self):
@@ -55,9 +55,7 @@ class AdditiveCost(Result):
             (left, self.n, self.time_n, self.memory_n, "$n$, length of the sequence"),
             (right, self.d_k, self.time_d, self.memory_d, "$d_k$, width of queries and keys"),
         ):
-            bars = np.abs(time[[0, 2]] - time[1])
-            ax.errorbar(x, time[1], bars, color=COLORS[0], marker=MARKERS[0], capsize=3,
-                        label="time (bars: quartiles)")
+            draw_quartiles(ax, x, time, "time", 0)
             ax.plot(x, memory, color=COLORS[1], marker=MARKERS[1], label="peak bytes")
             ax.axhline(1, color="0.6", linestyle=":")
             ax.set(xlabel=label, xscale="log", yscale="log")
@@ -70,17 +68,10 @@ class AdditiveCost(Result):
 
 def cost_ratios(n, d_k, repeats, rng):
     """(lower quartile, median, upper quartile) of time, and peak bytes, of additive over dot."""
-    Q, K, V, grad = rng.standard_normal((4, 1, n, d_k), dtype=np.float32)
-    additive = additive_attention(1, d_k, d_k, rng).astype(np.float32)
-
-    def step(layer):
-        _, cache = layer.forward(Q, K, V)
-        layer.backward(grad, cache)
-
-    steps = [lambda: step(additive), lambda: step(ScaledDotProductAttention())]
-    times = seconds(steps, repeats, STEADY)
-    quartiles = np.quantile(times[0], (0.25, 0.5, 0.75)) / np.median(times[1])
-    return quartiles, peak_bytes(steps[0]) / peak_bytes(steps[1])
+    *inputs, grad = rng.standard_normal((4, 1, n, d_k), dtype=np.float32)
+    layers = additive_attention(1, d_k, d_k, rng).astype(np.float32), ScaledDotProductAttention()
+    steps = [step_of(layer, inputs, grad) for layer in layers]
+    return time_ratios(steps, 1, repeats)[:, 0], peak_bytes(steps[0]) / peak_bytes(steps[1])
 
 
 def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2, repeats=15,
@@ -92,11 +83,7 @@ def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2,
     n : lengths, measured with the width d_k[at]       d_k : widths, measured at length n[at]
     at : index of both                                 seed : of weights and inputs
     repeats : how often each is timed; they take turns
-
-    Returns an AdditiveCost.
     """
-    if not 0 <= at < min(len(n), len(d_k)):
-        raise ValueError(f"at must be an index of n and of d_k, got {at}")
     rng = np.random.default_rng(seed)
     time_n, memory_n = zip(*[cost_ratios(size, d_k[at], repeats, rng) for size in n])
     time_d, memory_d = zip(*[cost_ratios(n[at], size, repeats, rng) for size in d_k])

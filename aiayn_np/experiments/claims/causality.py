@@ -23,7 +23,6 @@ class Causality(Result):
     memory: np.ndarray
     real: np.ndarray
     title = "With the causal mask, no output depends on a later input"
-    panels = (1, 2)
     size = (WIDEST, 4.6)
 
     @property
@@ -92,8 +91,6 @@ def causality(T=10, *, T_src=8, padded=3, N=2, d_model=32, h=4, allowed=causal, 
     T, T_src : target and source positions      padded : how many source positions are padding
     N, d_model, h : of the stacks, with d_ff = 4 d_model
     allowed : makes the mask (T, T) from T      seed : of model and tokens
-
-    Returns a Causality.
     """
     rng = np.random.default_rng(seed)
     model = Transformer(50, N=N, d_model=d_model, d_ff=4 * d_model, h=h, rng=rng)

@@ -48,7 +48,7 @@ class Complexity(Result):
     time: dict
     memory: dict
     title = "Cost of a layer as length n and width d grow: the exponents of Table 1"
-    panels, size, layout = (1, 2), (9.0, 6.0), {"sharey": True}
+    size, layout = (9.0, 6.0), {"sharey": True}
 
     def exponents(self, axis, what="time"):
         """Layer -> exponent of n or d in its time or memory."""
@@ -134,8 +134,6 @@ def complexity(sizes=SIZES, *, repeats=100, seed=0):
     sizes : axis, "n" and "d" -> layer -> pairs (n, d), of which one grows
     repeats : calls of each size, in turns; the fastest counts, because it was disturbed least
     seed : of weights and inputs
-
-    Returns a Complexity.
     """
     rng = np.random.default_rng(seed)
     grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...embedding import Embedding
-from ...plotting.figures import COLORS, MARKERS, WIDEST, log_ticks
+from ...plotting.figures import COLORS, MARKERS, log_ticks
 from ...positional_encoding import SinusoidalPositionalEncoding
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 from ..measuring import exponent
@@ -30,8 +30,6 @@ class EmbeddingScale(Result):
     same_token: np.ndarray
     same_position: np.ndarray
     title = r"$\sqrt{d_{model}}$ keeps embeddings larger than positional encodings, at any width"
-    panels = (1, 2)
-    size = (WIDEST, 4.8)
 
     @property
     def ratio(self):
@@ -107,8 +105,6 @@ def embedding_scale(
     ----------
     d_model : widths        vocab_size : rows of the embedding        T : positions, from 0
     tokens : how many the cosines are taken of        seed : of the embeddings
-
-    Returns an EmbeddingScale.
     """
     rng = np.random.default_rng(seed)
     sizes, likeness = [], []

@@ -7,7 +7,7 @@ import numpy as np
 from ...plotting.figures import COLORS, draw_spread, log_ticks
 from ...training.tasks import TASKS
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import learn, scores, small_model
+from ..learning import each, scores, taught
 
 # Perplexity per word piece on the paper's development set, from Table 3.
 PAPER_H = {"x": [1, 4, 8, 16, 32], "perplexity": [5.29, 5.00, 4.92, 4.91, 5.01]}
@@ -25,7 +25,7 @@ class Widths(Result):
     x: np.ndarray
     steps: int
     loss: np.ndarray
-    panels, size, layout = (1, 2), (8.6, 4.2), {"sharey": True}
+    size, layout = (8.6, 4.2), {"sharey": True}
 
     def compare(self, x, base):
         """(ratios, signs), one for each task.
@@ -130,17 +130,14 @@ def held_out_losses(models, *, tasks, seeds, steps, symbols, max_length, batch_s
 
     models : options of `small_model`, one dict for each value
     """
-    found = np.zeros((len(tasks), len(seeds), len(models)))
-    for i, task_name in enumerate(tasks):
-        task = TASKS[task_name](symbols=symbols, max_length=max_length)
+    def measure(name, seed):
+        task = TASKS[name](symbols=symbols, max_length=max_length)
         held_out = task.validation(500)
-        for s, seed in enumerate(seeds):
-            for v, options in enumerate(models):
-                model = small_model(task, seed, **options)
-                for _ in learn(model, task, seed, steps=steps, batch_size=batch_size, eps_ls=0.0):
-                    pass
-                found[i, s, v] = scores(model, held_out)[0]
-    return found
+        trained = [taught(task, seed, options, steps=steps, batch_size=batch_size, eps_ls=0.0)
+                   for options in models]
+        return [scores(model, held_out)[0] for model in trained]
+
+    return each(tasks, seeds, measure)
 
 
 def head_count(h=(1, 4, 8, 16, 32), *, base=8, d_model=32, tasks=("copy", "reverse", "sort"),
@@ -154,11 +151,7 @@ def head_count(h=(1, 4, 8, 16, 32), *, base=8, d_model=32, tasks=("copy", "rever
     tasks : names of toy tasks
     seeds : all models of a seed start from the same values and see the same batches
     the others : of the models, the tasks, the training
-
-    Returns a HeadCount.
     """
-    if base not in h:
-        raise ValueError(f"h must contain the base {base}, got {h}")
     models = [dict(h=heads, d_model=d_model) for heads in h]
     loss = held_out_losses(models, tasks=tasks, seeds=seeds, steps=steps, symbols=symbols,
                            max_length=max_length, batch_size=batch_size)
@@ -174,8 +167,6 @@ def key_width(d_k=(1, 2, 4, 8), *, h=4, d_model=32, tasks=("copy", "reverse", "s
     d_k : widths, ascending       tasks : names of toy tasks
     seeds : all models of a seed see the same batches
     the others : of the models, the tasks, the training
-
-    Returns a KeyWidth.
     """
     models = [dict(h=h, d_model=d_model, d_k=width) for width in d_k]
     loss = held_out_losses(models, tasks=tasks, seeds=seeds, steps=steps, symbols=symbols,

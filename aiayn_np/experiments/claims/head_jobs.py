@@ -208,8 +208,6 @@ def head_jobs(*, symbols=6, max_length=6, seeds=(0, 1, 2, 3, 4), steps=1000, n=3
     symbols, max_length : of the tasks       seeds : one model of each task for every seed
     steps : at most; training ends when the validation is perfect
     n : test sequences to measure on         N, h : layers of the models, and heads of a layer
-
-    Returns a HeadJobs.
     """
     tables, ends, examples, untrained = [], [], [], []
     for kind in (CopyTask, ReverseTask):

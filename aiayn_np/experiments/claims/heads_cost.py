@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...multi_head import MultiHeadAttention
-from ...plotting.figures import COLORS, MARKERS, log_ticks
+from ...plotting.figures import log_ticks
 from ...plotting.maps import attention_maps
 from ..experiment import AGREES, DISAGREES, Experiment, Result
-from ..measuring import STEADY, seconds
+from ..measuring import draw_quartiles, step_of, time_ratios
 
 SIMILAR = 1.5  # "similar" is taken to mean at most this many times the cost of one head
 PAPER_H = 8
@@ -30,7 +30,7 @@ class HeadsCost(Result):
     multiply_adds: np.ndarray
     scores: np.ndarray
     title = "Eight narrow heads cost about as much as one wide head"
-    size = (7.0, 4.8)
+    panels, size = (1, 1), (7.0, 4.8)
 
     @property
     def at_paper_h(self):
@@ -57,11 +57,8 @@ class HeadsCost(Result):
         return AGREES if self.at_paper_h.max() <= SIMILAR else DISAGREES
 
     def draw(self, ax):
-        low, median, high = self.ratio
         for i, n in enumerate(self.n):
-            bars = np.array([median[i] - low[i], high[i] - median[i]])
-            ax.errorbar(self.h, median[i], bars, color=COLORS[i], marker=MARKERS[i], capsize=3,
-                        label=f"time, n = {n} (bars: quartiles)")
+            draw_quartiles(ax, self.h, self.ratio[:, i], f"time, n = {n}", i)
         products = (self.multiply_adds / self.multiply_adds[:, :1]).max(axis=0)
         ax.plot(self.h, products, "--", color="0.3", label="multiply-adds of the products")
         ax.axhspan(0.8, SIMILAR, color="0.92", zorder=0, label=f'"similar": up to {SIMILAR:g}')
@@ -92,20 +89,15 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
     h : numbers of heads; the others are compared with the first; 8 must be among them
     n : lengths of the sequence       d_model : width       seed : of weights and inputs
     repeats : how often the longest is timed, in turns; shorter ones are timed more often
-
-    Returns a HeadsCost.
     """
-    if PAPER_H not in h:
-        raise ValueError(f"h must contain {PAPER_H}, the paper's number of heads, got {h}")
     rng = np.random.default_rng(seed)
     layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
     ratios, scores = [], []
     for length in n:
         x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
         turns = repeats * max(n) // length
-        times = seconds([step(layer, x, grad) for layer in layers], turns, STEADY)
+        ratios.append(time_ratios([step_of(layer, (x, x, x), grad) for layer in layers], 0, turns))
         scores.append([number_of_scores(layer, x) for layer in layers])
-        ratios.append(np.quantile(times, (0.25, 0.5, 0.75), axis=1) / np.median(times[0]))
     lengths, heads = np.array(n)[:, None], np.array(h)
     return HeadsCost(
         heads, np.array(n), d_model, np.stack(ratios, axis=1),
@@ -116,14 +108,6 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
 def number_of_scores(layer, x):
     """How many attention weights the cache of self-attention holds."""
     return sum(weights.size for weights in attention_maps(layer.forward(x, x, x)[1]).values())
-
-
-def step(layer, x, grad):
-    """Forward and backward of self-attention, as a function without arguments."""
-    def forward_and_backward():
-        _, cache = layer.forward(x, x, x)
-        layer.backward(grad, cache)
-    return forward_and_backward
 
 
 HEADS_COST = Experiment(

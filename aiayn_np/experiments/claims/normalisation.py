@@ -6,7 +6,7 @@ import numpy as np
 
 from ...embedding import Embedding
 from ...layer_norm import LayerNorm
-from ...plotting.figures import WIDEST, draw_spread, log_ticks
+from ...plotting.figures import draw_spread, log_ticks
 from ...positional_encoding import SinusoidalPositionalEncoding
 from ...variants.norms import BatchNorm
 from ..experiment import AGREES, DISAGREES, Experiment, Result
@@ -34,8 +34,6 @@ class NormDependence(Result):
     batch_padding: np.ndarray
     batch_zeros: np.ndarray
     title = "LayerNorm depends on neither batch nor padding, BatchNorm in training on both"
-    panels = (1, 2)
-    size = (WIDEST, 4.8)
 
     @property
     def exponent(self):
@@ -111,8 +109,6 @@ def norm_dependence(
     batch_sizes : B for the first part      padded : numbers of padding positions for the second
     T, d_model : of the sequences           B : batch size of the second part
     draws : batches, each with its own embedding      seed : of tokens and embeddings
-
-    Returns a NormDependence.
     """
     layer, batch = LayerNorm(d_model), BatchNorm(d_model)
     positions = SinusoidalPositionalEncoding(d_model, T + max(padded))

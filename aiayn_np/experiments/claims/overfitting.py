@@ -7,7 +7,7 @@ import numpy as np
 from ...plotting.figures import COLORS, draw_spread
 from ...training.tasks import ReverseTask
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import learn, scores, small_model
+from ..learning import each, learn, scores, small_model
 
 
 class FewExamples(ReverseTask):
@@ -33,7 +33,6 @@ class DropoutCurves(Result):
     validation: np.ndarray  # the same for held-out sequences
     accuracy: np.ndarray  # (P_drop, seeds, steps), share of right tokens in held-out sequences
     title = "Dropout fights over-fitting on a small training set"
-    panels = (1, 2)
     size = (9.5, 4.6)
 
     @property
@@ -94,21 +93,16 @@ def dropout(
 
     With many sequences there is little over-fitting: with sequences=20000, steps=300 and seed 0
     P_drop = 0.1 is worse than no dropout.
-
-    Returns a DropoutCurves.
     """
-    if not 1 <= every <= steps:
-        raise ValueError(f"every must lie between 1 and steps = {steps}, got {every}")
-    measured = np.zeros((3, len(P_drop), len(seeds), steps // every))
-    for s, seed in enumerate(seeds):
+
+    def measure(P, seed):
         task = FewExamples(sequences, np.random.default_rng([seed, 2]))
-        held_out = task.validation(300)
-        for i, P in enumerate(P_drop):
-            model = small_model(task, seed, P_drop=P, **options)
-            for p in learn(model, task, seed, steps=steps // every * every, eps_ls=0.0):
-                if p.step % every == 0:
-                    known = scores(model, tuple(ids[:300] for ids in task.examples))[0]
-                    measured[:, i, s, p.step // every - 1] = known, *scores(model, held_out)
+        model = small_model(task, seed, P_drop=P, **options)
+        known, held_out = [ids[:300] for ids in task.examples], task.validation(300)
+        return [(scores(model, known)[0], *scores(model, held_out))
+                for p in learn(model, task, seed, steps=steps, eps_ls=0.0) if p.step % every == 0]
+
+    measured = np.moveaxis(each(P_drop, seeds, measure), -1, 0)
     steps_measured = np.arange(1, steps // every + 1) * every
     return DropoutCurves(sequences, np.array(P_drop), steps_measured, *measured)
 

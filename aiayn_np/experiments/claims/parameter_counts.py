@@ -55,7 +55,7 @@ class ParameterCounts(Result):
     printed: np.ndarray  # millions
     differs: np.ndarray  # whether the row prints a number of its own
     title = "Parameters of Table 3, counted: differences to the base model"
-    size = (7.0, 5.6)
+    panels, size = (1, 1), (7.0, 5.6)
 
     @property
     def difference(self):
@@ -117,8 +117,6 @@ def parameter_counts(vocabulary=37_000):
     Parameters
     ----------
     vocabulary : tokens; the paper says "about 37000"
-
-    Returns a ParameterCounts.
     """
     sizes = [BASE | changes for _, changes, _ in ROWS]
     counted = [count_parameters(vocabulary, **s) for s in sizes]

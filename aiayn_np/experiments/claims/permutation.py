@@ -27,7 +27,6 @@ class PermutationSymmetry(Result):
     moved: np.ndarray
     by_moved: dict
     title = "Without positions, the encoder does not see the order"
-    panels = (1, 2)
     size = (WIDEST, 4.6)
     layout: ClassVar[dict] = dict(width_ratios=[1.25, 1])
 
@@ -104,8 +103,6 @@ def permutation_symmetry(T=16, *, N=6, d_model=64, h=8, permutations=100, seed=0
     ----------
     T : tokens of x, all different      N, d_model, h : of the stacks, with d_ff = 4 d_model
     permutations : to draw for each number of moved positions      seed : of model, x and P
-
-    Returns a PermutationSymmetry.
     """
     rng = np.random.default_rng(seed)
     model = Transformer(T, N=N, d_model=d_model, d_ff=4 * d_model, h=h, max_len=T, rng=rng)

@@ -12,7 +12,7 @@ from ...positional_encoding import LearnedPositionalEncoding, SinusoidalPosition
 from ...training.tasks import SHORTEST_HELD_OUT, CopyTask
 from ...variants.relative_position import relative_attention
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, check_points, learn, scores, small_model, smooth
+from ..learning import STEPS_PER_POINT, learn, scores, small_model, smooth
 
 ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of right tokens of a learned task
 REACHED = 0.9  # share copied exactly where sinusoids reach
@@ -46,7 +46,6 @@ class PositionTraining(Result):
     lengths: np.ndarray
     exact: np.ndarray
     title = "Sinusoidal or learned positions: in training, and on longer sequences"
-    panels = (1, 2)
     size = (WIDEST, 4.9)
 
     def beyond(self, symbols):
@@ -134,13 +133,7 @@ def position_training(
         at least 2, and at most 63
     tests : sequences to test on, of all lengths
     encodings : dict of name -> options of Transformer, sinusoidal first and learned next
-
-    Returns a PositionTraining.
     """
-    check_points(steps)
-    if not trained_length + 2 <= longest <= 63:
-        raise ValueError(f"longest must lie between trained_length + 2 = {trained_length + 2} and"
-                         f" 63, got {longest}")
     task, tested = CopyTask(max_length=trained_length), CopyTask(max_length=longest).test(tests)
     lengths = np.arange(SHORTEST_HELD_OUT, longest + 1)
     runs = [[tried(options, seed, task, tested, lengths, steps) for seed in seeds]

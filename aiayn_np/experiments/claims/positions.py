@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...plotting.figures import COLORS, MARKERS, WIDEST, log_ticks
+from ...plotting.figures import COLORS, MARKERS, log_ticks
 from ...positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
@@ -41,8 +41,6 @@ class ShiftIsRotation(Result):
     random_similarity: np.ndarray
     falling: np.ndarray
     title = "A step of k is a rotation: PE(pos + k) = $M_k$ PE(pos)"
-    panels = (1, 2)
-    size = (WIDEST, 4.8)
 
     @property
     def finding(self):
@@ -157,11 +155,7 @@ def shift_is_rotation(
     k : distances, at least two        d_model : of the rotation, even        T : positions, >= 512
     fitted_d_model : of the fit, even and small: in wide tables slow sines hardly determine M
     seed : of the random positions        positions : the encoding that is measured
-
-    Returns a ShiftIsRotation.
     """
-    if len(k) < 2 or T < 512:
-        raise ValueError(f"k must hold at least two distances and T be at least 512, got {k}, {T}")
     rng = np.random.default_rng(seed)
     random = LearnedPositionalEncoding(d_model, T, rng=rng).table(T)
     PE = positions(d_model, T, rng=rng).table(T)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...attention import ScaledDotProductAttention
-from ...plotting.figures import COLORS, MARKERS, SMALL, WIDEST, log_ticks
+from ...plotting.figures import COLORS, MARKERS, SMALL, log_ticks
 from ...variants.scoring import DotScore, ScoredAttention
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 
@@ -38,8 +38,6 @@ class Saturation(Result):
     one_hot: np.ndarray
     n_keys: int
     title = "Without the scale, a wide $d_k$ leaves most queries little gradient"
-    panels = (1, 2)
-    size = (WIDEST, 4.8)
     layout: ClassVar = {"sharex": True}
 
     @property
@@ -128,11 +126,7 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
     ----------
     d_k : increasing widths           n_keys : keys that each query meets
     queries : a multiple of 64, at least 64        seed : of the draws
-
-    Returns a Saturation.
     """
-    if queries < GROUP or queries % GROUP:
-        raise ValueError(f"queries must be a multiple of {GROUP}, got {queries}")
     rng = np.random.default_rng(seed)
     layers = ScaledDotProductAttention(), ScoredAttention(DotScore())
     measured = []

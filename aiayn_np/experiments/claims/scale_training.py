@@ -10,7 +10,7 @@ from ...plotting.figures import draw_spread, log_ticks
 from ...training.tasks import CopyTask
 from ...variants.scoring import dot_attention
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, check_points, losses, small_model, smooth
+from ..learning import STEPS_PER_POINT, losses, small_model, smooth
 
 BEHIND = 2.0  # times the scaled loss
 NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
@@ -30,8 +30,6 @@ class ScaleTraining(Result):
     curves: np.ndarray
     score_variance: np.ndarray
     title = "Without the scale a wide $d_k$ learns slowly"
-    panels = (1, 2)
-    size = (9.0, 4.8)
     layout: ClassVar = {"sharey": True}
 
     @property
@@ -96,10 +94,7 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
     d_k : increasing widths                     rate_scale : of Eq. (3); the best one is judged
     steps : multiple of 10                      seeds : of models and batches
     d_model : width of the model                batch_size, max_length : of the task
-
-    Returns a ScaleTraining.
     """
-    check_points(steps)
     task = CopyTask(max_length=max_length)
     size = dict(h=1, d_model=d_model, d_ff=2 * d_model, d_v=d_model)
     source = task.validation(256)[0]

@@ -8,7 +8,7 @@ import numpy as np
 from ...plotting.figures import COLORS, MARKERS, draw_spread
 from ...training.tasks import FIRST_SYMBOL, ReverseTask
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import learn, scores, small_model
+from ..learning import each, scores, taught
 
 HOLDS = 0.005  # accuracy holds if the share of right tokens falls by less than this
 PAPER = (0.0, 0.1, 0.2), np.array([4.67, 4.92, 5.47]) / 4.67  # perplexities of Table 3 (D)
@@ -41,7 +41,6 @@ class SmoothingCosts(Result):
     perplexity: np.ndarray  # exp of the nats a token, without smoothing
     accuracy: np.ndarray  # share of tokens right
     title = "Label smoothing costs perplexity, not accuracy"
-    panels = (1, 2)
     size = (9.5, 4.6)
 
     @property
@@ -102,19 +101,17 @@ def label_smoothing(
     The models are trained until they predict everything that can be predicted. Before that, seeds
     make more difference than eps_ls: with max_length=8 and 1000 steps the perplexity of one of
     three seeds does not rise from 0 to 0.1.
-
-    Returns a SmoothingCosts.
     """
     task = NoisyReverse(noise, max_length=max_length)
     held_out = task.validation(2000)
-    measured = np.zeros((2, len(eps_ls), len(seeds)))
-    for s, seed in enumerate(seeds):
-        for i, eps in enumerate(eps_ls):
-            model = small_model(task, seed, **dict(P_drop=0.1) | options)
-            for _ in learn(model, task, seed, steps=steps, eps_ls=eps, batch_size=32):
-                pass
-            measured[:, i, s] = scores(model, held_out)
-    return SmoothingCosts(noise, steps, np.array(eps_ls), np.exp(measured[0]), measured[1])
+    options = dict(P_drop=0.1) | options
+
+    def measure(eps, seed):
+        model = taught(task, seed, options, steps=steps, eps_ls=eps, batch_size=32)
+        return scores(model, held_out)
+
+    nats, accuracy = np.moveaxis(each(eps_ls, seeds, measure), -1, 0)
+    return SmoothingCosts(noise, steps, np.array(eps_ls), np.exp(nats), accuracy)
 
 
 LABEL_SMOOTHING = Experiment(

@@ -20,6 +20,7 @@ class DotProductVariance(Result):
     variance: np.ndarray
     scaled_variance: np.ndarray
     title = "Dot products grow with their width: Var(q·k) = $d_k$"
+    panels, size = (1, 1), (7.0, 4.4)
 
     @property
     def error(self):
@@ -65,8 +66,6 @@ def dot_product_variance(d_k=(1, 4, 16, 64, 256, 1024, 4096, 16384), *, seed=0):
     Parameters
     ----------
     d_k : widths to measure          seed : of the draws
-
-    Returns a DotProductVariance.
     """
     rng = np.random.default_rng(seed)
     measured = []

@@ -1,6 +1,7 @@
 """Claim 14: post-norm with and without warm-up, and pre-norm beside it (Sec. 5.3 and 3.1)."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from ...plotting.figures import WIDEST, draw_spread, log_ticks
 from ...training.tasks import CopyTask, Task
 from ...variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, check_points, learn, small_model, smooth
+from ..learning import STEPS_PER_POINT, each, learn, small_model, smooth
 
 POST, POST_FLAT, PRE, PRE_FLAT = range(4)
 NAMES = ("post-norm, warm-up", "post-norm, no warm-up", "pre-norm, warm-up", "pre-norm, no warm-up")
@@ -31,7 +32,6 @@ class WarmUp(Result):
     blind: float
     diverged: int
     title = "Warm-up lets post-norm learn at a higher rate"
-    panels = (1, 2)
     size = (WIDEST, 5.2)
     layout: ClassVar = {"sharey": True}
 
@@ -120,20 +120,16 @@ def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60,
     peak : the highest rates of the schedule     N : layers of each stack
     steps : multiple of 10                       seeds : of models and batches
     batch_size, max_length : of the task
-
-    Returns a WarmUp.
     """
-    check_points(steps)
     task = CopyTask(max_length=max_length)
-    runs = []
-    for norm in ({}, PRE_NORM):
-        for warm in (True, False):
-            for rate in peak:
-                rates = schedule(rate, warmup_steps, warm)
-                runs += [train_losses(small_model(task, seed, N=N, **norm), task, seed, steps=steps,
-                                      batch_size=batch_size, schedule=rates)
-                         for seed in seeds]
-    values = np.array(runs).reshape(4, len(peak), len(seeds), steps)
+
+    def measure(setting, seed):
+        norm, warm, rate = setting
+        return train_losses(small_model(task, seed, N=N, **norm), task, seed, steps=steps,
+                            batch_size=batch_size, schedule=schedule(rate, warmup_steps, warm))
+
+    values = each(product(({}, PRE_NORM), (True, False), peak), seeds, measure)
+    values = values.reshape(4, len(peak), len(seeds), steps)
     diverged = int(np.isnan(values).any(axis=-1).sum())
     curves = smooth(np.nan_to_num(values, nan=np.log(task.vocab_size)), STEPS_PER_POINT)
     return WarmUp(np.array(peak), curves, warmup_steps, N, blind_loss(task), diverged)
