@@ -83,8 +83,8 @@ print("value  ", matches @ V)
 # 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
 # 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
 #
-# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through all
-# lessons. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Only one of its
+# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through
+# Lessons 1 to 8. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* Only one of its
 # numbers is not zero. It contains a $\sqrt5$, so that the division leaves a simple score.
 
 # %%

@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward`. Then you catch two wrong backwards that look right |
-# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian; how a gradient is *proven*, and what such a proof does not prove |
+# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian; how a gradient is *checked*, and what such a check does not show |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
 # | **Time** | 45 minutes |
@@ -130,7 +130,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 # %% [markdown]
 # The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low. The picture shows all
 # temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
-# softmax would be "soft argmax". Temperature never changes the order: the lines come together , but they never cross.
+# softmax would be "soft argmax". Temperature never changes the order: the lines come together, but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
 
 # %%
@@ -357,7 +357,7 @@ print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log)
 # 3.2.1). Lesson 3 measures how far it goes.
 
 # %% [markdown]
-# ## 2.7 How to prove a gradient
+# ## 2.7 How to check a gradient
 #
 # The differences of Lesson 2.4 agree to 1e-9, but never to all 16 digits. They subtract two nearly equal numbers, and the
 # digits that both share are lost. There is a way without a subtraction: a step in the *imaginary* direction (Squire and
@@ -383,7 +383,7 @@ print(f"e                   {math.e:.16f}")
 print("slope of abs(x) by the complex step, which is wrong:", np.abs(x + 1e-20j).imag / 1e-20)
 
 # %% [markdown]
-# The proof of a backward needs one more idea, because a backward has no Jacobian that could be compared. (Here $J$ is
+# The check of a backward needs one more idea, because a backward has no Jacobian that could be compared. (Here $J$ is
 # the Jacobian of the whole layer: 12 × 12 for three rows of four scores. Nobody writes it down.)
 #
 # 1. Draw a random $u$, of the shape of the output, and a random $v$, of the shape of the input.
@@ -404,10 +404,10 @@ print("from backward", from_backward)
 # `check_gradients` does this for any layer, and for its parameters too. `analytic` is the number from backward,
 # `numeric` is the number from the complex step, and `central` is the ordinary difference, as a second witness.
 #
-# "Proven" is meant as a physicist means it: up to a chance that is too small to matter, and at this input. A branch of
-# the code that this input does not take is not tested.
+# Numbers are *checked*, to twelve digits, and at this input. A branch of the code that this input does not take is not
+# checked. Only identities are *proven*, such as the two lines of `Softmax.backward` in Lesson 2.5.
 #
-# Be clear about what is proven: backward is the derivative *of this forward*. If the forward itself is wrong, its
+# Be clear about what is checked: backward is the derivative *of this forward*. If the forward itself is wrong, its
 # backward can still agree with it. No gradient check finds a wrong forward. That needs another test, such as a
 # comparison with a formula that was written by hand, as in Lesson 1.4.
 
@@ -456,7 +456,7 @@ for layer in (softmax, ForgetsTheMean(), WrongAxis()):
 # With the first mistake the loss goes down, and here it even ends lower than with the right gradient. Each score moves
 # against its own error, and where no error is left it does not move. This loss curve does not show the mistake. The second
 # mistake makes the loss rise here, so you notice *that* something is wrong, but not what. So a falling loss proves
-# nothing. `check_gradients` proves both of them wrong, and names an entry:
+# nothing. `check_gradients` shows that both of them are wrong, and names an entry:
 
 # %%
 print(check_gradients(ForgetsTheMean(), scores), "\n")

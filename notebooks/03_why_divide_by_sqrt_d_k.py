@@ -213,8 +213,8 @@ variance.figure()
 # %% [markdown]
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
-# In the drawing, the upper row shows how the scores spread when $d_k$ grows. The lower row shows what a softmax of eight
-# such scores does on average: the heaviest key takes more and more.
+# In the drawing, the upper row shows how the scores spread when $d_k$ grows. The lower row shows what the softmax of a
+# query's scores of eight keys does on average: the heaviest key takes more and more.
 
 # %%
 dot_products()

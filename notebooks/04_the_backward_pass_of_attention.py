@@ -1,10 +1,10 @@
 # %% [markdown]
-# # Lesson 4 · The backward pass of attention, derived and proven
+# # Lesson 4 · The backward pass of attention, derived and checked
 #
 # | | |
 # |---|---|
-# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you prove it, and catch three wrong backwards |
-# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can prove; why the cache is returned |
+# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you check it, and catch three wrong backwards |
+# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show; why the cache is returned |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
 # | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text. No later part needs it |
@@ -282,7 +282,7 @@ rows = np.stack([c.weights[2] for c in (cache, cache_QK, cache_QKV)])  # (3, T_k
 plot_attention(rows, ["before", "Q, K learned", "Q, K, V learned"], tokens, titles=["whom does sat look at?"])
 
 # %% [markdown]
-# ## 4.5 The proof
+# ## 4.5 The check
 #
 # We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
 # forward itself. Lesson 2 has the idea: $u \cdot Jv$ from one forward at a complex point must be $J^\top u \cdot v$ from
@@ -296,8 +296,8 @@ print(check_gradients(attention, Q, K, V))
 # last row all three move at once. `analytic` comes from backward, and `numeric` comes from the complex step. `error` is their relative
 # distance, and `central` is the ordinary difference, a second witness. The verdict is `ok` if the error is below 1e-12.
 #
-# Two limits of this proof. First, the forward must be analytic (Lesson 2.7): the complex step is wrong for `abs`, and
-# attention has nothing of the kind. Second, it proves that backward fits *this* forward. If somebody forgets the scale
+# Two limits of this check. First, the forward must be analytic (Lesson 2.7): the complex step is wrong for `abs`, and
+# attention has nothing of the kind. (Where the two numeric columns disagree, the check goes by the difference, and says so.) Second, it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
 
 # %%
@@ -306,7 +306,7 @@ print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
 print("largest difference from Equation 1:", np.abs(forgets_both(Q, K, V) - out_by_hand).max())
 
 # %% [markdown]
-# So a layer needs both: a proof of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
+# So a layer needs both: a check of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
 
 # %% [markdown]
 # ## 4.6 For the keen: why not just a difference?
@@ -509,7 +509,7 @@ class SelfAttention(Module):
 print(check_gradients(SelfAttention(5, 3, 2, rng), x))
 
 # %% [markdown]
-# `input 0` is $x$, and the other rows are $W^Q$, $W^K$ and $W^V$. The same check that proves the library's layers proves
+# `input 0` is $x$, and the other rows are $W^Q$, $W^K$ and $W^V$. The same check is made of the library's layers and of
 # yours. Leave out one path and see:
 
 # %%
@@ -599,7 +599,7 @@ print("all true")
 #   factor and the softmax of Lesson 2, that is all of attention.
 # - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
 # - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
-# - A falling loss proves nothing. A complex step proves that backward fits its forward, to twelve digits. Whether the
+# - A falling loss proves nothing. A complex step checks that backward fits its forward, to twelve digits. Whether the
 #   forward is right is another question.
 # - Where an array is used more than once, its gradients add up.
 #

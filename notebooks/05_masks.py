@@ -162,15 +162,21 @@ print("-inf before", softmax(np.where(real, row, -np.inf)))
 
 # %% [markdown]
 # Many programs use $-10^9$ instead of $-\infty$. It gives the same weights, except in a row where *nothing* is allowed. If
-# $-10^9$ *replaces* the scores, all are equal there, and the query looks at every key that is forbidden. If it is *added*,
-# as most programs do, the row looks as if there were no mask. Both are real bugs. `Softmax` gives zeros for a row of only
-# $-\infty$. (Figure 2 masks after the scale. For $-\infty$ the order does not matter.)
+# $-10^9$ *replaces* the scores, all are equal there, and the query looks evenly at every key that is forbidden. Most
+# programs *add* it, and then it depends on the precision. float32, in which such programs mostly run, has about seven
+# digits: next to $-10^9$ the scores are lost, and the row is even again. In float64 they are kept, and the row looks as
+# if there were no mask. All of these are real bugs. `Softmax` gives zeros for a row of only $-\infty$. (Figure 2 masks
+# after the scale. For $-\infty$ the order does not matter.)
 
 # %%
 print("same in a usual row:", np.array_equal(softmax(np.where(real, row, -1e9)),
                                              softmax(np.where(real, row, -np.inf))))
+row = np.array([2.0, 1.0, 0.0, 3.0])
+added = {dtype.__name__: softmax(row.astype(dtype) - dtype(1e9)) for dtype in (np.float32, np.float64)}
+print("without a mask     :", softmax(row))
 print("-1e9 everywhere    :", softmax(np.full(4, -1e9)))
-print("-1e9 added to each :", softmax(row - 1e9), " without a mask:", softmax(row))
+for name, weights in added.items():
+    print(f"-1e9 added, {name}:", weights)
 print("-inf everywhere    :", softmax(np.full(4, -np.inf)))
 
 # %% [markdown]
@@ -502,6 +508,8 @@ for mistake in (real, real[:, None, :], real.astype(int)):
 # %%
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()
 assert np.allclose(ways["-inf before"][:3], ways["(three keys)"], rtol=0, atol=1e-12)
+assert (added["float32"] == 0.25).all()                 # the scores are lost
+assert np.allclose(added["float64"], softmax(np.array([2.0, 1.0, 0.0, 3.0])), rtol=0, atol=1e-6)
 assert (change[ids != 0] == 0).all()                    # nobody reads padded outputs
 assert (grad_x[ids == 0] == 0).all()
 assert not np.triu(jacobian.masked, 1).any()            # no output depends on a later input

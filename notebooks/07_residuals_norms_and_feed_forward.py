@@ -7,7 +7,7 @@
 # | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features and batch norm over the batch; what the feed-forward network sees; what dropout is for; for the keen: what changes when the norm moves from after the sum to before the sub-layer |
 # | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | 45 minutes, without Lesson 7.4 and Lesson 7.7, which are *for the keen*: run their cells, skip their text. No later part needs them |
+# | **Time** | 45 minutes, without Lesson 7.4 and Lesson 7.7, which are *for the keen*: run their cells, skip their text. Lesson 10.4 and Lesson 15.4 come back to the norm before the sub-layer, whose drawing is in Lesson 7.7 |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -345,7 +345,7 @@ print("grad at x / grad at 10 x:", from_class / ten_times)
 # %% [markdown]
 # Both are 0: $\mathrm{mean}(g)$ removes the component of $g$ along $(1, 1, 1, 1)$, and $\hat x\, \mathrm{mean}(g\, \hat x)$ removes
 # the component along $\hat x$. The factor $1/\sigma$ remains: a token that is ten times as large gets a tenth of the gradient,
-# because the same step moves $\hat x$ ten times less. Now prove the backward for many tokens and with gamma and beta, as in
+# because the same step moves $\hat x$ ten times less. Now check the backward for many tokens and with gamma and beta, as in
 # Lesson 2.7:
 
 # %%

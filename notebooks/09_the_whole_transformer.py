@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and find out which of its three uses taught the matrix $E$ what |
-# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to prove a whole model right; how many parameters it has; for the keen: what training has to remember |
+# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how to check a whole model; how many parameters it has; for the keen: what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
 # | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
@@ -347,10 +347,10 @@ print(f"{len(norms)} layer norms, from {min(norms):.3f} to {max(norms):.3f}   âˆ
 # The number is $\sqrt{240}$ every time: whatever a sub-layer puts out, the next one gets it at the same size. At the end of a cell, a trace
 # shows itself as a table with all columns: try `whole["decoder.layers.1.cross_attention"]`, which has the boxes of Figure 2.
 #
-# ## 9.8 The proof, for all of it
+# ## 9.8 The check, for all of it
 #
-# Most parts were proven one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
-# `check_gradients` proves it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on (at the paper's rate), since there is an `rng`; it is the same
+# Most parts were checked one by one (Lessons 4, 6 and 7). Are they put together right? `ModelLoss` is model and loss as one layer, and
+# `check_gradients` checks it like any other. (`aiayn-np check` does the same in a terminal.) Dropout is on (at the paper's rate), since there is an `rng`; it is the same
 # in every forward of the check.
 
 # %%
@@ -492,7 +492,7 @@ print("all true")
 # - The target goes in shifted by one, so that each position is to say the token that it has not seen.
 # - The gradient of the loss in the logits is $(p - q)$ over the number of real targets. From there backward is the forward's parts in reverse order.
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
-# - `check_gradients` proves the whole; a forgotten line would not keep the loss from falling.
+# - `check_gradients` checks the whole; a forgotten line would not keep the loss from falling.
 # - Parameters do not depend on the length. (What training remembers does: it grows with $T$, and then with $T^2$.)
 #
 # ## Questions

@@ -312,7 +312,7 @@ plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, t
 # wrong? If not, it is a story. For the cross-attention we knew what to expect; here we do not. The rest of this lesson
 # finds out what matters *without* a story.
 #
-# ## 11.6 A weight is not an effect
+# ## 11.6 What the map leaves out: the size of the values
 #
 # A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
 # vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O \rVert$. (Kobayashi et al., 2020, measured this in BERT: there the tokens with the largest weights often bring little.)
@@ -434,18 +434,38 @@ axes[0].set_ylabel("lost when muted")
 axes[0].legend()
 fig
 
+# %% [markdown]
+# Eight points in a panel are too few for a rule, and one model is one sample. So train two more models for each task, from other random numbers, and count in all nine.
+#
+# > **Predict.** In two of the three models above the best-aligned head was the most missed one. In how many of the nine?
+
 # %%
-for name in models:
-    alone, blind = exact[name, "self_attention", "mute"], exact[name, "self_attention", "blind"]
-    print(f"{name:8} self-attention heads: without the most missed one {alone.min():.2f},"
-          f"   mean of all muted {alone.mean():.2f}, of all blind {blind.mean():.2f}")
+def one_less(name):
+    """Is the best-aligned head the most missed? And shares right with one self-attention head less."""
+    cross = exact_without(name, "cross_attention", "mute")
+    alone, blind = (exact_without(name, "self_attention", how) for how in ("mute", "blind"))
+    return aligned_scores(name)[0].argmax() == cross.argmin(), alone.min(), alone.mean(), blind.mean()
+
+
+nine, first = [], dict(models)
+print("                  best aligned is   one self-attention head less:")
+print("                  most missed       most missed   mean of muted   mean of blind")
+for name, task in tasks.items():
+    for seed in range(3):
+        if seed:
+            models[name] = small_model(task, seed=seed, N=2, h=4)
+            solve(models[name], task, seed=seed, steps=1000)
+        nine.append(one_less(name))
+        print(f"{name:8} seed {seed}   {'yes' if nine[-1][0] else '-':13}", *(f"{share:13.2f}" for share in nine[-1][1:]))
+models.update(first)
+print("best aligned is most missed:", sum(same for same, *_ in nine), "of", len(nine))
 
 # %% [markdown]
 # These numbers say three things:
 #
-# - In two of these three models the best-aligned head is also the most missed one. In the third it is not: perhaps other heads replace it. Eight points in a panel are too few for a rule:
-#   alignment says what a head looks at, and muting says whether it is needed. One model is one sample, and another seed shifts the roles.
-# - In each model there is a head of *self*-attention without which two thirds of the sequences or more are lost, although we have found no sentence for its map.
+# - In three of the nine models the best-aligned head is also the most missed one (by chance about one would be), and in six it is not: perhaps other heads replace it.
+#   Alignment says what a head looks at, and muting says whether it is needed.
+# - In eight of the nine there is a head of *self*-attention without which about two thirds of the sequences or more are lost, although we have found no sentence for its map. In the ninth, sort with seed 2, no such head is found.
 # - On average, muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
 #   even the plain mean of its values. A muted head may break a model for a reason that has nothing to do with its map.
 #
@@ -537,13 +557,14 @@ assert 0.02 < np.mean(other_favourite) < 0.4                           # a minor
 assert moved[2] > 4 * np.delete(moved, 2).max()                        # the memory stays in place
 assert muted["copy"].mean() > 0.5                                      # others stand in
 assert muted["copy"][4:].max() > 0.8                                   # one is hardly missed
+assert sum(same for same, *_ in nine) < len(nine)                      # alignment is not need
+assert sum(least < 0.4 for _, least, *_ in nine) > 5                   # self-attention is needed, too
+assert all(mute < blind for *_, mute, blind in nine)
 for name in models:
-    assert exact[name, "self_attention", "mute"].min() < 0.34          # self-attention is needed, too
     for kind in ("cross_attention", "self_attention"):                 # muting costs more
         assert exact[name, kind, "mute"].mean() < exact[name, kind, "blind"].mean()
 assert any((np.argsort(-aligned[name][0]) != np.argsort(muted[name])).any() for name in models)
 assert layers[1] < 0.3
-assert sum(best[name] == muted[name].argmin() for name in models) == 2     # of these three models
 assert all(np.array(pair) < one)                                        # a pair is missed more
 assert moves["copy"][0].sum() / 6 < 1.2 < 1.5 < moves["sort"][0].sum() / 6
 print("all true")

@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | score one query and one key by hand; find out how many of four scores are really different; measure what each costs; train all of them in the same Transformer; then invent a score, derive its backward, prove it and plug it in |
+# | **You will do** | score one query and one key by hand; find out how many of four scores are really different; measure what each costs; train all of them in the same Transformer; then invent a score, derive its backward, check it and plug it in |
 # | **You will learn** | what "dot", "general", "concat" and "additive" are; which of them are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
 # | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
@@ -392,7 +392,7 @@ class Hurried(DistanceScore):
         return grad_scores @ cache.K / math.sqrt(cache.Q.shape[-1]), grad_K
 
 # %% [markdown]
-# **Step 5, prove.** First the score alone.
+# **Step 5, check.** First the score alone.
 
 # %%
 for score in (Hurried(), DistanceScore()):
@@ -408,7 +408,7 @@ print(hidden_mistake)
 
 # %% [markdown]
 # The check finds nothing, and it is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
-# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. It is the backward side of "the softmax does not see $\lVert q \rVert^2$". Still, prove a layer
+# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. It is the backward side of "the softmax does not see $\lVert q \rVert^2$". Still, check a layer
 # by itself: in another place, without a softmax above, the hurried one is wrong.
 #
 # **Step 6, compare.** Take the dot product and subtract what a long key pays: it must be the same map. And if all keys have
@@ -454,7 +454,7 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
-# The model with the new score learns to copy. You have seen the whole way: an idea, twenty lines of code, a proof and a comparison.
+# The model with the new score learns to copy. You have seen the whole way: an idea, twenty lines of code, a check and a comparison.
 
 # %% [markdown]
 # ## 12.8 For the keen: a W inside a head, and the price of a bound
@@ -524,7 +524,7 @@ print("all true")
 #   variance is about 0.4 at every width.
 # - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
 # - Without its scale the dot product falls behind as $d_k$ grows; with it, it is as good as additive, and a matrix product.
-# - A score is a layer (Q, K) → scores. Derive, prove it by itself, put it into `ScoredAttention`.
+# - A score is a layer (Q, K) → scores. Derive, check it by itself, put it into `ScoredAttention`.
 #
 # ## Questions
 #

@@ -35,6 +35,7 @@ from aiayn_np import Module, MultiHeadAttention, ScaledDotProductAttention, caus
 from aiayn_np.experiments.claims.complexity import COMPLEXITY
 from aiayn_np.experiments.counting import count
 from aiayn_np.experiments.measuring import STEADY, peak_bytes, seconds
+from aiayn_np.multi_head import merge_heads, split_heads
 from aiayn_np.plotting.drawings import figure_1
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.variants.convolution import Convolution1D
@@ -413,7 +414,7 @@ print("inputs heard by output 13:", dilated[13].sum())
 #
 # A long path matters if the message becomes weaker on the way. Measure the length (the norm) of the Jacobian $\partial y_n / \partial x_s$ of the *last* output
 # against the distance $n - s$: for an RNN, for a GRU, and for self-attention. A GRU (Cho et al., 2014) is a recurrent layer with gates. A gate $z$ between 0 and 1 says how much of the old state is kept:
-# $h_t = z\, h_{t-1} + (1 - z)\, \tilde h_t$. Nothing is trained. Each curve is the median of ten draws of the layer and of the sequence.
+# $h_t = z\, h_{t-1} + (1 - z)\, \tilde h_t$. Nothing is trained, so it matters how $U$ is drawn (Lesson 7.1). `RNN` draws it evenly between $\pm 1/\sqrt{d}$, as PyTorch does. A second RNN gets twice an orthogonal matrix, which makes every vector twice as long. Each curve is the median of ten draws of the layer and of the sequence.
 
 # %%
 T, d = 100, 32
@@ -431,6 +432,11 @@ def lengths_of_jacobian(new_layer, draws=10):
         found.append(np.linalg.norm(grad, axis=(0, 2))[::-1])
     return np.median(found, axis=0)                                    # (T,)  distance 0, 1, 2, ...
 
+def rnn_with_large_U(rng):
+    rnn = RNN(d, d, rng=rng)
+    rnn.U.value[:] = 2 * np.linalg.qr(rng.standard_normal((d, d)))[0]  # twice an orthogonal matrix
+    return rnn
+
 def open_gru(rng):
     gru = GRU(d, d, rng=rng)
     gru.b.value[d : 2 * d] = 4.0                                       # z near 1: "keep what you have"
@@ -438,22 +444,23 @@ def open_gru(rng):
 
 # %%
 messages = {"RNN": lengths_of_jacobian(lambda rng: RNN(d, d, rng=rng)),
+            "RNN with a larger U": lengths_of_jacobian(rnn_with_large_U),
             "GRU": lengths_of_jacobian(lambda rng: GRU(d, d, rng=rng)),
             "GRU, told to keep": lengths_of_jacobian(open_gru),
             "self-attention": lengths_of_jacobian(lambda rng: MultiHeadAttention(d, 4, rng=rng))}
 
 # %% [markdown]
-# > **Predict.** From one step to the next this RNN keeps about four tenths. What is left after 50 steps: $10^{-2}$, $10^{-6}$ or less than $10^{-12}$?
+# > **Predict.** From one step to the next the first RNN keeps about four tenths. What is left after 50 steps: $10^{-2}$, $10^{-6}$ or less than $10^{-12}$?
 
 # %%
 for name, length in messages.items():
     print(f"{name:20} distance 1: {length[1]:.0e}   51: {length[51]:.0e}   99: {length[99]:.0e}")
-kept_by_rnn = (messages["RNN"][51] / messages["RNN"][1]) ** (1 / 50)
-print(f"the RNN keeps {kept_by_rnn:.2f} per step")
+for name in ("RNN", "RNN with a larger U"):
+    print(f"{name} keeps {(messages[name][51] / messages[name][1]) ** (1 / 50):.2f} per step")
 
 # %% [markdown]
-# Less than $10^{-12}$ is left, by far. Each step multiplies the Jacobian by $U^\top$ and by $1 - h_t^2 < 1$, and here a product of such factors decays
-# exponentially (with a larger $U$ it can explode instead). In the picture, straight lines on a logarithmic axis are exponentials. In self-attention the token 99 places back
+# Less than $10^{-12}$ is left, by far. But this number is one of the *draw*. Each step multiplies the Jacobian by $U^\top$ and by $1 - h_t^2 < 1$. A $U$ between $\pm 1/\sqrt{d}$ makes a vector
+# shorter, to about $1/\sqrt{3} = 0.58$ of its length, so the product decays exponentially. The larger $U$ more than makes up for the factors $1 - h_t^2$: the message even grows from step to step, and with a still larger $U$ it explodes. So a long path need not lose the message, but what arrives depends on $n$ factors. In the picture, straight lines on a logarithmic axis are exponentials. In self-attention the token 99 places back
 # counts as much as one 2 places back: the formula does not contain the distance.
 
 # %%
@@ -461,7 +468,7 @@ fig = new_figure(7, 4.2)
 ax = fig.subplots()
 for i, (name, length) in enumerate(messages.items()):
     ax.semilogy(length, color=COLORS[i], marker=MARKERS[i], markevery=10, label=name)
-ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-25, 30),
+ax.set(xlabel="distance from the last output", ylabel="length of the Jacobian", ylim=(1e-25, 1e3),
        title="How much does the last output hear?")
 ax.legend()
 fig
@@ -512,10 +519,11 @@ def decode_with_kept_keys(x):
     K, V, rows = [], [], []
     for t in range(len(x)):
         token = x[t : t + 1]                                           # (1, d)
-        k, v, _ = layer.project_KV(token, token)                       # (h, 1, d_k) each
+        q, k, v = (split_heads(linear(token), layer.h)                 # (h, 1, d_k) each
+                   for linear in (layer.linear_Q, layer.linear_K, layer.linear_V))
         K, V = K + [k], V + [v]                                        # what is kept grows
-        q, _ = layer.project_Q(token)                                  # (h, 1, d_k)
-        rows.append(layer.attend(q, np.concatenate(K, axis=1), np.concatenate(V, axis=1))[0])
+        heads = layer.attention(q, np.concatenate(K, axis=1), np.concatenate(V, axis=1))
+        rows.append(layer.linear_O(merge_heads(heads)))                # (1, d)
     return np.concatenate(rows)                                        # (n, d)
 
 at_once = layer(x, x, x, allowed=causal(n))                            # (n, d)  as in training
@@ -566,6 +574,7 @@ assert {name: chain[1] for name, chain in chains.items()} == {
 assert [path[-1] for path in paths.values()] == [1, 7, 26, 1]
 assert dilated[13].all()
 assert messages["RNN"][51] < 1e-12 * messages["RNN"][1]
+assert messages["RNN with a larger U"][51] > 0.1                       # another draw, another end
 assert messages["self-attention"][1:].min() > messages["self-attention"][1:].max() / 10
 assert np.abs(decode_with_kept_keys(x) - at_once).max() < 1e-12
 assert np.abs(decode_again_and_again(x) - at_once).max() < 1e-12
@@ -580,7 +589,7 @@ print("all true")
 # - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
 #   attention is another one.
 # - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.
-# - **Path:** 1 for self-attention; $n$ steps in an RNN, each of which makes the gradient smaller; of the order of $n/k$ layers of convolutions,
+# - **Path:** 1 for self-attention; $n$ steps in an RNN, each of which changes the length of the gradient, so that it depends on the draw of $U$ what is left of it; of the order of $n/k$ layers of convolutions,
 #   $\log_k n$ of dilated ones.
 # - In decoding every model writes one token at a time, and there the RNN's small state is cheaper than keys and values of all tokens.
 #

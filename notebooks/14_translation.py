@@ -32,7 +32,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 for package in ("sentencepiece", "sacrebleu"):
     if importlib.util.find_spec(package) is None:
         if "ipykernel" not in sys.modules:
-            raise ImportError(f"{package} is missing: pip install 'aiayn-np[text]'")
+            raise ImportError(f"{package} is missing: pip install {package}")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%

@@ -32,7 +32,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 for package in ("sentencepiece", "safetensors", "sacrebleu"):
     if importlib.util.find_spec(package) is None:
         if "ipykernel" not in sys.modules:
-            raise ImportError(f"{package} is missing: pip install 'aiayn-np[pretrained,text]'")
+            raise ImportError(f"{package} is missing: pip install {package}")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
@@ -181,8 +181,8 @@ fig
 # %%
 rng = np.random.default_rng(0)
 points = rng.standard_normal((3, 5))
-proven = {cls.__name__: bool(check_gradients(cls(), points)) for cls in (GELU, TanhGELU, SiLU)}
-print(proven)
+right = {cls.__name__: bool(check_gradients(cls(), points)) for cls in (GELU, TanhGELU, SiLU)}
+print(right)
 
 # %% [markdown]
 # ## 15.4 Half a Transformer: GPT-2 and BERT
@@ -200,12 +200,12 @@ print(proven)
 # | embedding | $E$ times $\sqrt{d_\text{model}}$ | $E$ | $E$, plus a vector for the first or second sentence, then a norm |
 # | trained to guess | the next token of the target | the next token | tokens that were hidden |
 #
-# The next cell turns the paper's decoder into a small GPT-2, one difference at a time, and proves all its gradients after each. All numbers are random. Then it builds a small BERT, and changes one token of a text for both:
+# The next cell turns the paper's decoder into a small GPT-2, one difference at a time, and checks all its gradients after each. All numbers are random. Then it builds a small BERT, and changes one token of a text for both:
 
 # %%
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64)
 ids = rng.integers(1, 50, (1, 8))
-chosen, steps_proven = {}, []
+chosen, steps_right = {}, []
 for difference, options in (
     ("decoder without a source", dict(layer=EncoderLayer)),           # and with a causal mask
     ("norm before each sub-layer", dict(layer=PreNormEncoderLayer)),
@@ -216,8 +216,8 @@ for difference, options in (
 ):
     chosen |= options
     gpt2 = LanguageModel(50, pad=None, rng=rng, **chosen, **sizes)
-    steps_proven.append(bool(check_gradients(gpt2, ids)))
-    print(f"{difference:28}{sum(p.value.size for p in gpt2.parameters()):7,} parameters  {'proven' if steps_proven[-1] else 'wrong'}")
+    steps_right.append(bool(check_gradients(gpt2, ids)))
+    print(f"{difference:28}{sum(p.value.size for p in gpt2.parameters()):7,} parameters  {'gradients right' if steps_right[-1] else 'wrong'}")
 
 bert = MaskedLanguageModel(
     50, layer=layer_factory(EncoderLayer, bias=True, activation=GELU), rng=rng, **sizes)
@@ -346,7 +346,7 @@ small = Transformer(
     11, N=1, d_model=8, d_ff=12, h=2, positions=SinusoidsInHalves,
     encoder_layer=layer_factory(EncoderLayer, **options), decoder_layer=layer_factory(DecoderLayer, **options), rng=rng)
 report = check_gradients(small, rng.integers(1, 11, (2, 4)), rng.integers(1, 11, (2, 3)))
-print("proven" if report else "wrong")
+print("gradients right" if report else "wrong")
 
 # %% [markdown]
 # ## 15.7 Check what this lesson claimed
@@ -354,8 +354,8 @@ print("proven" if report else "wrong")
 # %%
 assert before == after                                                 # out and in: the same translations
 assert len(state) == 44
-assert all(proven.values())
-assert all(steps_proven)
+assert all(right.values())
+assert all(steps_right)
 assert computed == [1830, 60]
 assert largest < 1e-10
 assert bool(report)

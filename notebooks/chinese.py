@@ -17,6 +17,8 @@ import io
 import re
 import tokenize
 from collections import Counter
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -108,15 +110,24 @@ def faults(english, chinese):
     theirs = {mark(cell): words(cell) for cell in texts_of(english)}
     ours = pieces(chinese)
     texts = [(line, text) for line, text in ours if not line.startswith(CODE)]
-    known = dict(texts)
-    found = [f"translate this after {line}: {text[:60]!r}" for line, text in theirs.items()
-             if line not in known]
-    found += [f"{line}: its English has changed or is gone" for line in known if line not in theirs]
-    if not found and [line for line, _ in texts] != list(theirs):
-        found.append("its texts are not in the order of the English ones, each once")
+    found = order_faults(theirs, [line for line, _ in texts])
     found += [f"{line}: {fault}" for line, text in texts if line in theirs
               for fault in language_faults(theirs[line], text)]
     return found + (code_faults(english, dict(ours)) if len(ours) > len(texts) else [])
+
+
+def order_faults(theirs, ours):
+    """What to do that the marks are those of the English texts, in their order: lines of text."""
+    found, wanted = [], list(theirs)
+    for _, i, j, k, m in SequenceMatcher(None, ours, wanted, autojunk=False).get_opcodes():
+        for old, new in zip_longest(ours[i:j], wanted[k:m]):
+            if new is None:
+                found.append(f"{old}: its English is gone")
+            elif old is None:
+                found.append(f"translate this after {new}: {theirs[new][:60]!r}")
+            elif old != new:
+                found.append(f"{old}: its English has changed: translate again, then write {new}")
+    return found
 
 
 def code_faults(english, found):

@@ -20,7 +20,7 @@ SPEC = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "bui
 build = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build)
 
-SECONDS = 25  # for a lesson as a script, on one core
+SECONDS = 35  # for a lesson as a script, on one core
 LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
 
 

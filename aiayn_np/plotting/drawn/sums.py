@@ -34,17 +34,17 @@ WIDTHS = (4, 64, 512)
 
 
 def dot_products() -> "Figure":
-    """Histograms of q · k for growing d_k, and the mean softmax of eight such scores."""
+    """Histograms of q · k for growing d_k, and the mean softmax of a query's scores of eight keys."""
     rng = np.random.default_rng(0)
     fig = new_figure(8.6, 4.8)
     axes = fig.subplots(2, len(WIDTHS), sharex="row", sharey="row")
     for (top, bottom), d_k in zip(axes.T, WIDTHS):
-        q, k = rng.standard_normal((2, 20_000, d_k))
-        scores = (q * k).sum(axis=1)                                       # (20000,)
-        top.hist(scores, bins=np.linspace(-75, 75, 61), color=BLUE, density=True)
+        q, keys = rng.standard_normal((2500, d_k)), rng.standard_normal((2500, 8, d_k))
+        scores = (q[:, None] * keys).sum(axis=-1)                          # (2500, 8)
+        top.hist(scores.ravel(), bins=np.linspace(-75, 75, 61), color=BLUE, density=True)
         top.set_title(f"d_k = {d_k}, std of q · k: {scores.std():.1f}", fontsize=SMALL + 1)
         top.set_xlabel("q · k", fontsize=SMALL)
-        weights = np.sort(Softmax()(scores.reshape(-1, 8)))[:, ::-1].mean(axis=0)
+        weights = np.sort(Softmax()(scores))[:, ::-1].mean(axis=0)
         bottom.bar(range(1, 9), weights, color=ORANGE)
         bottom.set_title(f"largest of 8 weights: {weights[0]:.2f} (mean)", fontsize=SMALL + 1)
         bottom.set(ylim=(0, 1), xticks=range(1, 9))
