@@ -67,7 +67,7 @@ figure_1("softmax")
 # %% [markdown]
 # ## 10.1 The task
 #
-# The task is to read some digits and write the same digits. It sounds too easy. But a Transformer knows nothing of order or of digits.
+# The task is to read some digits and write the same digits. But a Transformer knows nothing of order or of digits.
 # To copy, it must learn what each symbol looks like, where it stands, how far the answer has been
 # written, and when to stop. And we know every right answer, so we can count mistakes exactly.
 
@@ -80,12 +80,12 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:5}" for token in task.tokens(row)))
 
 # %% [markdown]
-# Three arrays of ids. The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
+# The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
 # must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make 13 classes, $|V| = 13$. Short rows are padded.
 #
 # There are about a hundred million sequences, so each batch is drawn fresh. But there are only 1000 sequences of 3 digits, and a batch must not contain one that we test on later. So a **hash**, a number computed from its symbols, puts each sequence into training, validation or test, and into one of them only.
 #
-# The lengths are not drawn evenly: each is the longer of two throws of a die with the faces 1 to 8, so that long sequences are frequent. A length of 8 has 15 chances in 64, a length of 3 has 5.
+# A length is the longer of two throws of a die with the faces 1 to 8.
 #
 # > **Predict.** 20 000 training examples are drawn. How many *different* sequences are among them: all 20 000, nearly nine in ten, or half? And how many of 500 validation sequences?
 
@@ -172,7 +172,7 @@ for eps, perplexity, change in zip(smoothing.eps_ls, smoothing.perplexity, 100 *
     print(f"{eps:<4g} {np.median(perplexity):12.2f}   {np.median(change):+.1f} ({change.min():+.1f} to {change.max():+.1f})")
 
 # %% [markdown]
-# So here it is as the paper says: perplexity gets worse, and accuracy gains a little: in the median less than half a point, and with no seed as much as one point.
+# So here it is as the paper says: perplexity gets worse, and accuracy gains a little: less than half a point in the median of the seeds.
 #
 # The other **regulariser** of Section 5.4, that is, means against learning by heart, is dropout. The experiment `dropout` gives a model only 200 sequences to learn from. The picture shows, on the left,
 # its loss on sequences that were kept out of training (*held-out*), and on its own ones (dashed).
@@ -282,7 +282,7 @@ committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 #
 # ## 10.5 The loop, in ten lines
 #
-# Now all parts are there. The model is in float32, for speed, and one thread of the processor works. (A second thread often costs more than it brings, and the last bits of a sum depend on how many there are.)
+# Now all parts are there. The model is in float32, for speed.
 
 # %%
 def new_model(seed=0, P_drop=0.0):
@@ -333,8 +333,8 @@ print("the same 30 losses, to the last bit:", losses == [r.loss for r in records
 # %% [markdown]
 # ## 10.6 Train it
 #
-# Train for 400 steps, and keep every tenth state for later. (By default `train` validates every 25 steps and stops when all
-# is right. Here it should go on, so it validates only once.)
+# Train for 400 steps, and keep every tenth state for later. (By default `train` stops when all is right. Here it should
+# go on, so it validates only once.)
 
 # %%
 model, history, states = new_model(), [], {}
@@ -369,7 +369,7 @@ fig
 
 # %% [markdown]
 # The model needs about the first tenth of the steps to learn which symbols there are. From then on it must be reading the source. At the end the loss stays about where
-# smoothing holds it. In this run there is a burst of mistakes near step 350, long after the model could copy. Such bursts come and go. It is one reason to average the last states (Lesson 10.8).
+# smoothing holds it. In this run there is a burst of mistakes near step 350. It is one reason to average the last states (Lesson 10.8).
 #
 # ## 10.7 Right tokens are not right sequences
 #
