@@ -213,10 +213,10 @@ for t, grad in enumerate(gradients, start=1):
 # $\hat m / \sqrt{\hat v} = \pm 1$. When gradients disagree, as in the third step, steps get shorter. This is the step of the class:
 
 # %%
-print(inspect.getsource(Adam.step).split("store = self.store\n")[1])   # its loop
+print(inspect.getsource(Adam.step).split("self.t += 1\n")[1])   # its loop
 
 # %% [markdown]
-# The loop has our lines, for all parameters at once. (`unbias_m` is $1/(1 - \beta_1^t)$; `blocks` takes them side by side from memory, some at a time, which is faster.) The class agrees with our numbers. And it
+# The loop has our lines, for all parameters at once. (`unbias_m` is $1/(1 - \beta_1^t)$; `blocks` takes some of them at a time, which is faster.) The class agrees with our numbers. And it
 # takes the same steps, but for `eps`, if all gradients are a thousand times as large:
 
 # %%
@@ -282,7 +282,7 @@ committed("warm_up", peak=(0.001, 0.01), seeds=(0,)).figure()
 #
 # ## 10.5 The loop, in ten lines
 #
-# Now all parts are there. The model is in float32, for speed.
+# The model is in float32, for speed.
 
 # %%
 def new_model(seed=0, P_drop=0.0):
@@ -405,7 +405,7 @@ print(f"decoded exactly: {exact:.2f}")
 print(f"if mistakes were independent: {right[real].mean() ** length:.2f}")
 
 # %% [markdown]
-# Far fewer sequences are right than tokens, about half of them in this run: one wrong token spoils a sequence, and each token can be wrong. Does a mistake also cause others?
+# Far fewer sequences are right than tokens, about half of them in this run: one wrong token spoils a sequence. Does a mistake also cause others?
 # Compare, token by token, what the model says after the true prefix and after its own.
 
 # %%

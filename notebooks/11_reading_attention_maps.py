@@ -159,7 +159,7 @@ for label, values in (("answer", score), ("shuffled", baseline), ("untrained", b
 
 # %% [markdown]
 # The baseline for 7 places is $1/7$, which is 0.14. Shorter sources have fewer places, so the mean is a little higher. The best head of layer 2 is
-# at three times the baseline or more, and the untrained heads are about at the baseline. That is a finding.
+# at three times the baseline or more, and the untrained heads are about at the baseline.
 #
 # Now ask for more jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
 #
@@ -357,7 +357,7 @@ print("the memory moves, by position:", moved)
 #
 # ## 11.7 Take a head away
 #
-# What does a head *do*? Remove it and count what breaks, as Michel et al. (2019) did with the heads of a translator and of BERT. There are two ways. **Mute** it: its block of $W^O$ becomes zero, so
+# What does a head *do*? Remove it and count what breaks, as Michel et al. (2019) did with the heads of a translator and of BERT. **Mute** it: its block of $W^O$ becomes zero, so
 # it brings nothing. Or **blind** it: its block of $W^Q$ becomes zero, so that all its scores are 0 and all its weights are equal. A blind head still adds the mean of its values.
 
 # %%
@@ -445,12 +445,12 @@ for name, task in tasks.items():
 models.update(first)
 
 # %% [markdown]
-# These numbers say three things:
+# So:
 #
 # - In three of nine models the best-aligned head is also the most missed one; by chance it would be about one. Alignment says what a head looks at, muting whether it is needed.
-# - In eight of nine there is a head of *self*-attention without which about two thirds of the sequences or more are lost, and we know no sentence for its map.
+# - In eight of nine there is a head of *self*-attention without which about two thirds of the sequences or more are lost.
 # - On average, muting costs more than blinding. Much of what a head brings does not depend on where it looks: the layers above have learned to expect
-#   even the plain mean of its values. A muted head may break a model for a reason that has nothing to do with its map.
+#   even the plain mean of its values. A muted head may break a model for reasons that are not in its map.
 #
 # ## 11.8 Change the input
 #
@@ -495,7 +495,7 @@ fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
 fig
 
 # %% [markdown]
-# Both pictures are right, and they differ. The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others:
+# Both pictures are right. The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others:
 # on how many of them are smaller, wherever they stand. A map shows one step of a computation; influence shows the whole of it.
 
 # %% [markdown]
@@ -521,7 +521,7 @@ fig
 # aiayn-np attend runs/reverse "3 1 4"
 # ```
 #
-# The second command prints where its pictures are. For each claim you make about one, write beside it: the number, the baseline, and the
+# For each claim you make about one, write beside it: the number, the baseline, and the
 # experiment that could have shown you wrong.
 #
 # ## 11.10 Check what this lesson claimed

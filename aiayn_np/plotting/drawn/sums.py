@@ -34,7 +34,7 @@ WIDTHS = (4, 64, 512)
 
 
 def dot_products() -> "Figure":
-    """Histograms of q · k for growing d_k, and the mean softmax of a query's scores of eight keys."""
+    """Histograms of q · k for growing d_k, and the mean softmax of a query over eight keys."""
     rng = np.random.default_rng(0)
     fig = new_figure(8.6, 4.8)
     axes = fig.subplots(2, len(WIDTHS), sharex="row", sharey="row")
