@@ -1,18 +1,18 @@
 """The command `animate`: attention forming while a model learns."""
 
 import functools
-import os
 from pathlib import Path
 
 from ..training.tasks import TASKS
-from .common import UsageError, integer, make_writable_file, new_path, note
+from .common import integer, note
 from .progress import shown
+from .writing import add_out, check_file
 
 
 def add_animate_options(parser):
     """The options of `animate`."""
     parser.add_argument("task", choices=list(TASKS))
-    parser.add_argument("--out", type=new_path, help="file (default: TASK.gif)")
+    add_out(parser, "--out", "file (default: TASK.gif)")
     parser.add_argument("--seed", type=integer, default=0, help="of weights and batches")
     parser.add_argument("--steps", type=integer, default=500, help="at most (default: 500)")
     parser.add_argument("--max-length", type=integer, default=8,
@@ -29,9 +29,7 @@ def animate_command(args):
 
     check_seed(args.seed)
     path = args.out or Path(f"{args.task}.gif")
-    if path.suffix.lower() != ".gif" and not os.path.exists(path):
-        raise UsageError(f"--out must be a .gif, got {path}")
-    make_writable_file("--out", path)
+    check_file("--out", path, ".gif", force=args.force)
     rng = np.random.default_rng(args.seed)
     task = TASKS[args.task](max_length=args.max_length)
     sizes = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0)

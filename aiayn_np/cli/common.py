@@ -1,12 +1,6 @@
-"""Helpers of all commands: refusing a request, reporting, checking where to write."""
+"""Helpers of all commands: refusing a request, reporting, opening a run."""
 
-import errno
-import os
 import sys
-import tempfile
-from pathlib import Path
-
-from ..files import followed, new_folder
 
 DIGITS = 40  # of a number in an option; a seed may be one of 128 bits
 
@@ -24,13 +18,6 @@ def integer(text):
 
 
 integer.__name__ = "int"  # argparse says it for what is no integer
-
-
-def new_path(text):
-    """The type of paths to write to. "" would be the current folder: UsageError."""
-    if not text.strip():
-        raise UsageError(f"the name of what to write must be a path, got {text!r}")
-    return Path(text)
 
 
 def note(text):
@@ -61,40 +48,7 @@ def opened(folder):
     return run
 
 
-def unused(path):
-    """A folder of that name that appears when it is complete; UsageError where one is there."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise UsageError(f"{path} is there already: choose another name")
-    if os.path.realpath(path) == os.getcwd():
-        raise UsageError(f"{path} is the folder that you are in: choose the name of a new one")
-    return new_folder(path)
-
-
 def tell(line):
     """A line of progress, if there is one: small models need none."""
     if line:
         note(line)
-
-
-def make_writable(folder):
-    """Make the folder and try to write in it; an OSError names the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryFile(dir=folder):                       # a kill removes it too
-            pass
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from error
-
-
-def make_writable_file(flag, path):
-    """Make the folder of a file and try to write in it; UsageError if the path is a folder.
-
-    A device or a FIFO is not tried: it is written into, and not replaced.
-    """
-    if path.is_dir():
-        raise UsageError(f"{flag} must be a file, got the folder {path}")
-    if path.exists() and not path.is_file():
-        return
-    if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    make_writable(followed(path).parent)

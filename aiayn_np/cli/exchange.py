@@ -14,7 +14,8 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from .common import UsageError, new_path, unused
+from .common import UsageError
+from .writing import new_path, unused
 
 
 @dataclass(frozen=True)

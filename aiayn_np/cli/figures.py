@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 from ..files import replacing
-from .common import UsageError, make_writable, new_path, note
+from .common import UsageError, note
 from .lessons import shipped
+from .writing import add_out, check_folder, make_writable
 
 LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
@@ -17,8 +18,7 @@ ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
 def add_figures_options(parser):
     """The options of `figures`."""
     parser.add_argument("name", nargs="*", help="of the figure; none: all of them")
-    parser.add_argument("--out", type=new_path, default=Path("figures"),
-                        help="folder (default: figures)")
+    add_out(parser, "--out", "folder (default: figures)", default=Path("figures"))
     parser.add_argument("--draw", action="store_true",
                         help="draw what was measured for the project's gallery, and measure"
                              " nothing")
@@ -32,7 +32,8 @@ def figures_command(args):
     """
     if args.draw or ONE_THREAD.items() <= os.environ.items():
         return make_figures(args)
-    command = [sys.executable, "-m", "aiayn_np", "figures", *args.name, "--out", str(args.out)]
+    command = [sys.executable, "-m", "aiayn_np", "figures", *args.name, "--out", str(args.out),
+               *["--force"] * args.force]
     if os.name == "posix" and sys.argv[1:2] == ["figures"]:            # it is this program
         os.execve(sys.executable, command, os.environ | ONE_THREAD)    # one that a kill ends whole
     try:
@@ -49,6 +50,7 @@ def make_figures(args):
     unknown = [name for name in args.name if name not in EXPERIMENTS]
     if unknown:
         raise UsageError(f"unknown figure {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}")
+    check_folder(args.out, "about.json", *map("{}.json".format, EXPERIMENTS), force=args.force)
     make_writable(args.out)
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(args.name or EXPERIMENTS)]
     started = time.perf_counter()

@@ -4,8 +4,8 @@ import os
 import textwrap
 from pathlib import Path
 
-from ..files import SHOWN
-from .common import UsageError, integer, make_writable_file, new_path, note
+from .common import UsageError, integer, note
+from .writing import add_out, check_file
 
 WIDTH = 100  # characters of a message that are printed; the file has the whole message
 
@@ -15,7 +15,7 @@ def add_grade_options(p):
     p.add_argument("folder", type=Path, help="FOLDER/STUDENT/01_softmax.py or .ipynb and so on, or"
                    " FOLDER/STUDENT_01_softmax.py; or what `exercises` wrote")
     p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
-    p.add_argument("--csv", type=new_path, help="file for the table (default: FOLDER/grades.csv)")
+    add_out(p, "--csv", "file for the table (default: FOLDER/grades.csv)")
     p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")
     p.add_argument("--seed", type=integer, help="of the numbers that all answers are tried on"
                    " (default: drawn for this run, and printed)")
@@ -34,28 +34,27 @@ def grade_command(args):
         raise UsageError(say("{folder} holds no file of an exercise;"
                              " see notebooks/exercises/TEACHING.md", folder=args.folder))
     path = args.csv or args.folder / "grades.csv"
-    make_writable_file("--csv", path)
+    check_file("--csv", path, ".csv", force=args.force)
     if not MEMORY_IS_LIMITED:
         note(say("note: memory cannot be limited on this system"))
     widths = [max(map(width, names)) for names in (students, map(say, exercises))]
     done: list = []
-    begun = unfinished(path)
+    begun = Path(os.path.realpath(path)).with_suffix(".unfinished.csv")  # no end loses a row
     try:
-        save(done, begun)                                              # a full disk is seen here
+        write_csv(done, begun)                                         # a full disk is seen here
         for row in rows:
-            save([*done, row], begun)
+            write_csv([*done, row], begun)
             done.append(row)
             print(line_of(row, *widths), flush=True)
         write_csv(done, path)
     except BaseException:
-        if begun and done:
+        if done:
             note(say("{count} of {all} rows are in {file}", count=len(done),
                      all=len(students) * len(exercises), file=begun))
-        elif begun:
+        else:
             begun.unlink(missing_ok=True)
         raise
-    if begun:
-        begun.unlink(missing_ok=True)
+    begun.unlink(missing_ok=True)
     for student, (points, of) in totals(done).items():
         print(say("{student}: {points} of {of}", student=student, points=points, of=of))
     for exercise, (diagnosis, count, wrong) in commonest(done).items():
@@ -64,25 +63,6 @@ def grade_command(args):
     print(say("{count} of {all} passed, seed {seed}", count=sum(row.passed for row in done),
               all=len(done), seed=done[0].seed), path, sep="\n")
     return 0
-
-
-def unfinished(path):
-    """Where the rows are until the table is complete: beside it. None for a device or a FIFO.
-
-    So a table is never replaced by a part of one, and no end of the command loses a row.
-    """
-    if path.exists() and not path.is_file():
-        return None
-    path = Path(os.path.realpath(path))
-    return path.with_name(f"{path.stem[:SHOWN]}.unfinished.csv")
-
-
-def save(rows, path):
-    """Write the rows so far, where there is a file for them."""
-    from ..exercises.grading.grading import write_csv
-
-    if path:
-        write_csv(rows, path)
 
 
 def line_of(row, student_width, exercise_width):

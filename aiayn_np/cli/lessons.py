@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 
 from ..text.extra import install_command
-from .common import UsageError, new_path, note, unused
+from .common import UsageError, note
+from .writing import new_path, unused
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"

@@ -3,17 +3,8 @@
 import re
 from pathlib import Path
 
-from .common import (
-    UsageError,
-    integer,
-    lines_of_stdin,
-    make_writable,
-    make_writable_file,
-    new_path,
-    note,
-    opened,
-    tell,
-)
+from .common import UsageError, integer, lines_of_stdin, note, opened, tell
+from .writing import add_out, check_file, check_folder, make_writable
 
 
 def add_decode_options(parser):
@@ -29,8 +20,7 @@ def add_decode_options(parser):
 def add_attend_options(parser):
     """The options of `attend`."""
     add_sequence(parser)
-    parser.add_argument("--out", type=new_path,
-                        help="folder for the pictures (default: RUN/attend)")
+    add_out(parser, "--out", "folder for the pictures (default: RUN/attend)")
 
 
 def add_trace_options(parser):
@@ -53,7 +43,7 @@ def add_explore_options(parser):
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
     parser.add_argument("sequence", nargs="*",
                         help='such as "3 1 4", or a sentence; none: some of the test set')
-    parser.add_argument("--out", type=new_path, help="file of the page (default: RUN/explore.html)")
+    add_out(parser, "--out", "file of the page (default: RUN/explore.html)")
     parser.add_argument("--title", default="", help="heading (default: what the model does)")
     parser.add_argument("--lessons", default="", metavar="ADDRESS",
                         help="address of the lessons' pages, for links; its folder zh has the"
@@ -90,6 +80,7 @@ def attend_command(args):
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
+    check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     make_writable(folder)
     prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
     for path in run.draw_attention(src, folder, prefix):
@@ -122,7 +113,7 @@ def explore_command(args):
     run = opened(args.run)
     sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
     path = args.out or args.run / "explore.html"
-    make_writable_file("--out", path)
+    check_file("--out", path, ".html", ".htm", force=args.force)
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
     except NotRunnable as error:

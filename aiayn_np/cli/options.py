@@ -9,7 +9,8 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
-from .common import UsageError, integer, new_path
+from .common import UsageError, integer
+from .writing import add_out
 
 LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
 
@@ -63,8 +64,8 @@ def add_train_options(parser):
     """All arguments of `train`, those that are rarely needed last."""
     parser.usage = "%(prog)s {copy,reverse,sort,text} [options]"
     parser.add_argument("task", choices=[*TASKS, "text"])
-    parser.add_argument("--out", type=new_path, help="folder of the run (default: runs/TASK, or"
-                        " runs/TASK-2 where that is taken, and so on)")
+    add_out(parser, "--out", "folder of the run (default: runs/TASK, or runs/TASK-2 where that is"
+            " taken, and so on)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     for title, options in GROUPS.items():
         add_group(parser, title, options)

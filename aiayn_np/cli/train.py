@@ -1,21 +1,23 @@
 """The command `train`: it begins a run, or goes on with one, and writes the results."""
 
 import contextlib
+import itertools
 import shlex
+import shutil
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
 
-from ..files import CheckpointError, remove_file
-from ..runs.folder import free_folder, reserved
+from ..files import CheckpointError
 from ..runs.states import STATES
 from ..training.ranks import launched
 from ..training.threads import blas_threads, check_threads, one_of_several
-from .common import UsageError, make_writable, note
+from .common import UsageError, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run
 from .progress import Reporter
+from .writing import check_folder, make_writable
 
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
@@ -24,7 +26,7 @@ def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
     check_threads(args.threads)
-    with reserved_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+    with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
         run = shared_run(folder, args, ranks)
         try:
             with blas_threads(args.threads):
@@ -33,13 +35,38 @@ def train_command(args):
             raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
 
 
-def reserved_folder(args):
-    """A context: the folder that the command line asks for, locked against other trainings."""
-    if args.out is not None:
-        return reserved(args.out)
+@contextlib.contextmanager
+def run_folder(args):
+    """The folder that the command line asks for. A new one is removed if nothing was saved in it.
+    """
     if args.resume:
-        raise UsageError("--resume needs --out, the folder of the run to go on with")
-    return free_folder(Path("runs") / args.task)
+        if args.out is None:
+            raise UsageError("--resume needs --out, the folder of the run to go on with")
+        for part in args.out.glob(".*.part"):                          # of a run that was killed
+            part.unlink()
+        yield args.out
+        return
+    folder = free_folder(Path("runs") / args.task) if args.out is None else args.out
+    if (folder / "model.npz").exists():
+        raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
+    check_folder(folder, force=args.force)
+    new = not folder.exists() or not any(folder.iterdir())
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        if new and not (folder / "model.npz").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_folder(folder):
+    """Make the first of folder, folder-2, folder-3, ... that is not there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for n in itertools.count(1):
+        other = folder.with_name(f"{folder.name}-{n}") if n > 1 else folder
+        with contextlib.suppress(FileExistsError):
+            other.mkdir()
+            return other
 
 
 def trained(run, args):
@@ -99,7 +126,7 @@ def take_steps(run, earlier=0.0, *, keep_memory=True, threads=None):
         note("with one thread of BLAS; on a quiet machine --threads 2 is faster, and so is"
              " mpiexec -n 2 before the command")
     if leads:
-        remove_file(run.metrics)                                       # they are out of date
+        run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
     shown = Reporter(run) if leads else contextlib.nullcontext()
     with interruptible(run) as pressed, shown as reporter:
@@ -150,8 +177,6 @@ def interruptible(run):
 def new_run(folder, args, ranks=1):
     """(a new run in a folder without one, notes on its data); `ranks` is how many train it."""
     given = given_options(args)
-    if (folder / "model.npz").exists():
-        raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
     if args.task == "text":
         return new_text_run(folder, args, given, ranks)
     return new_toy_run(folder, args, given)

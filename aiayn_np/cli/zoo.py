@@ -3,8 +3,9 @@
 import functools
 
 from ..files import replacing
-from .common import UsageError, integer, make_writable_file, new_path, note
+from .common import UsageError, integer, note
 from .progress import shown
+from .writing import add_out, check_file
 
 NOTHING = "no bug planted"
 
@@ -15,7 +16,7 @@ def add_zoo_options(parser):
                         help="of the bug, for the details; none: all")
     parser.add_argument("--train", action="store_true",
                         help="instead, train a model with each of them")
-    parser.add_argument("--out", type=new_path, help="file for the table of --train")
+    add_out(parser, "--out", "file for the table of --train, a .md")
 
 
 def zoo_command(args):
@@ -28,6 +29,8 @@ def zoo_command(args):
         if number not in BUGS:
             raise UsageError(f"every number must be one of 1 to {len(BUGS)}, got {number}")
     bugs = [BUGS[number] for number in dict.fromkeys(args.number or BUGS)]
+    if args.out:
+        check_file("--out", args.out, ".md", force=args.force)
     return train_all(bugs, args.out) if args.train else hunt_all(bugs, details=bool(args.number))
 
 
@@ -78,8 +81,6 @@ def train_all(bugs, out):
     """Train a model without a bug and one with each bug, and make a table of what they learned."""
     from ..zoo.learning import HEALTHY_SEEDS, STEPS, learn_to_copy, page
 
-    if out:
-        make_writable_file("--out", out)
     rows = []
     for bug, seed in [*((None, seed) for seed in range(HEALTHY_SEEDS)), *((b, 0) for b in bugs)]:
         name = f"{bug.number:2d}  {bug.name}" if bug else f" -  {NOTHING}, seed {seed}"

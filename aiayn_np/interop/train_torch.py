@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -185,7 +186,9 @@ def opened(args, scratch):
 def save(training, out, *, replace):
     """Write the training so far, with `replace` in place of an earlier state."""
     training.collect()
-    with new_folder(out, replace=replace) as folder:
+    if replace and out.exists():
+        shutil.rmtree(out)
+    with new_folder(out) as folder:
         torch_format.write(training.run, folder)
 
 

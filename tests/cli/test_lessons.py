@@ -104,15 +104,10 @@ def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
     assert (tmp_path / "mine" / "notes.txt").read_text() == "keep me"
 
 
-def test_an_empty_folder_may_be_there_but_not_be_the_one_that_one_is_in(tmp_path, capsys,
-                                                                        monkeypatch):
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
-    assert main(["exercises", "."]) == 2
-    assert "choose the name of a new one" in capsys.readouterr().err
+def test_an_empty_folder_may_be_there_and_be_the_one_that_one_is_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["exercises", "empty"]) == 0
-    assert (tmp_path / "empty" / "01_softmax.ipynb").is_file()
+    assert main(["exercises", "."]) == 0
+    assert (tmp_path / "01_softmax.ipynb").is_file()
 
 
 @pytest.mark.parametrize("command", [["lessons", "out"], ["exercises", "out"],

@@ -2,10 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +14,8 @@ from sentences import options
 
 from aiayn_np import Adam, CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli.main import main
+from aiayn_np.cli.train import free_folder
 from aiayn_np.runs.checkpoint import read_checkpoint
-from aiayn_np.runs.folder import free_folder
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun
 from aiayn_np.structure import structure
@@ -24,79 +23,31 @@ from aiayn_np.text.measures import TextProgress
 from aiayn_np.variants.choices import CHOICES, keywords
 
 TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
-HOLDER = """import sys, time
-from pathlib import Path
-from aiayn_np.runs.folder import reserved
-with reserved(Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
 
 
-@pytest.fixture
-def holder(tmp_path):
-    """A process that has the folder, which lies two folders deep."""
-    child = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path / "runs" / "copy")],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with child.stdin, child.stdout:
-        assert child.stdout.readline() == b"ready\n"
-        yield child
-        child.kill()
-        child.wait()
+def test_the_next_free_name_is_taken(tmp_path):
+    """Making a folder is atomic: of many at once each gets its own."""
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(free_folder, [tmp_path / "runs" / "copy"] * 8))
+    assert sorted(path.name for path in taken) == ["copy", *(f"copy-{n}" for n in range(2, 9))]
 
 
-def test_a_second_training_is_told_who_has_the_folder(tmp_path, holder, capsys):
-    out = tmp_path / "runs" / "copy"
-    for argv in (["--seed", "2"], ["--resume"]):
-        assert main(["train", "copy", *argv, "--out", str(out)]) == 2
-        err = capsys.readouterr().err
-        assert f"{out}: process {holder.pid} on " in err
-        assert "is training into this folder" in err
-    assert os.listdir(out) == [".lock"]
-
-
-def test_the_lock_ends_with_its_process(tmp_path, holder, no_pictures):
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    out = tmp_path / "runs" / "copy"
-    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
-    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
-
-
-def test_the_next_free_name_is_taken(tmp_path, holder):
-    folder = tmp_path / "runs" / "copy"
-    (tmp_path / "runs" / "copy-2").mkdir()
-    (tmp_path / "runs" / "copy-2" / "model.npz").touch()
-    with free_folder(folder) as third, free_folder(folder) as fourth:
-        assert [third.name, fourth.name] == ["copy-3", "copy-4"]
-    assert sorted(os.listdir(tmp_path / "runs")) == ["copy", "copy-2"]  # empty ones are gone
-
-
-def test_many_at_once_get_different_folders(tmp_path):
-    taken, go = [], threading.Barrier(8)
-
-    def take():
-        go.wait()
-        with free_folder(tmp_path / "runs" / "copy") as folder:
-            taken.append(folder.name)
-            go.wait()
-
-    threads = [threading.Thread(target=take) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(taken) == ["copy", *(f"copy-{n}" for n in range(2, 9))]
-    assert list(tmp_path.glob("*/*")) == []
-
-
-def test_a_refused_request_leaves_no_folder(tmp_path, capsys, monkeypatch):
+def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "copy", "--h", "3"]) == 2
-    assert main(["train", "text", "--pairs", "none", "--out", "a/b"]) == 2
+    assert main(["train", "copy", "--rate-scale", "1e30", *TINY]) == 1
+    assert main(["train", "text", "--pairs", "none", "--out", "runs/b"]) == 2
     assert main(["train", "copy", "--out", ""]) == 2
     assert "must be a path, got ''" in capsys.readouterr().err
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path / "runs") == []
+
+
+def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(tmp_path, no_pictures):
+    out = tmp_path / "r"
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
+    (out / ".0123456789abcdef.part").write_bytes(b"half")
+    assert main(["train", "copy", "--resume", "--steps", "2", "--out", str(out)]) == 0
+    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
 
 
 @pytest.mark.slow

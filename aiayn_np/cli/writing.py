@@ -1,0 +1,69 @@
+"""Where commands write: one rule for all of them.
+
+A file has the ending of what is written, so that no file of another kind is replaced. A folder is
+new, empty, or known by what a command wrote there before. `--force` writes in any case.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+from ..files import check_replaceable, new_folder
+from .common import UsageError
+
+
+def new_path(text):
+    """The type of paths to write to. "" would be the current folder: UsageError."""
+    if not text.strip():
+        raise UsageError(f"the name of what to write must be a path, got {text!r}")
+    return Path(text)
+
+
+def add_out(parser, flag, what, **options):
+    """Add the option for where to write, and --force."""
+    parser.add_argument(flag, type=new_path, help=what, **options)
+    parser.add_argument("--force", action="store_true",
+                        help="write there although something else is there")
+
+
+def check_file(flag, path, *endings, force=False):
+    """Refuse a path that is not one of a file with such an ending, before the work begins.
+
+    Raises UsageError, or OSError if nothing can be written there.
+    """
+    if path.is_dir():
+        raise UsageError(f"{flag} must be a file, got the folder {path}")
+    if path.suffix.lower() not in endings and not force:
+        raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
+                         " in any case")
+    path = Path(os.path.realpath(path))
+    check_replaceable(path)
+    make_writable(path.parent)
+
+
+def check_folder(folder, *known, force=False):
+    """Refuse a filled folder in which nothing has a `known` name: UsageError.
+
+    known : names or patterns of files that the command has written
+    """
+    filled = folder.exists() and any(folder.iterdir())
+    if filled and not force and not any(any(folder.glob(name)) for name in known):
+        raise UsageError(f"{folder} is there already, and holds something else: choose another"
+                         " folder; --force writes into it")
+
+
+def make_writable(folder):
+    """Make the folder and try to write in it; an OSError names the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryFile(dir=folder):                       # a kill removes it too
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+
+
+def unused(path):
+    """A new folder to fill; UsageError where something is there."""
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise UsageError(f"{path} is there already: choose another name")
+    return new_folder(path)

@@ -1,0 +1,87 @@
+"""Where commands write: what another program wrote is never replaced without --force."""
+
+import json
+
+import pytest
+
+from aiayn_np.cli.main import main
+
+TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
+OLD = b"what was there before"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a finished run, without pictures."""
+    out = tmp_path_factory.mktemp("run") / "r"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
+        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    return str(out)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The folder that one is in, with files and folders of other programs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("thesis.pdf", "notes.txt", "table.csv.bak", "pictures/loss.png", "old/report.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(OLD)
+    return tmp_path
+
+
+def everything(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*") if path.is_file()}
+
+
+COMMANDS = [
+    (["animate", "copy", "--steps", "1", "--out", "thesis.pdf"], "must be a .gif, got thesis.pdf"),
+    (["animate", "copy", "--steps", "1", "--out", "new.pdf"], "must be a .gif, got new.pdf"),
+    (["explore", "RUN", "1 2", "--out", "notes.txt"], "must be a .html or .htm, got notes.txt"),
+    (["zoo", "1", "--train", "--out", "notes.txt"], "--out must be a .md, got notes.txt"),
+    (["train", "copy", *TINY, "--steps", "1", "--out", "pictures"], "holds something else"),
+    (["train", "text", "--pairs", "notes.txt", "--out", "old"], "holds something else"),
+    (["attend", "RUN", "1 2", "--out", "pictures"], "pictures is there already, and holds"),
+    (["figures", "variance", "--draw", "--out", "old"], "old is there already, and holds"),
+    (["lessons", "old"], "old is there already: choose another name"),
+    (["exercises", "old"], "old is there already: choose another name"),
+    (["export", "RUN", "old", "--to", "torch"], "old is there already: choose another name"),
+    (["import", "RUN", "--out", "old"], "is of no known format"),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), COMMANDS, ids=lambda x: " ".join(x)[:40])
+def test_what_is_of_another_kind_is_refused(place, run, capsys, argv, message):
+    before = everything(place)
+    assert main([word.replace("RUN", run) for word in argv]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert everything(place) == before
+
+
+def test_force_writes_in_any_case(place, run, no_pictures):
+    for argv in (["animate", "copy", "--steps", "1", "--out", "thesis.pdf"],
+                 ["explore", run, "1 2", "--out", "notes.txt"],
+                 ["train", "copy", *TINY, "--steps", "1", "--out", "pictures"]):
+        assert main([*argv, "--force"]) == 0
+    assert (place / "thesis.pdf").read_bytes().startswith(b"GIF89a")
+    assert b"<html" in (place / "notes.txt").read_bytes()
+    assert (place / "pictures" / "model.npz").exists()
+    assert (place / "pictures" / "loss.png").read_bytes() == OLD       # nothing was drawn
+
+
+def test_force_replaces_no_run(run, capsys):
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", run, "--force"]) == 2
+    assert "holds a run already: --resume to go on" in capsys.readouterr().err
+
+
+def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["explore", run, "1 2", "--out", "new/page.html"]) == 0
+        assert main(["attend", run, "1 2", "--out", "pictures"]) == 0
+        assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
+    assert main(["attend", run, "3 4", "--out", run]) == 0             # a run: it has metrics.json
+    assert json.loads((tmp_path / "gallery" / "variance.json").read_bytes())
