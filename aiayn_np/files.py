@@ -78,6 +78,6 @@ def new_folder(path):
         yield path
     except BaseException as error:
         shutil.rmtree(path, ignore_errors=True)
-        if getattr(error, "errno", None) and error.filename is None:   # as of a full disk
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             error.filename = str(path)
         raise
