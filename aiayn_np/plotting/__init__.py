@@ -14,6 +14,5 @@ Public names, by the file that defines them:
                      plot_signed, save_figure
     live             NotRunnable, write_live
     maps             attention_maps, attention_masks
-    tables           tables
     tracing          Trace, trace
 """

@@ -6,10 +6,8 @@ not "looked, weight 0". A small map has its numbers in its cells. matplotlib is 
 something is drawn.
 """
 
-import contextlib
 import functools
 import io
-import os
 import sys
 import unicodedata
 import warnings
@@ -103,29 +101,17 @@ def with_fall_backs(fig):
 
 
 def load_matplotlib() -> ModuleType:
-    """Import matplotlib and return it, even if MPLBACKEND names a backend that it does not know.
+    """Import matplotlib and return it.
 
-    Pictures in files need no backend. The commands do not heed a matplotlibrc either: with another
-    font, or with a LaTeX that is missing, their pictures would be others, or none. Raises
-    ValueError for a matplotlibrc that is not UTF-8, after matplotlib has named it.
+    The commands do not heed a matplotlibrc: with another font, or with a LaTeX that is missing,
+    their pictures would be others, or none.
     """
-    if "matplotlib" not in sys.modules:
-        backend = os.environ.pop("MPLBACKEND", None)
-        try:
-            import matplotlib
-        except UnicodeDecodeError as error:
-            raise ValueError(f"a matplotlibrc must be UTF-8: {error}") from None
-        finally:
-            if backend is not None:
-                os.environ["MPLBACKEND"] = backend
-        if "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")                        # some settings are outdated
-                matplotlib.rcParams.update(matplotlib.rcParamsDefault)
-        if backend is not None:
-            with contextlib.suppress(ValueError):
-                matplotlib.rcParams["backend"] = backend
-    return sys.modules["matplotlib"]
+    first = "matplotlib" not in sys.modules
+    import matplotlib
+
+    if first and "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules:
+        matplotlib.rcdefaults()
+    return matplotlib
 
 
 @functools.cache

@@ -19,7 +19,6 @@ from ..dropout import Dropout
 from ..files import replacing
 from ..module import Module, Parameter, leaves
 from ..transformer import Transformer
-from .tables import tables
 
 PAGE = Path(__file__).with_name("page")
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
@@ -29,24 +28,22 @@ INTERFACE = ("drawing.js", "language.js", "thinking.js", "maps.js", "why.js", "f
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
 MOST = 12_000_000  # characters of base64 in a page
-STATIC = 200_000  # characters of plain tables; the first example's are always there
 
 
 class NotRunnable(ValueError):
     """A model or a task that the page cannot run; the message says why."""
 
 
-def live_page(model: Transformer, task: dict, examples: list, *, title: str = '',
+def live_page(model: Transformer, task: dict, examples: list[str], *, title: str = '',
               states: dict | None = None, lessons: str = '') -> str:
-    """Return the page of a model, in English and in Chinese; without JavaScript it is in English.
+    """Return the page of a model, in English and in Chinese.
 
     Parameters
     ----------
     model : Transformer
     task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
         text what `text.cutting.rules_of` gives
-    examples : list of (text, kinds of attention): sequences to begin with, and their maps as
-        `tables` takes them, for readers without JavaScript
+    examples : sequences to begin with
     title : the heading, the same in both languages; "" says what the model does
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
@@ -69,10 +66,9 @@ def live_page(model: Transformer, task: dict, examples: list, *, title: str = ''
         title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        examples=[text for text, _ in examples],
+        examples=examples,
     )
-    also = f'<div lang="zh-Hans">{escape(words["zh"]["no_script"])}</div>\n'
-    return filled(data, words["en"], title=escape(name), static=also + static_maps(examples))
+    return filled(data, words["en"], title=escape(name), no_script_zh=words["zh"]["no_script"])
 
 
 def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
@@ -125,18 +121,6 @@ def described(node, values, places):
     return {"class": type(node).__name__, "formula": type(node).formula} | parts
 
 
-def static_maps(examples):
-    """The maps of the first example as plain tables, and of further ones up to STATIC characters.
-    """
-    text = ""
-    for name, kinds in examples:
-        more = "\n".join(tables(name, kinds))
-        if text and len(text) + len(more) > STATIC:
-            break
-        text += more
-    return text
-
-
 def base64_of(arrays, dtype):
     """Arrays one after the other in a dtype, as base64."""
     return base64.b64encode(b"".join(a.astype(dtype).tobytes() for a in arrays)).decode()
@@ -156,10 +140,9 @@ def kept_states(model, states, most):
     return found
 
 
-def filled(data, words, *, title, static):
+def filled(data, words, **others):
     """The template with its parts filled in, and a policy that allows only its script and style."""
-    parts = {name: escape(word) for name, word in words.items()} | dict(
-        title=title, static=static,
+    parts = {name: escape(word) for name, word in words.items()} | others | dict(
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
         script=scripts((*FORWARD, *INTERFACE)),

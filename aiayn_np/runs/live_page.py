@@ -20,7 +20,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
     if run.imported:
         raise NotRunnable("it was imported from Hugging Face")
     states = run.states.states if run.states else {}
-    examples = [(run.task.text(src[0]), run.attention_by_kind(src)) for src in sources]
+    examples = [run.task.text(src[0]) for src in sources]
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
                       lessons=lessons)
 

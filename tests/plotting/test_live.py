@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 import json
 import re
 import subprocess
@@ -18,7 +17,6 @@ from aiayn_np.cli.main import main
 from aiayn_np.plotting import live
 from aiayn_np.plotting.figures import CMAP
 from aiayn_np.plotting.live import NotRunnable, live_page
-from aiayn_np.plotting.tables import tables
 from aiayn_np.runs.live_page import task_of
 from aiayn_np.variants.norms import RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
@@ -35,9 +33,7 @@ def run(tmp_path_factory):
 def page_of(model, tokens=None, title="a", **options):
     tokens = tokens or [str(i) for i in range(model.vocab_size)]
     task = dict(name="copy", tokens=tokens, pad=0, bos=1, eos=2, max_length=5)
-    one = dict(maps=np.eye(2)[None]), dict(maps=np.ones((1, 2, 2), bool))
-    kinds = [("one", "One", tokens[:2], tokens[:2], *one)]
-    return live_page(model, task, [("x " + tokens[-1], kinds)], title=title, **options)
+    return live_page(model, task, ["x " + tokens[-1]], title=title, **options)
 
 
 def rebuilt(node, numbers):
@@ -67,21 +63,6 @@ def test_the_page_holds_every_parameter_under_its_name(variant, rng):
     assert set(state) <= set(found)
     for name, value in found.items():
         np.testing.assert_array_equal(value, state.get(name, state["src_embedding.E"]))
-
-
-def test_readers_without_javascript_get_every_map_as_a_table(rng):
-    keys, masks = HOSTILE[:3], np.tri(3, dtype=bool)[None]
-    weights = rng.dirichlet(np.ones(3), (1, 3)) * masks
-    kinds = [("self", "Self", keys, keys, dict(layer=weights), dict(layer=masks))]
-    text = "\n".join(tables("a <b>", kinds))
-    assert text.startswith("<h2>a &lt;b&gt;</h2>\n<h3>Self</h3>\n<table><caption>Layer 1</caption>")
-    rows = re.findall(r"<tr><th>(.*)", text)
-    assert [row.split("<td>")[0] for row in rows] == [html.escape(key) for key in keys]
-    assert [row.split("<td>")[1:] for row in rows] == [
-        [f"{100 * w:.0f}" if allowed else "×" for w, allowed in zip(*pair)]
-        for pair in zip(weights[0], masks[0])]
-    assert "<th>&#x27; &#x27;" in "".join(tables("", [("", "", [" "], [" "], *[
-        dict(a=np.ones((1, 1, 1)))] * 2)]))                            # white space is seen
 
 
 def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
@@ -235,7 +216,7 @@ def test_every_text_is_in_the_table_of_words_and_is_used():
     words = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))["en"]
     template = (live.PAGE / "page.html").read_text(encoding="utf-8")
     script = live.scripts(live.INTERFACE)
-    own = {"title", "policy", "style", "script", "data", "lang", "static"}
+    own = {"title", "policy", "style", "script", "data", "lang", "no_script_zh"}
     in_template = set(re.findall(r"\{\{(\w+)\}\}", template)) - own
     in_script = set(re.findall(r'"([a-z]+_?\w*)"', script)) & set(words)
     built = {f"box_{side}_embedding" for side in ("src", "tgt")} | {

@@ -557,12 +557,13 @@ def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     assert len(page.pdf()) > 10_000
 
 
-def test_without_a_script_there_are_the_plain_maps(visit, path):  # noqa: F811
+def test_without_a_script_the_reason_is_there(visit, path):  # noqa: F811
     page = visit(path, java_script_enabled=False)
     assert not page.locator("#app").is_visible()
     assert not page.locator("#theme").is_visible()
-    assert page.locator(".plain table:visible").count() == 2 * 3 * 2
-    assert "needs JavaScript" in page.locator(".plain p").inner_text()
+    assert "needs JavaScript" in page.locator("noscript p").first.inner_text()
+    assert "这需要 JavaScript" in page.locator("noscript p[lang='zh-Hans']").inner_text()
+    assert not page.locator("#languages").is_visible()
 
 
 def test_light_and_dark_follow_the_system_until_they_are_chosen(visit, path):  # noqa: F811

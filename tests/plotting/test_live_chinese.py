@@ -242,9 +242,3 @@ def test_nothing_sticks_out_of_the_window_in_chinese(visit, path, size):  # noqa
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-
-
-def test_without_a_script_the_reason_is_there_in_chinese_too(visit, path):  # noqa: F811
-    page = visit(path, java_script_enabled=False)
-    assert "这需要 JavaScript" in page.locator(".plain div[lang='zh-Hans']").inner_text()
-    assert not page.locator("#languages").is_visible()

@@ -13,7 +13,7 @@ chinese = pytest.importorskip("chinese")
 WORDS = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))
 TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
 SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
-PARTS = {"title", "policy", "style", "script", "data", "static"}       # of the page, not words
+PARTS = {"title", "policy", "style", "script", "data", "no_script_zh"}  # no words
 SAME = {"side", "box_add_norm", "box_norm", "box_sum", "box_softmax", "formula_sum",
         "formula_softmax"}
 BUILT = {  # what stands for ${...} in a key
