@@ -6,9 +6,8 @@ import functools
 import numpy as np
 
 from aiayn_np import CopyTask, ReverseTask, SortTask, Transformer, train
-from aiayn_np.experiments.claims.head_jobs import alignment_scores
+from aiayn_np.experiments.claims.head_jobs import cross_attention_heads, job_scores
 
-__all__ = ["alignment_scores", "half_trained", "trained"]
 HALF = 110  # steps after which some answers are right and some wrong
 TASKS = {"copy": CopyTask, "reverse": ReverseTask, "sort": SortTask}
 
@@ -38,3 +37,12 @@ def half_trained(name, seed=0):
     """(model, task) from the midst of the same training."""
     _, task, _, half = training(name, seed)
     return half, task
+
+
+def alignment_scores(model, task, aligned, rng, n=200):
+    """(best, shuffled): the most weight of a cross-attention head on the places in the source that
+    `aligned(t, length)` names for the outputs t, and with the places of each source shuffled.
+    """
+    heads, lengths = cross_attention_heads(model, task.test(n))
+    right, shuffled = job_scores(heads, lengths, aligned, rng)
+    return right.max(), shuffled.max()

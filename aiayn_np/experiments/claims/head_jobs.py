@@ -157,21 +157,6 @@ def cross_attention_heads(model: Transformer, examples: Sequence) -> tuple[np.nd
     return np.concatenate(heads, axis=1), (src >= FIRST_SYMBOL).sum(axis=1)
 
 
-def alignment_scores(model, task, aligned, rng, n=200):
-    """(best, baseline) of the cross-attention heads of a model on n test sequences.
-
-    The weight of a head on the source token that `aligned` names for each output position is
-    averaged; `best` is that of the best head. `baseline` is the same with the source positions of
-    each sequence shuffled.
-
-    aligned(t, length) -> the positions in the source for outputs t (an array) of a sequence with
-    `length` symbols
-    """
-    heads, lengths = cross_attention_heads(model, task.test(n))
-    right, shuffled = job_scores(heads, lengths, aligned, rng)
-    return right.max(), shuffled.max()
-
-
 def job_table(model: Transformer, task: Task, n: int, seed: int) -> np.ndarray:
     """(score, baseline), each (heads, jobs), on n test sequences of a task."""
     rng = np.random.default_rng([seed, 2])

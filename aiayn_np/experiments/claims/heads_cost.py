@@ -48,11 +48,6 @@ class HeadsCost(Result):
         )
 
     @property
-    def product_growth(self):
-        """Most multiply-adds of the matrix products over those of one head."""
-        return float((self.multiply_adds / self.multiply_adds[:, :1]).max())
-
-    @property
     def verdict(self):
         return AGREES if self.at_paper_h.max() <= SIMILAR else DISAGREES
 
