@@ -54,7 +54,8 @@ def spoil(model, bug):
     ----------
     model : a Module that nobody else uses      bug : a Bug of the zoo, or None for no bug
     """
-    make = functools.cache(lambda right: spoiled_class(right, bug))
-    for _, layer in list(leaves(model, Module)):
-        layer.__class__ = make(type(layer))
+    layers = [layer for _, layer in leaves(model, Module)]
+    classes = {kind: spoiled_class(kind, bug) for kind in set(map(type, layers))}
+    for layer in layers:
+        layer.__class__ = classes[type(layer)]
     return model
