@@ -113,8 +113,7 @@ class Formula:
     def likely(self):
         """The known changes, then the likeliest."""
         known = [self.known_one(*entry) for entry in self.known]
-        general = self.general(lambda rank: rank <= LIKELY)
-        return [*known, *general, *self.other_orders(), *self.exchanged()]
+        return [*known, *self.general(lambda rank: rank <= LIKELY), *self.exchanged()]
 
     @functools.cached_property
     def others(self):
@@ -159,17 +158,6 @@ class Formula:
         found += [group for group in groups.values() if len(group[2]) > 1]
         found.sort(key=lambda change: change[0])
         return [Change(self, key, parts, self.whys.get(key, "")) for _, key, parts in found]
-
-    def other_orders(self):
-        """Two lines that follow each other, exchanged."""
-        lines = {(id(p.parents[-1]), p.field, p.index): i for i, p in enumerate(self.places)
-                 if isinstance(p.node, ast.stmt)}
-        for (holder, name, index), i in lines.items():
-            if j := lines.get((holder, name, index + 1)):
-                first, second = self.places[i], self.places[j]
-                both = f"{text(second.node)}\n{text(first.node)}"
-                parts = [(i, first.number(both)), (j, second.number("pass"))]
-                yield Change(self, "order of the lines", parts)
 
     def exchanged(self):
         """Two arrays, two parts of self or two caches, exchanged wherever they stand."""

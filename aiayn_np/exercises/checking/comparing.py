@@ -71,7 +71,7 @@ def guess(telling, everything):
 
     `telling` are the cases that are looked at first, `everything` all of them.
     """
-    return (misplaced(telling) or nearly(telling) or some_cases(everything)
+    return (nearly(telling) or some_cases(everything)
             or some_slices(everything) or ("wrong", say(UNKNOWN)))
 
 
@@ -146,19 +146,6 @@ def inverted(compared):
         return "inverted", say("It is the opposite: True must mean that a query may look at a"
                                " key.")
     return None
-
-
-def misplaced(compared):
-    """The right numbers in wrong places."""
-    wrong = [(got, want) for _, got, want in compared if not same(got, want)]
-    for got, want in wrong:
-        square = got.ndim > 1 and got.shape[-1] == got.shape[-2]
-        swapped = square and same(got.swapaxes(-1, -2), want)
-        sorted_alike = same(np.sort(got, axis=None), np.sort(want, axis=None))
-        if not swapped and (want.dtype == bool or not sorted_alike):
-            return None
-    return "transposed", say("The numbers are right and stand in wrong places: an axis is swapped,"
-                             " or a reshape stands for a transpose.")
 
 
 def worst_of(compared):
