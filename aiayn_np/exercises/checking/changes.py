@@ -29,8 +29,6 @@ WIDTH = 64  # columns of a piece that is shown
 LIKELY = 1  # rank up to which changes are tried first, and two at a time
 PAIRS = 300  # that are tried at most
 LIKELIEST = 150  # changes that are tried two at a time
-OTHERS = 1000  # changes that are tried alone, after the likely ones
-MANY = 120  # places of a formula that takes its time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
 
@@ -117,21 +115,18 @@ class Formula:
 
     @functools.cached_property
     def others(self):
-        """All other changes; fewer of a formula that takes its time."""
-        most = 9 if self.by_itself and len(self.places) < MANY else LIKELY + 1
-        return self.general(lambda rank: LIKELY < rank <= most)[:OTHERS]
+        """All other changes."""
+        return self.general(lambda rank: rank > LIKELY)
 
-    def changes(self, different):
-        """All Changes, the likeliest first: known, then single, then two known at once, others.
+    def changes(self, computes):
+        """Yield all Changes in three groups: likely ones, others, and two likely ones at once.
 
-        different : gives (how much of the student's numbers a change alone explains, what it
+        computes : gives (whether a change alone explains a part of the student's numbers, what it
             computes, as something that can be compared), or None if it changes nothing
         """
-        yield from self.likely
-        yield from self.pairs([change for change in self.likely if change.known], different)
-        yield from self.others
-        few = self.pairs(self.likely[:LIKELIEST], different)
-        yield from itertools.islice(few, PAIRS // 2)
+        yield self.likely
+        yield self.others
+        yield self.pairs(computes)
 
     def known_one(self, old, new, key, why):
         """The Change of a known mistake, wherever the old code stands."""
@@ -215,14 +210,14 @@ class Formula:
         return [(i, mine.number(place.codes[n - 1])) for place, n in theirs
                 for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
-    def pairs(self, changes, different):
-        """Two Changes at once, of those that make a difference by themselves.
+    def pairs(self, computes):
+        """Yield two likely Changes at once, of those that compute something else by themselves.
 
         What explains a part of the numbers comes first, with every other.
         """
         distinct: dict[Any, Any] = {}
-        for change in changes:
-            distinct.setdefault(different(change), change)
+        for change in self.likely[:LIKELIEST]:
+            distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
         some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
         partly = [change for (part, _), change in distinct.items() if part][:3]

@@ -27,30 +27,29 @@ class Found(NamedTuple):
         return bool(self.changes[0].known)
 
 
-def explain(formula, stage, trials, wrong, *, quickly=False):
-    """What explains the `wrong` tensors, as Found; or None. Quickly: of the likely changes.
+def explain(formula, stage, trials, wrong):
+    """Return what explains the `wrong` tensors, as Found; or None.
 
     A second change is named for tensors that the first does not explain.
     """
     trials, left = telling(trials, wrong), set(wrong)
-    failing = next(t for t in trials if is_wrong(t, wrong))
+    failing = [t for t in trials if is_wrong(t, wrong)]
+    in_one = functools.cache(lambda change: explains(change, stage, failing[:1]))
     found: list[Any] = []
-    memo: dict[Any, set] = {}
-    quickly = quickly or not is_finite(failing, wrong)                 # many pairs give nan
-    last = next(t for t in reversed(trials) if is_wrong(t, wrong))
 
     @functools.cache
-    def different(change):
+    def computes(change):
         values = [(trial, predict(change, stage, trial) or {})
-                  for trial in dict.fromkeys((failing, last))]
+                  for trial in dict.fromkeys((failing[0], failing[-1]))]
         off = [(value[t], observed(trial, t)[0]) for trial, value in values for t in wrong
                if t in value and not same(value[t], observed(trial, t)[1])]
         part = any(same(got, value) for value, got in off)
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
     while left and len(found) < MOST:
-        candidates = formula.likely if quickly or found else formula.changes(different)
-        best, tensors = likeliest(candidates, stage, trials, left, failing, memo)
+        groups = [formula.likely] if found else formula.changes(computes)
+        best, tensors = next(filter(any, (likeliest(group, stage, trials, left, in_one)
+                                          for group in groups)), (None, set()))
         if best is None:
             break
         found.append(best)
@@ -77,19 +76,15 @@ def told(plain, found, otherwise):
     return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
 
 
-def likeliest(candidates, stage, trials, left, failing, memo):
-    """(change, tensors) of the first one that explains most of the tensors that are left.
+def likeliest(candidates, stage, trials, left, in_one):
+    """Return (change, tensors) of the first one that explains most of the tensors that are left.
 
-    memo : {change: what it explains in the failing trial}, which is filled
+    in_one : gives what a change explains in one failing trial; most are out at once
     """
     best: Any = None
     explained: set[str] = set()
     for change in candidates:
-        if best and isinstance(change, Pair):                          # one alone is likelier
-            break
-        if change not in memo:
-            memo[change] = explains(change, stage, [failing])
-        if not memo[change] & left:                                    # most are out at once
+        if not in_one(change) & left:
             continue
         tensors = explains(change, stage, trials) & left
         if len(tensors) > len(explained):
@@ -111,12 +106,6 @@ def telling(trials, tensors):
 
 def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
-
-
-def is_finite(trial, tensors):
-    """Whether no number is nan or inf where a finite one must be."""
-    return not any(np.any(~np.isfinite(got)) and np.all(np.isfinite(want)) for got, want in
-                   (observed(trial, t) for t in tensors if has(trial, t)))
 
 
 def explains(change, stage, trials):

@@ -76,7 +76,7 @@ class LayerCheck:
         if any(trial.got is None for trial in trials):
             return None
         formula = self.subject.formulas["forward"]
-        return explain(formula, "forward", trials, ["output"], quickly=True)
+        return explain(formula, "forward", trials, ["output"])
 
     @contextlib.contextmanager
     def axes_counted(self, trial):
@@ -114,10 +114,10 @@ class LayerCheck:
                 other_axes(pairs(self.others(stage, trials)))) or (
                 stage == "forward" and self.without_options(trials, wrong))
             if other:
-                known = explain(formula, stage, trials, wrong, quickly=True)
+                known = explain(formula, stage, trials, wrong)
                 return (known.key, known.why, known) if known and known.known else (*other, None)
             plain = stage == "backward" and another_tensor(trials, wrong)
-        found = explain(formula, stage, trials, wrong, quickly=plain and plain[0] == "sign")
+        found = explain(formula, stage, trials, wrong)
         if found and plain and plain[0] == "sign" and not found.known:
             found = None                                               # the sign says it all
         if not found and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
@@ -212,9 +212,9 @@ class LayerCheck:
             wrong = [t for t in trials[0].expected if any(is_wrong(trial, [t]) for trial in trials)]
             if not wrong:
                 return ""
-            more = explain(formula, "backward", trials, wrong, quickly=True)
+            more = explain(formula, "backward", trials, wrong)
             plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
-            if plain and more and not more.known:                      # the factor says it all
+            if more and not more.known and (plain or more.left):       # it is not sure
                 more = None
             why = told(plain, more, lambda: None)
         finally:
