@@ -3,7 +3,7 @@ And a product that is written in the memory layout in which it is needed.
 
 NumPy's own `x.sum(axis=-1)` starts its inner loop anew for every row, and rows are short here: a
 row of scores has T numbers, a row of features d_model. A product with a vector of ones is the same
-sum, done by the BLAS for all rows at once. `python benchmarks/run.py reductions` shows how much.
+sum, done by the BLAS for all rows at once.
 """
 
 import numpy as np

@@ -21,8 +21,7 @@ import numpy as np
 from common import mpiexec
 
 RANKS = ("ours, ranks", "Allreduce")
-TORCH = ("PyTorch", "PyTorch, DDP", "PyTorch, kept memory", "PyTorch, compiled",
-         "floor in PyTorch")
+TORCH = ("PyTorch", "PyTorch, kept memory")
 KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 WORKER = Path(__file__).with_name("worker.py")
 PACKAGES = {"JAX": "jax", **dict.fromkeys(TORCH, "torch"), **dict.fromkeys(RANKS, "mpi4py")}
@@ -82,8 +81,7 @@ def launcher(what, threads):
 
 def environment(what, threads):
     """The environment of a worker. It fixes the threads of every library before it is loaded."""
-    workers = what in (*RANKS, "PyTorch, DDP")
-    blas = 1 if workers else threads
+    blas = 1 if what in RANKS else threads
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = KEPT if what == "PyTorch, kept memory" else {}
     return os.environ | {name: str(blas) for name in names} | kept

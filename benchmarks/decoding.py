@@ -16,7 +16,7 @@ BATCHES = (1, 16)
 
 
 def measure(*, n=15, batches=BATCHES):
-    """{B: {name: {"ms": {position: quartiles}, "ratio": {...}, "total", "total_ratio"}}}.
+    """{B: {name: {"ms": {position: quartiles}, "total", "total_ratio", "same_tokens"}}}.
 
     ms are of a token of the whole batch; ratios are over the times of kept keys and values.
     """
@@ -30,7 +30,6 @@ def measure_batch(B, n):
     kept = ms[NAMES[0]]
     return {name: {
         "ms": {str(p): quartiles(at(x, p)) for p in POSITIONS},
-        "ratio": {str(p): ratio(at(x, p), at(kept, p)) for p in POSITIONS},
         "total": quartiles(x.sum(axis=1)), "total_ratio": ratio(x.sum(axis=1), kept.sum(axis=1)),
         "same_tokens": said[name][0][0]["tokens"] == said[NAMES[0]][0][0]["tokens"],
     } for name, x in ms.items()}

@@ -1,12 +1,10 @@
 """The training step of steps.py in PyTorch, with its own layers (torch.nn.Transformer)."""
 
 import math
-import multiprocessing
-import socket
 
 import numpy as np
 import torch
-from common import batches, initial, rate
+from common import initial, rate
 from torch import nn
 
 
@@ -88,50 +86,19 @@ def started(c, pad=None):
     return model
 
 
-def in_ddp(c, n, rank=0, port=None):
-    """The same with n processes, DistributedDataParallel over gloo; rank 0 starts the others.
-
-    All rows have equally many targets, so the plain mean of the gradients is right.
-    """
-    port = port or free_port()
-    if rank == 0:
-        context = multiprocessing.get_context("spawn")
-        for other in range(1, n):
-            context.Process(target=take_steps, args=(c, n, other, port), daemon=True).start()
-    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
-                                         world_size=n)
-    return in_torch(c, 1, ddp=slice(rank, None, n))
-
-
-def take_steps(*options):
-    """Take steps until the first process ends; the other processes do this."""
-    _, step = in_ddp(*options)
-    for i, ids in enumerate(batches(options[0])):
-        step(ids, i)
-
-
-def free_port():
-    """A free port of this machine."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def in_torch(c, threads, compiled=False, ddp=None):
-    """(number of parameters, step); step(ids, i) returns the loss. `ddp`: the rows of a rank."""
+def in_torch(c, threads):
+    """(number of parameters, step); step(ids, i) returns the loss."""
     torch.set_num_threads(threads)
     model = started(c).train()
     adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     criterion = nn.CrossEntropyLoss()
     later = nn.Transformer.generate_square_subsequent_mask(c.T - 1)
-    call = torch.compile(model) if compiled else model
-    call = nn.parallel.DistributedDataParallel(model) if ddp else call
 
     def step(ids, i):
-        ids = torch.from_numpy(ids)[ddp or slice(None)]
+        ids = torch.from_numpy(ids)
         adam.param_groups[0]["lr"] = rate(i)
         adam.zero_grad()
-        logits = call(ids, ids[:, :-1], later)
+        logits = model(ids, ids[:, :-1], later)
         loss = criterion(logits.reshape(-1, c.vocab_size), ids[:, 1:].reshape(-1))
         loss.backward()
         adam.step()

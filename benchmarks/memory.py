@@ -92,21 +92,8 @@ def section(figures):
         " trained, JAX's step compiled), the median of three processes. For ours it also has the"
         " peak of the arrays (`tracemalloc`). Parameters, gradients and Adam's two means are four"
         " times the last column. The rest is what forward keeps for backward, and working space.",
-        table(head, rows), compare_words(figures)])
-
-
-def compare_words(figures):
-    """Sentences on where ours takes more memory, and where less."""
-    parts = []
-    for peer in NAMES[1:]:
-        ratios = {config: median(found["ours"]["peak"]) / median(found[peer]["peak"])
-                  for config, found in figures.items() if peer in found}
-        if ratios:
-            words = ", ".join(f"{r:.2f} at {config}" for config, r in ratios.items())
-            parts.append(f"Ours over {peer}: {words}.")
-    return " ".join(parts) + (
-        " Ours keeps every array of the forward pass until the step ends, so that one can look at"
-        " the cache. We did not examine what the others keep.")
+        table(head, rows), "Ours keeps every array of the forward pass until the step ends, so that"
+        " one can look at the cache. We did not examine what the others keep."])
 
 
 def median(values):

@@ -5,24 +5,18 @@ import itertools
 import json
 import os
 import platform
-import time
 from pathlib import Path
 
 import decoding
-import growth
-import losses
 import memory
 import numpy as np
-import reductions
 import scaling
-import scaling_page
 import start
 import train_step
 
 FOLDER = Path(__file__).parent
-SECTIONS = {"train-step": train_step, "losses": losses, "scaling": scaling, "decoding": decoding,
-            "memory": memory, "growth": growth, "start": start, "reductions": reductions}
-BUSY = 0.2  # the page says so if other programs took at least this many processors
+SECTIONS = {"train-step": train_step, "scaling": scaling, "decoding": decoding, "memory": memory,
+            "start": start}
 HEAD = """# Time and memory, side by side
 
 This page compares the cost of a training step, of a decoded token and of a whole training here, in
@@ -43,27 +37,15 @@ changes by tens of percent. So a ratio is taken within a round, between neighbou
 the median of the ratios; milliseconds are for orientation. Numbers in parentheses are the first and
 third quartile over all rounds. *One thread* also means one processor.
 """
-TAIL = """
-## Variants
-
-`python benchmarks/variants.py attention` and `python benchmarks/variants.py train` measure the cost
-of the variants of attention and of the model. The results are on
-[their page](../aiayn_np/variants/README.md).
-
-## Real text
-
-`python benchmarks/on_text.py --source FILE --target FILE` trains on sentence pairs beside PyTorch.
-The results for Multi30k are on [the page on text](../aiayn_np/text/README.md).
-"""
 
 
 def load(folder=FOLDER):
-    """The measurements: section -> {"machine", "others": see `taken`, "figures"}."""
+    """The measurements: section -> {"machine", "figures"}."""
     return json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
 
 
 def save(name, measured, folder=FOLDER):
-    """Replace a section of results.json, and write the page and the picture anew."""
+    """Replace a section of results.json, and write the page anew."""
     from aiayn_np.files import replacing
 
     path = Path(folder) / "results.json"
@@ -85,30 +67,22 @@ def rounded(x):
 
 
 def write_page(results, folder=FOLDER):
-    """Write README.md and the picture; docs/scaling.md, too."""
+    """Write README.md."""
     (Path(folder) / "README.md").write_text(page(results), encoding="utf-8", newline="\n")
-    if "growth" in results:
-        fig = growth.picture(results["growth"]["figures"])
-        fig.savefig(Path(folder) / "growth.png", dpi=100)
-    if "scaling" in results:
-        scaling_page.write(results)
 
 
 def page(results):
     """The text of the page."""
     parts = [HEAD.format(machines=machines(results))]
     parts += [text_of(name, results[name]) + "\n" for name in results]
-    return "\n".join(parts) + TAIL
+    return "\n".join(parts)
 
 
 def text_of(name, measured):
     """A section of the page."""
-    module, others = SECTIONS[name], measured["others"]
-    parts = [f"## {module.TITLE}", f"`python benchmarks/run.py {name}`"]
-    if others is not None and others >= BUSY:
-        parts.append(f"While this was measured, other programs took {others:.1f} of the"
-                     f" {measured['machine']['processors']} processors.")
-    return "\n\n".join([*parts, module.section(measured["figures"])])
+    module = SECTIONS[name]
+    return "\n\n".join([f"## {module.TITLE}", f"`python benchmarks/run.py {name}`",
+                        module.section(measured["figures"])])
 
 
 def machines(results):
@@ -125,22 +99,6 @@ def words(machine):
     """A machine and its versions as a clause."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return f"{machine['processors']} processors ({machine['processor']}) with {versions}"
-
-
-def taken(seconds=1.0):
-    """How many processors other programs take now; None if the system does not tell."""
-    try:
-        idle = idle_seconds()
-    except OSError:
-        return None
-    time.sleep(seconds)
-    return max(0.0, (os.cpu_count() or 1) - (idle_seconds() - idle) / seconds)
-
-
-def idle_seconds():
-    """Idle seconds of all processors together, since the start of the system."""
-    ticks = Path("/proc/stat").read_text(encoding="utf-8").split()[4:6]    # idle, waiting for disks
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def machine():

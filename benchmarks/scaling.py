@@ -1,52 +1,29 @@
-"""A training step on two processors, the time of an Allreduce, and what follows for more machines.
-
-    python benchmarks/run.py scaling        measure, and write docs/scaling.md, too
+"""A training step on two processors, and the time of an Allreduce between two ranks.
 
 It needs the extra `mpi`; PyTorch is measured where it is installed.
 """
 
-import copy
 import itertools
-import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
-from common import CONFIGS, PAPER
+from common import CONFIGS
 from compare import Contestant, contestants, installed, quartiles, ratio, rounds
 from tables import number, table, times
 from train_step import medians
 
-TITLE = "Two processors, and more machines"
-NETS = {"classroom": CONFIGS["classroom"], "translation": CONFIGS["translation"], "base": PAPER}
-ROWS = {"classroom": (1, 4, 16, 32, 64), "translation": (1, 4, 16, 32, 64), "base": (2, 4, 8, 16)}
+TITLE = "Two processors"
 BYTES = [2**i for i in (10, 14, 17, 20, 22, 24, 26)]
-TEAM = {"ours": 1, "ours, ranks": 2, "ours, BLAS threads": 2, "PyTorch": 2,
-        "PyTorch, DDP": 2}
+TEAM = {"ours": 1, "ours, ranks": 2, "ours, BLAS threads": 2, "PyTorch": 2}
 SLOWEST = 1.5  # seconds, about, of a block of the slowest
-CROWDED = (4, 8)  # ranks on two processors
 NAMES = {"ours": "one rank", "ours, ranks": "two ranks",
-         "ours, BLAS threads": "threads in the products", "PyTorch": "PyTorch, two threads",
-         "PyTorch, DDP": "PyTorch, DDP (gloo), two processes"}
-QUICK = {"configs": ("classroom",), "n": 3, "nets": ("classroom",), "all_of_it": False}
+         "ours, BLAS threads": "threads in the products", "PyTorch": "PyTorch, two threads"}
+QUICK = {"configs": ("classroom",), "n": 3}
 
 
-def measure(configs=tuple(CONFIGS), *, n=12, nets=tuple(NETS), all_of_it=True):
-    """{"two": step times on two processors, "rows": by rows, "allreduce", "crowded"}.
-
-    With `all_of_it` also "large batch" (large_batch.py).
-    """
-    found = {"two": {config: two(config, n) for config in configs},
-             "rows": {net: by_rows(net, max(2, n // (4 if net == "base" else 1))) for net in nets},
-             "allreduce": allreduce(n),
-             "crowded": {net: crowded(net, n) for net in nets if net != "base"}}
-    if all_of_it:
-        script = Path(__file__).with_name("large_batch.py")    # its peak is that of its process
-        said = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True).stdout
-        found["large batch"] = json.loads(said)
-    return found
+def measure(configs=tuple(CONFIGS), *, n=12):
+    """{"two": step times on two processors for each config, "allreduce": seconds by bytes}."""
+    return {"two": {config: two(config, n) for config in configs}, "allreduce": allreduce(n)}
 
 
 def two(config, n):
@@ -61,31 +38,6 @@ def two(config, n):
             one.close()
     return {name: {"ms": quartiles(1e3 * np.array(blocks[name])),
                    "ratio": ratio(blocks["ours, ranks"], blocks[name])} for name in blocks}
-
-
-def by_rows(net, n):
-    """{rows: median seconds of a step of one rank with this many rows of the batch}.
-
-    Seconds are of the processor for this rank: other programs do not count.
-    """
-    team = {rows: Contestant("steps", "ours", 1, config=net, rows=rows) for rows in ROWS[net]}
-    try:
-        said = rounds(team, n, 1 if net == "base" else 5, warm_up=1)
-    finally:
-        for one in team.values():
-            one.close()
-    return {str(rows): float(np.median([s["processor"] for s in itertools.chain(*said[rows])]))
-            for rows in said}
-
-
-def crowded(net, n):
-    """{ranks: median seconds of a step of this many ranks, which share two processors}."""
-    found = {}
-    for ranks in CROWDED:
-        with contestants("steps", ["ours, ranks"], ranks, config=net) as team:
-            said = rounds(team, n, 5, warm_up=2)["ours, ranks"]
-        found[str(ranks)] = float(np.median(medians(said)))
-    return found
 
 
 def allreduce(n):
@@ -114,69 +66,12 @@ def work(what, threads):
             yield {"bytes": size, "seconds": (time.perf_counter() - started) / repeats}
 
 
-def line(x, y):
-    """(a, b) of the line y = a + b x with the smallest relative errors; both are at least 0."""
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    a, b = np.linalg.lstsq(np.stack([1 / y, x / y], axis=1), np.ones(len(y)), rcond=None)[0]
-    if a < 0:
-        a, b = 0.0, float((x / y).sum() / (x / y * x / y).sum())
-    return float(a), float(b)
-
-
-def parameters(net):
-    """Numbers in the model of a net."""
-    from aiayn_np.runs.estimates import parameter_count
-
-    c = NETS[net]
-    return parameter_count(c.vocab_size, N=c.N, d_model=c.d_model, d_ff=c.d_ff)
-
-
-class Costs:
-    """The costs of the steps of a net, fitted to the measurements.
-
-    fixed, row : seconds of a step with b rows are fixed + row * b
-    latency, per_byte : seconds of a message with s bytes are latency + per_byte * s
-    """
-
-    def __init__(self, figures, net):
-        rows, sizes = figures["rows"][net], figures["allreduce"]
-        self.fixed, self.row = line([*map(int, rows)], [*rows.values()])
-        two_latencies, self.per_byte = line([*map(int, sizes)], [*sizes.values()])
-        self.latency = two_latencies / 2
-        self.B, self.bytes = NETS[net].B, 4 * parameters(net)
-
-    def over(self, gigabits, latency):
-        """The same costs with a network between the ranks, no faster than the measured memory."""
-        other = copy.copy(self)
-        other.latency = max(latency, self.latency)
-        other.per_byte = max(8 / (gigabits * 1e9), self.per_byte)
-        return other
-
-    def exchange(self, n):
-        """Seconds of an Allreduce of all gradients among n ranks."""
-        return 2 * np.ceil(np.log2(n)) * self.latency + 2 * (n - 1) / n * self.bytes * self.per_byte
-
-    def step(self, n):
-        """Seconds of a step of n ranks, each on processors of its own."""
-        return self.fixed + self.row * self.B / n + self.exchange(n)
-
-    def crowded(self, n, processors=2):
-        """Seconds of a step of n ranks that share some processors."""
-        turns = max(1, n / processors)
-        return turns * (self.fixed + self.row * self.B / n) + self.exchange(n)
-
-    def efficiency(self, n):
-        """The efficiency of n machines: 1 if they are n times as fast as one."""
-        return (self.fixed + self.row * self.B) / (n * self.step(n))
-
-    def enough(self):
-        """Rows per rank for which gradients take as long as everything else, on many machines."""
-        return (self.fixed + 2 * self.bytes * self.per_byte) / self.row
-
-
 def section(figures):
     """The findings, as Markdown."""
-    return INTRODUCTION + "\n\n" + two_table(figures["two"])
+    sizes = figures["allreduce"]
+    head = ["Allreduce, kB", *(number(int(size) / 1e3) for size in sizes)]
+    measured = ["µs", *(f"{1e6 * seconds:,.0f}" for seconds in sizes.values())]
+    return "\n\n".join([INTRODUCTION, two_table(figures["two"]), table(head, [measured])])
 
 
 def two_table(found):
@@ -194,8 +89,7 @@ def two_table(found):
 
 INTRODUCTION = """These are the steps of the first section on two processors: two ranks of MPI with
 half of the batch each (`mpiexec -n 2`), and two threads inside the matrix products (`--threads
-2`); beside them PyTorch with two threads, and its `DistributedDataParallel` on two processes.
-Below 1, two ranks are faster. All of them need two free processors. If another program takes one,
-those that wait for each other at every product lose most. [The page on
-scaling](../docs/scaling.md) says what this means for more machines, and how long the ranks need to
-exchange their gradients."""
+2`); beside them PyTorch with two threads. Below 1, two ranks are faster. All of them need two free
+processors. If another program takes one, those that wait for each other at every product lose most.
+The last table has the least time of several rounds that two ranks need to add up an array. [The
+page on scaling](../docs/scaling.md) says what this means for more machines."""

@@ -1,5 +1,5 @@
-"""One training step of the same encoder-decoder in this project, in PyTorch (in_torch.py), in JAX
-(in_jax.py), and its matrix products alone.
+"""One training step of the same encoder-decoder in this project, in PyTorch (in_torch.py) and in
+JAX (in_jax.py).
 
 All models are the same: post-norm, one E for source, target and output, times sqrt(d_model) where
 it embeds, sinusoidal positions, attention without biases, feed-forward with biases, layer norm with
@@ -9,14 +9,11 @@ loss, backward, Adam.
 """
 
 import itertools
-import multiprocessing
 import os
 import time
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
-from common import CONFIGS, PAPER, batches, our_model, rate
+from common import CONFIGS, batches, our_model, rate
 
 
 def ours(c, ranks=None):
@@ -42,60 +39,16 @@ def ours(c, ranks=None):
     return sum(p.value.size for p in model.parameters()), step
 
 
-def floor(c, convert=np.asarray):
-    """The matrix products of the step alone, in the memory layout that the layers use.
-
-    A linear map has one product forward and two backward, an attention two and four. `convert`
-    makes other arrays of NumPy's.
-    """
-    from aiayn_np.training.memory import keep_freed_memory
-
-    keep_freed_memory()                                        # page faults are no products
-    rng = np.random.default_rng(0)
-
-    def draw(*shape):
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    def heads(T):                                              # as split_heads leaves them
-        return convert(draw(c.B, T, c.h, c.d_model // c.h).swapaxes(1, 2))
-
-    maps, attentions = c.products()
-    linear = [(times, *map(convert, (draw(n, a), draw(a, b), draw(n, b))))
-              for times, n, a, b in maps]
-    attention = [(times, heads(T_q), heads(T_k), heads(T_k), convert(draw(c.B, c.h, T_q, T_k)),
-                  heads(T_q)) for times, T_q, T_k in attentions]
-
-    def step(ids, i):
-        for times, x, W, grad in linear:
-            for _ in range(times):
-                _ = x @ W, x.T @ grad, grad @ W.T
-        for times, Q, K, V, weights, grad in attention:
-            for _ in range(times):
-                _ = Q @ K.mT, weights @ V
-                _ = grad @ V.mT, weights.mT @ grad, weights.mT @ Q, weights @ K
-
-    return None, step
-
-
 def make(what, c, threads=1):
-    """(number of parameters, step) of a contestant; a floor has None for the number."""
-    if what == "floor":
-        return floor(c)
-    if what == "floor in PyTorch":
-        import torch
-
-        torch.set_num_threads(threads)
-        return floor(c, torch.from_numpy)
+    """(number of parameters, step) of a contestant."""
     if what == "JAX":
         from in_jax import in_jax
 
         return in_jax(c)
     if what.startswith("PyTorch"):
-        from in_torch import in_ddp, in_torch
+        from in_torch import in_torch
 
-        if what == "PyTorch, DDP":
-            return in_ddp(c, threads)
-        return in_torch(c, threads, compiled=what == "PyTorch, compiled")
+        return in_torch(c, threads)
     if what == "ours, ranks":
         from aiayn_np.training.ranks import launched
 
@@ -103,27 +56,23 @@ def make(what, c, threads=1):
     return ours(c)
 
 
-def work(what, threads, config, rows=None, seed=0):
+def work(what, threads, config):
     """Yield the number of parameters, and then for every step its seconds and its loss.
 
-    There are two kinds of seconds: those that pass, and those of the processor for this process.
-    Drawing the batch is not timed. `rows` replaces the number of rows of the config.
+    Drawing the batch is not timed.
     """
-    c = PAPER if config == "base" else CONFIGS[config]
-    c = replace(c, B=rows) if rows else c
+    c = CONFIGS[config]
     count, step = make(what, c, threads)
     yield {"parameters": count, "pids": others()}
-    for i, ids in zip(itertools.count(), batches(c, seed)):
-        started, work_started = time.perf_counter(), time.process_time()
+    for i, ids in zip(itertools.count(), batches(c)):
+        started = time.perf_counter()
         loss = step(ids, i)
-        yield {"seconds": time.perf_counter() - started, "loss": loss, "step": i + 1,
-               "processor": time.process_time() - work_started}
+        yield {"seconds": time.perf_counter() - started, "loss": loss, "step": i + 1}
 
 
 def others():
-    """The processes that work with this one: ranks of MPI, and its children."""
+    """The processes that work with this one: the ranks of MPI."""
     from aiayn_np.training.ranks import world
 
     comm = world()
-    children = multiprocessing.active_children()
-    return (comm.allgather(os.getpid()) if comm else []) + [child.pid for child in children]
+    return comm.allgather(os.getpid()) if comm else []

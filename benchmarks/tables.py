@@ -23,12 +23,3 @@ def times(quartiles):
     """median (first to third quartile) of a ratio, with the median in bold."""
     low, median, high = quartiles
     return f"**{median:.2f}** ({low:.2f} to {high:.2f})"
-
-
-def compared(quartiles):
-    """A ratio of times, ours over theirs, in words; no clear difference if 1 is between quartiles.
-    """
-    low, median, high = quartiles
-    if low <= 1 <= high:
-        return f"no clear difference ({median:.2f})"
-    return f"{1 / median:.2f} times faster" if median < 1 else f"{median:.2f} times slower"

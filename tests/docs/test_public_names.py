@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import re
 
 import pytest
 from imports import module_name, parsed
@@ -38,21 +37,6 @@ def test_what_a_room_hands_out_is_annotated(room):
     assert found == {}
 
 
-def described(node):
-    """The docstring of a definition; "" if it has none, or is none."""
-    kinds = ast.ClassDef, ast.FunctionDef
-    return (isinstance(node, kinds) and ast.get_docstring(node)) or ""
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("aiayn_np/**/*.py")),
-                         ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_docstring_writes_name_colon_what_it_is(path):
-    columns = re.compile(r"^ *\w+(, \w+)* {2,}(a|the|whether|what|name|numbers|as) |;  +\w+  ")
-    lines = [line for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
-             for line in described(node).splitlines()]
-    assert [line for line in lines if columns.search(line)] == []
-
-
 def test_the_package_exports_what_it_imports():
     """Type checkers ask `__all__`."""
     tree = parsed((ROOT / "aiayn_np" / "__init__.py").read_text(encoding="utf-8"))
@@ -67,18 +51,3 @@ def test_a_room_names_its_public_names(room):
     words = set((ast.get_docstring(ast.parse(text)) or "").replace(",", " ").split())
     public = {name for module, name in NAMES if module.split(".")[1] == room}
     assert public <= words, f"not named: {', '.join(sorted(public - words))}"
-
-
-def test_a_signature_without_annotations_is_found(tmp_path):
-    files = {"house/__init__.py": "from .room.a import f\n", "house/room/__init__.py": "",
-             "house/room/a.py": "def f(x, *, y: int): pass\ndef inner(x): pass\n"
-                                "from .b import inner2\n",
-             "house/room/b.py": "def inner2(x): pass\nclass C:\n    def __init__(self, a) -> None:"
-                                " pass\n    def m(self): pass\n    def _m(self): pass\n",
-             "house/other/__init__.py": "", "house/other/c.py": "from ..room.b import C\n"}
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    found = public_names(tmp_path / "house", ())
-    assert {name: without_annotation(node) for (_, name), node in found.items()} == {
-        "f": ["x", "return"], "C": ["__init__: a", "m: return"]}
