@@ -37,7 +37,7 @@ class Counting(np.ndarray):
 
 
 def follow(y, sources, product):
-    """The result as a counting array, whose chain is one longer after a product."""
+    """Return the result as a counting array, whose chain is one longer after a product."""
     if isinstance(y, np.ndarray):
         y = y.view(Counting)
         y.chain = max(getattr(source, "chain", 0) for source in sources) + product
@@ -45,7 +45,7 @@ def follow(y, sources, product):
 
 
 def count(f: Callable, *arrays: ArrayLike) -> tuple[int, int]:
-    """(longest chain of matrix products, number of multiply-adds) of f(*arrays)."""
+    """Return (longest chain of matrix products, number of multiply-adds) of f(*arrays)."""
     Counting.total = 0
     y = f(*[np.asarray(a).view(Counting) for a in arrays])
     return y.chain, Counting.total

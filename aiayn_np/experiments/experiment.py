@@ -52,7 +52,7 @@ class Result:
         raise NotImplementedError
 
     def figure(self) -> "Figure":
-        """The matplotlib Figure, with the title above the panels."""
+        """Return the matplotlib Figure, with the title above the panels."""
         with load_matplotlib().rc_context(STYLE):
             fig = new_figure(*self.size)
             axes = fig.subplots(*self.panels, squeeze=False, **self.layout)
@@ -63,12 +63,12 @@ class Result:
         return fig
 
     def to_json(self) -> dict:
-        """Fields as JSON: arrays as lists, numbers with six significant digits."""
+        """Return the fields as JSON: arrays as lists, numbers with six significant digits."""
         return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @classmethod
     def from_json(cls, fields: dict) -> "Result":
-        """The result with these fields. Lists become arrays, except in fields declared as lists.
+        """Return the result with these fields. Lists become arrays unless declared as lists.
 
         Raises TypeError for missing or unknown fields.
         """
@@ -109,13 +109,13 @@ class Experiment:
         return picture
 
     def load(self, folder: str | Path) -> Result:
-        """The result that `save` wrote; OSError, ValueError or TypeError for another file."""
+        """Return the result that `save` wrote; OSError, ValueError, TypeError for another file."""
         text = (Path(folder) / f"{self.name}.json").read_text(encoding="utf-8")
         return self.result.from_json(json.loads(text))
 
 
 def plain(value):
-    """A value as JSON can hold it; a number that is not finite becomes None."""
+    """Return a value as JSON can hold it; a number that is not finite becomes None."""
     if isinstance(value, dict):
         return {key: plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
@@ -126,7 +126,7 @@ def plain(value):
 
 
 def restored(value):
-    """The inverse of `plain`: lists of numbers become arrays, and None becomes nan."""
+    """Undo `plain`: lists of numbers become arrays, and None becomes nan."""
     if isinstance(value, dict):
         return {key: restored(v) for key, v in value.items()}
     if not isinstance(value, list):

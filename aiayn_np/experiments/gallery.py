@@ -41,7 +41,7 @@ that made them stand there.
 
 
 def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
-    """The text of the gallery for the experiments whose results are in a folder."""
+    """Return the text of the gallery for the experiments whose results are in a folder."""
     contents, entries = ["| claim | verdict |", "|---|---|"], []
     for e in experiments:
         result = e.load(folder)
@@ -72,7 +72,7 @@ def note_machine(folder: str | Path, seconds: float) -> None:
 
 
 def processor() -> str:
-    """The name of the processor if the system tells it, else its kind."""
+    """Return the name of the processor if the system tells it, else its kind."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(": ")[1] for line in lines if line.startswith("model name"))
@@ -81,11 +81,11 @@ def processor() -> str:
 
 
 def plain_text(title):
-    """A figure's title without TeX."""
+    """Return a figure's title without TeX."""
     return title.translate(str.maketrans("", "", "$\\{}")).replace("sqrt", "√")
 
 
 def anchor(heading):
-    """The address of a heading within its page, as GitHub makes it."""
+    """Return the address of a heading within its page, as GitHub makes it."""
     kept = [c for c in heading.lower() if c.isalnum() or c in " -_"]
     return "".join(kept).replace(" ", "-")

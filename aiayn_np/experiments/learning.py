@@ -16,7 +16,7 @@ SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
 def small_model(task: Task, seed: int, **options: Any) -> Transformer:
-    """A float32 Transformer for a task; `options` replace those of SMALL."""
+    """Return a float32 Transformer for a task; `options` replace those of SMALL."""
     rng = np.random.default_rng(seed)
     return Transformer(task.vocab_size, **(SMALL | options), rng=rng).astype(np.float32)
 
@@ -35,7 +35,7 @@ def learn(model: Transformer, task: Task, seed: int, *, steps: int,
 
 
 def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
-    """A small model after its training; options are those of `learn`."""
+    """Return a small model after its training; options are those of `learn`."""
     model = small_model(task, seed, **model_options)
     for _ in learn(model, task, seed, **options):
         pass
@@ -43,17 +43,17 @@ def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transf
 
 
 def each(settings: Iterable, seeds: Sequence[int], measure: Callable) -> np.ndarray:
-    """measure(setting, seed) of every setting and every seed: (settings, seeds, ...)."""
+    """Return measure(setting, seed) of every setting and every seed: (settings, seeds, ...)."""
     return np.array([[measure(setting, seed) for seed in seeds] for setting in settings])
 
 
 def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
-    """The training loss of every step, without smoothing, in nats per token: (steps,)."""
+    """Return the training loss of every step, without smoothing, in nats per token: (steps,)."""
     return np.array([p.loss for p in learn(model, task, seed, steps=steps, **options)])
 
 
 def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, float]:
-    """(nats per token, share of right tokens) of a model on (src, tgt_in, tgt_out), no dropout."""
+    """Return (nats per token, share of right tokens) on (src, tgt_in, tgt_out), no dropout."""
     src, tgt_in, tgt_out = examples
     criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
     _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
@@ -61,6 +61,6 @@ def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, f
 
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:
-    """Means over `width` neighbours along the last axis: (..., n) -> (..., n // width)."""
+    """Average over `width` neighbours along the last axis: (..., n) -> (..., n // width)."""
     n = values.shape[-1] // width * width
     return values[..., :n].reshape(*values.shape[:-1], -1, width).mean(axis=-1)

@@ -21,7 +21,7 @@ STEADY = time.thread_time if os.name == "posix" else time.perf_counter
 
 def seconds(functions: Sequence[Callable[[], object]], repeats: int = 7,
             clock: Callable[[], float] = time.perf_counter) -> np.ndarray:
-    """Seconds of each function, (len(functions), repeats). They take turns; one call warms up.
+    """Return the seconds of each function, (functions, repeats), in turns; one call warms up.
 
     clock : perf_counter (time that passes) or STEADY (time of the processor)
     """
@@ -45,7 +45,7 @@ def step_of(layer: Module, inputs: Sequence[np.ndarray], grad: np.ndarray) -> Ca
 
 
 def time_ratios(steps: Sequence[Callable[[], object]], base: int, repeats: int) -> np.ndarray:
-    """Quartiles of the steady time of each step over the median of one of them, (3, steps)."""
+    """Return the quartiles of the time of each step over the median of one of them, (3, steps)."""
     times = seconds(steps, repeats, STEADY)
     return np.quantile(times, (0.25, 0.5, 0.75), axis=1) / np.median(times[base])
 
@@ -59,7 +59,7 @@ def draw_quartiles(ax: "Axes", x: np.ndarray, quartiles: np.ndarray, label: str,
 
 
 def peak_bytes(function: Callable[[], object]) -> int:
-    """The most bytes that a call of the function held at once, beyond those held before."""
+    """Return the most bytes that a call of the function held at once, beyond those held before."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -70,5 +70,5 @@ def peak_bytes(function: Callable[[], object]) -> int:
 
 
 def exponent(x: ArrayLike, y: ArrayLike) -> float:
-    """The exponent b of the power law y = a x^b that fits best: the slope on logarithmic axes."""
+    """Return the exponent b of the best power law y = a x^b: the slope on logarithmic axes."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -63,7 +63,7 @@ def record(model: Transformer, task: Task, *, steps: int = 500, frames: int = 50
 
 
 def cross_maps(model, src, tgt_in):
-    """Name -> (h, T_q, T_k) of every map of encoder-decoder attention on one example."""
+    """Return name -> (h, T_q, T_k) of every map of encoder-decoder attention on one example."""
     _, cache = model.forward(src, tgt_in)
     return {n: w[0] for n, w in attention_maps(cache).items() if "cross_attention" in n}
 

@@ -48,12 +48,12 @@ STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "le
 
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
-    """An empty Picture; width and height are in inches."""
+    """Return an empty Picture; width and height are in inches."""
     return picture_class()(figsize=(width, height), layout=layout)
 
 
 def few_colours(png):
-    """The bytes of a PNG with at most 256 colours: about a third as many."""
+    """Return the bytes of a PNG with at most 256 colours: about a third as many."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -71,7 +71,7 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 
 
 def png_of(fig, dpi):
-    """The bytes of a picture. One warning names the characters that no font of the list has."""
+    """Return the bytes of a picture. One warning names the characters that no font has."""
     content = io.BytesIO()
     with warnings.catch_warnings(record=True) as told:
         warnings.filterwarnings("always", "Glyph ")
@@ -89,7 +89,7 @@ def png_of(fig, dpi):
 
 
 def with_fall_backs(fig):
-    """The picture, whose texts ask the fonts of FALL_BACKS after their own."""
+    """Return the picture, whose texts ask the fonts of FALL_BACKS after their own."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
@@ -116,7 +116,7 @@ def load_matplotlib() -> ModuleType:
 
 @functools.cache
 def picture_class():
-    """A Figure that a notebook shows by itself, whichever backend matplotlib has there."""
+    """Return a Figure that a notebook shows by itself, whichever backend matplotlib has there."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -173,20 +173,20 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
 
 
 def columns_of(heads, query_tokens, key_tokens):
-    """How many maps to draw side by side: all rows are full, and the picture is not too wide."""
+    """Return how many maps stand side by side: all rows are full, and none is too wide."""
     fitting = [n for n in range(1, heads + 1)
                if heads % n == 0 and width_of(n, query_tokens, key_tokens) <= WIDEST]
     return max(fitting, default=1)
 
 
 def cell_of(query_tokens, key_tokens):
-    """The side of a cell in inches."""
+    """Return the side of a cell in inches."""
     longest = max(len(key_tokens), len(query_tokens), 1)
     return min(max(2.4 / longest, 0.21), 0.42, 8 / longest)
 
 
 def width_of(columns, query_tokens, key_tokens):
-    """The width in inches of a picture with this many maps side by side."""
+    """Return the width in inches of a picture with this many maps side by side."""
     return columns * (cell_of(query_tokens, key_tokens) * len(key_tokens) + 0.2) + 1.9
 
 
@@ -251,7 +251,7 @@ def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str) -
 
 
 def write_numbers(ax, matrix, is_dark):
-    """The numbers of a small matrix in its cells, white where is_dark(number); masked ones not."""
+    """Write the numbers of a small matrix in its cells, white where is_dark(number)."""
     if max(matrix.shape) > NUMBERED:
         return
     for (i, j), number in np.ma.ndenumerate(matrix):
@@ -275,7 +275,7 @@ def label_axes(axes, query_tokens, key_tokens):
 
 
 def downwards(token):
-    """A label below a column; Chinese and Japanese are written downwards."""
+    """Return a label below a column; Chinese and Japanese are written downwards."""
     text = str(token)
     wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
     return "\n".join(text) if wide else text

@@ -80,13 +80,13 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
 
 
 def scripts(names):
-    """The scripts of these names joined into one, with a single "use strict"."""
+    """Return the scripts of these names joined into one, with a single "use strict"."""
     texts = [(PAGE / name).read_text(encoding="utf-8") for name in names]
     return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
 
 
 def known_classes():
-    """Names of the layers that the scripts have."""
+    """Return the names of the layers that the scripts have."""
     return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
 
 
@@ -102,7 +102,7 @@ def check_runnable(model):
 
 
 def described(node, values, places):
-    """A layer as plain data {"class", "formula", parts}; its parameters are added to `values`.
+    """Return a layer as plain data {"class", "formula", parts}; add its parameters to `values`.
 
     places : {id of a Parameter: its description}, so that a shared one is stored once
     """
@@ -122,12 +122,12 @@ def described(node, values, places):
 
 
 def base64_of(arrays, dtype):
-    """Arrays one after the other in a dtype, as base64."""
+    """Return the arrays one after the other in a dtype, as base64."""
     return base64.b64encode(b"".join(a.astype(dtype).tobytes() for a in arrays)).decode()
 
 
 def kept_states(model, states, most):
-    """[{step, weights}] with at most `most` characters of weights in all.
+    """Return [{step, weights}] with at most `most` characters of weights in all.
 
     Where there are more, every second state is left out. The first one stays.
     """
@@ -141,7 +141,7 @@ def kept_states(model, states, most):
 
 
 def filled(data, words, **others):
-    """The template with its parts filled in, and a policy that allows only its script and style."""
+    """Return the template, filled in, with a policy that allows only its script and style."""
     parts = {name: escape(word) for name, word in words.items()} | others | dict(
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
@@ -155,12 +155,12 @@ def filled(data, words, **others):
 
 
 def marked(template, words):
-    """The template with an attribute at each of the words, by which language.js finds them."""
+    """Return the template with an attribute at each word, by which language.js finds it."""
     keys = "|".join(words)
     labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
     return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)
 
 
 def digest(text):
-    """The hash by which a content security policy knows a script or a style."""
+    """Return the hash by which a content security policy knows a script or a style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

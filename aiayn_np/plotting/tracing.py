@@ -43,7 +43,7 @@ class Component:
     gradient: float = float("nan")
 
     def cells(self):
-        """The cells of its row in the table, as text."""
+        """Return the cells of its row in the table, as text."""
         times = Counter(map(str, self.inputs))
         shapes = ", ".join(f"{n} × {shape}" if n > 1 else shape for shape, n in times.items())
         numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
@@ -70,7 +70,7 @@ class Trace:
         return Trace([replace(c, depth=c.depth - outer) for c in inside])
 
     def table(self, depth: int = 2) -> str:
-        """The components down to a depth, as aligned text, with long formulas cut."""
+        """Return the components down to a depth, as aligned text, with long formulas cut."""
         rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
         for row in rows:
             row[2] = row[2] if len(row[2]) <= WIDEST else row[2][: WIDEST - 1] + "…"
@@ -84,7 +84,7 @@ class Trace:
         return self.table()
 
     def _repr_html_(self):
-        """A table of the outer components, and one of all components that can be unfolded."""
+        """Return a table of the outer components, and one of all that can be unfolded."""
         outer = [c for c in self.components if c.depth <= 2]
         if len(outer) == len(self.components):
             return html_table(outer)
@@ -93,7 +93,7 @@ class Trace:
 
 
 def html_table(components):
-    """Components as rows, indented by their depth; the full path is each row's tooltip."""
+    """Return the components as rows, indented by depth; the full path is each row's tooltip."""
     head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in HEADINGS)
     rows = []
     for c in components:
@@ -134,7 +134,7 @@ def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
 
 
 def copied(model):
-    """A copy that shares the values of the parameters, which are only read; its gradients are 0."""
+    """Return a copy with gradients of 0 that shares the parameters' values, which are only read."""
     memo: dict[int, np.ndarray] = {}
     for p in model.parameters():
         memo |= {id(p.value): p.value, id(p.grad): np.zeros(p.grad.shape, p.grad.dtype)}
@@ -154,7 +154,7 @@ class Recorder:
             layer.backward = self.backward_of(layer, layer.backward)
 
     def forward_of(self, layer, path, forward):
-        """A forward that notes the call and then does what the layer does."""
+        """Return a forward that notes the call and then does what the layer does."""
 
         def noted_forward(*arrays, **options):
             shapes = tuple(np.shape(x) for x in arrays)
@@ -171,7 +171,7 @@ class Recorder:
         return noted_forward
 
     def backward_of(self, layer, backward):
-        """A backward that notes the gradient beside the forward that it belongs to."""
+        """Return a backward that notes the gradient beside the forward that it belongs to."""
 
         def noted_backward(grad_y, cache):
             self.noted[id(layer), id(cache)][0].gradient = norm(grad_y)
@@ -181,6 +181,6 @@ class Recorder:
 
 
 def norm(array):
-    """The square root of the sum of squares of the finite numbers. Masked scores are not finite."""
+    """Return the norm of the finite numbers. Masked scores are not finite."""
     array = np.asarray(array, dtype=np.float64)
     return float(np.linalg.norm(array[np.isfinite(array)]))

@@ -43,7 +43,7 @@ class Batches:
         self.order: list[np.ndarray] = []
 
     def cuts(self, longer: np.ndarray) -> list[int]:
-        """Where to cut sorted lengths: rows times the longest stays within the budget."""
+        """Return where to cut sorted lengths: rows times the longest stays within the budget."""
         ends, start = [], 0
         for i, length in enumerate(longer.tolist()):
             if (i + 1 - start) * length > self.budget:
@@ -59,14 +59,14 @@ class Batches:
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """The batch of step 1, 2, ...: src (B, T_src), tgt_in and tgt_out (B, T_tgt) ids."""
+        """Return the batch of step 1, 2, ...: src (B, T_src), tgt_in and tgt_out (B, T_tgt) ids."""
         epoch, index = divmod(step - 1, self.per_epoch)
         if self.epoch != epoch + 1:
             self.epoch, self.order = epoch + 1, self.rows(epoch + 1)
         return arrays([self.pairs[i] for i in self.order[index]])
 
     def tokens(self) -> tuple[int, int]:
-        """(real tokens, positions with padding) of the first epoch, both sides together."""
+        """Return (real tokens, positions with padding) of the first epoch, both sides together."""
         real = sum(len(source) + len(target) for source, target in self.pairs)
         padded = sum(
             len(rows) * max(len(self.pairs[i][side]) for i in rows)
@@ -76,7 +76,7 @@ class Batches:
 
 
 def arrays(pairs: Sequence) -> tuple[np.ndarray, ...]:
-    """Pairs of ids as a batch: src, tgt_in (shifted right: it begins with BOS), tgt_out."""
+    """Return pairs of ids as a batch: src, tgt_in (shifted right: it begins with BOS), tgt_out."""
     src, tgt_out = (padded([pair[side] for pair in pairs]) for side in (0, 1))
     tgt_in = np.where(tgt_out[:, :-1] == EOS, PAD, tgt_out[:, :-1])
     return src, np.pad(tgt_in, ((0, 0), (1, 0)), constant_values=BOS), tgt_out

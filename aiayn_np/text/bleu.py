@@ -58,7 +58,7 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
 
 
 def chrf(translations: Iterable[str], references: Iterable[str]) -> Score:
-    """chrF of translations. It counts the runs of 1 to 6 characters shared with the references.
+    """Return chrF, which counts the runs of 1 to 6 characters shared with the references.
 
     Raises ValueError and ImportError as `bleu`.
     """
@@ -66,7 +66,7 @@ def chrf(translations: Iterable[str], references: Iterable[str]) -> Score:
 
 
 def scored(name, metric, translations, references):
-    """The Score of a metric of sacreBLEU."""
+    """Return the Score of a metric of sacreBLEU."""
     found = metric.corpus_score(translations, [references])
     short = name == "BLEU" and not found.totals[-1]
     note = "no translation has four words, and without them BLEU is 0: see chrF" if short else ""
@@ -94,12 +94,12 @@ def check_tokenizer(name: str | None) -> None:
 
 
 def mecab_is_installed():
-    """Whether the packages that split Japanese into words are installed."""
+    """Say whether the packages that split Japanese into words are installed."""
     return all(importlib.util.find_spec(name) for name in MECAB)
 
 
 def tokenizer_for(lines: Iterable[str]) -> str:
-    """The name of the tokenizer for a text, by the script of most of its letters.
+    """Return the name of the tokenizer for a text, by the script of most of its letters.
 
     A text with Kana is Japanese, even if most of its letters are Chinese.
     """
@@ -115,7 +115,7 @@ def tokenizer_for(lines: Iterable[str]) -> str:
 
 
 def scripts(lines):
-    """How many letters each script has in some lines, by the first word of the Unicode names."""
+    """Return the number of letters of each script, by the first word of the Unicode names."""
     counts: Counter = Counter()
     for character, n in Counter(c for line in lines for c in line).items():
         if character.isalpha():

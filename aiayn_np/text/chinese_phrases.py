@@ -34,7 +34,7 @@ NUMBERS, DATES = 4000, 4000  # of more than three digits; all others, and all 14
 
 
 def chinese_number(n: int) -> str:
-    """A number from 0 to 999 999 in Chinese.
+    """Say a number from 0 to 999 999 in Chinese.
 
     >>> chinese_number(200_428), chinese_number(12_000), chinese_number(10)
     ('二十万零四百二十八', '一万二千', '十')
@@ -59,7 +59,7 @@ def below_ten_thousand(n):
 
 
 def english_number(n: int) -> str:
-    """A number from 0 to 999 999 in English.
+    """Say a number from 0 to 999 999 in English.
 
     >>> english_number(200_428)
     'two hundred thousand, four hundred and twenty-eight'
@@ -80,14 +80,14 @@ def below_thousand(n):
 
 
 def tens(n):
-    """A number below 100."""
+    """Say a number below 100."""
     if n < 20:
         return UNITS[n]
     return TENS[n // 10] + (f"-{UNITS[n % 10]}" if n % 10 else "")
 
 
 def ordinal(n):
-    """The word for the n-th, n below 100.
+    """Return the word for the n-th, n below 100.
 
     >>> ordinal(21), ordinal(30), ordinal(12)
     ('twenty-first', 'thirtieth', 'twelfth')
@@ -98,7 +98,7 @@ def ordinal(n):
 
 
 def date(year: int, month: int, day: int) -> tuple[str, str]:
-    """A date from 1900 to 2099 in both languages.
+    """Say a date from 1900 to 2099 in both languages.
 
     >>> date(2005, 11, 22)
     ('二零零五年十一月二十二日', 'November the twenty-second, two thousand and five')
@@ -113,7 +113,7 @@ def date(year: int, month: int, day: int) -> tuple[str, str]:
 
 
 def time_of_day(hour: int, minute: int) -> tuple[str, str]:
-    """A time in both languages, hour 0 to 23.
+    """Say a time in both languages, hour 0 to 23.
 
     >>> time_of_day(15, 40)
     ('下午三点四十分', 'forty minutes past three in the afternoon')
@@ -133,7 +133,7 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
 
 
 def chinese_phrases() -> NumberWords:
-    """Pairs (Chinese, English), in three lists that share no pair. They are always the same.
+    """Return pairs (Chinese, English), in three lists that share no pair. They are always the same.
 
     >>> [len(pairs) for pairs in chinese_phrases()]
     [9440, 500, 500]

@@ -7,7 +7,7 @@ NORMALIZER, TRAINER = 3, 2  # the fields of a model file that are used here
 
 
 def rules_of(vocabulary: Vocabulary) -> dict:
-    """A dict for page/vocabulary.js: the pieces, their scores, and how spaces are treated.
+    """Return a dict for page/vocabulary.js: the pieces, their scores, and how spaces are treated.
 
     Raises ValueError for a model that is not a byte-pair encoding, that changes characters before
     it cuts (a normalisation), or that falls back to bytes.
@@ -32,7 +32,7 @@ def rules_of(vocabulary: Vocabulary) -> dict:
 
 
 def fields(data):
-    """{number of a field: its values} of one protocol buffer message: integers and bytes."""
+    """Return {number of a field: its values} of one protocol buffer message: integers and bytes."""
     found: dict[int, list] = {}
     at = 0
     while at < len(data):
@@ -51,7 +51,7 @@ def fields(data):
 
 
 def varint(data, at):
-    """(the integer that begins at byte `at`, the position after it); each byte has seven bits."""
+    """Return (the integer that begins at byte `at`, the position after it): 7 bits a byte."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -31,7 +31,7 @@ class NumberWords(NamedTuple):
 
 
 def number_words() -> NumberWords:
-    """Numbers below a million in German and English words.
+    """Return numbers below a million in German and English words.
 
     They are all numbers below 1000, and numbers of 4, 5 and 6 digits, equally many for each set of
     places with a zero, so that round numbers are not rare. All numbers below 100 are in training,

@@ -11,7 +11,7 @@ HELD_OUT, SHARE = 1000, 0.02  # the most pairs to hold out, and the largest shar
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """Lines of a file of UTF-8 text, plain or .gz, without their ends.
+    """Read lines of a file of UTF-8 text, plain or .gz, without their ends.
 
     Only a line feed ends a line. Text may hold other characters that Unicode calls line separators,
     and with these two files could get out of step.
@@ -25,7 +25,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def decoded(line: bytes, path: str | Path, number: int) -> str:
-    """The bytes of a line as text, without its end. ValueError names file and line."""
+    """Return the bytes of a line as text, without its end. ValueError names file and line."""
     try:
         return line.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -45,7 +45,7 @@ def read_bytes(path):
 
 
 def read_two_files(source, target):
-    """Pairs of lines (source, target) from two files with equally many lines."""
+    """Read pairs of lines (source, target) from two files with equally many lines."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise ValueError("source and target must have as many lines, got"
@@ -54,7 +54,7 @@ def read_two_files(source, target):
 
 
 def read_table(path):
-    """Pairs from a file of lines "source, tab, target"; text after a second tab is ignored."""
+    """Read pairs from lines "source, tab, target"; text after a second tab is ignored."""
     rows = [line.split("\t") for line in read_lines(path)]
     for number, row in enumerate(rows, 1):
         if len(row) == 1 and row[0].strip():
@@ -64,7 +64,7 @@ def read_table(path):
 
 
 def with_both_sides(pairs, where):
-    """(pairs with text on both sides, how many others there are); ValueError if none is left."""
+    """Return (pairs with text on both sides, number of others); ValueError if none is left."""
     pairs = [(source.strip(), target.strip()) for source, target in pairs]
     whole = [pair for pair in pairs if all(pair)]
     if not whole:

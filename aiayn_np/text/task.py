@@ -28,11 +28,11 @@ class TextTask:
         return ids[None].astype(int)
 
     def text(self, ids: Iterable[int]) -> str:
-        """The text of ids up to their end mark."""
+        """Return the text of ids up to their end mark."""
         return self.vocabulary.decode(ids)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """Labels of ids; EOS is <eos>, and a word begins with an underscore."""
+        """Return the labels of ids; EOS is <eos>, and a word begins with an underscore."""
         special = {PAD: "<pad>", BOS: "<bos>", EOS: "<eos>"}
         return [special.get(i) or self.vocabulary.pieces([i])[0] for i in map(int, ids)]
 
@@ -55,5 +55,5 @@ def encoded(vocabulary: Vocabulary, pairs: list, max_length: int) -> tuple[list,
 
 
 def longest(pairs: list) -> int:
-    """Tokens of the longest side of pairs of ids."""
+    """Count the tokens of the longest side of pairs of ids."""
     return int(np.max([len(ids) for pair in pairs for ids in pair]))

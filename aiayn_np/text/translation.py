@@ -17,7 +17,7 @@ MORE = 50  # a translation may have this many tokens more than its source (Sec. 
 
 def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam: int = 1,
               alpha: float = 0.6, rows: int | None = None, ranks: Alone = ALONE) -> list[str]:
-    """The translations of lines, in their order; an empty line gives an empty one.
+    """Return the translations of lines, in their order; an empty line gives an empty one.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def similar(sources: Sequence, most: int | None = None) -> Iterator[list[int]]:
 
 
 def cut(model: Transformer, vocabulary: Any, line: str) -> tuple[str, bool]:
-    """(line, whether it was cut). A line is cut to the number of the model's positions."""
+    """Return (line, whether it was cut). A line is cut to the number of the model's positions."""
     short = line
     while (length := len(vocabulary.encode([short])[0])) > model.max_len:
         short = short[: min(len(short) * model.max_len // length, len(short) - 1)]

@@ -77,12 +77,12 @@ class Vocabulary:
         return self.processor.get_piece_size()
 
     def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
-        """The ids of every line, with EOS at the end: a list of arrays (T,)."""
+        """Return the ids of every line, with EOS at the end: a list of arrays (T,)."""
         lines = [whole_text(line) for line in lines]
         return [np.array([*ids, EOS], dtype=np.int32) for ids in self.processor.encode(lines)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids, up to the first EOS."""
+        """Return the text of ids, up to the first EOS."""
         kept = []
         for token in map(int, ids):
             if token == EOS:
@@ -91,12 +91,12 @@ class Vocabulary:
         return self.processor.decode(kept)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The pieces of ids, for labels; a word begins with an underscore."""
+        """Return the pieces of ids, for labels; a word begins with an underscore."""
         return [self.processor.id_to_piece(int(i)).replace(SPACE, "_") for i in ids]
 
 
 def whole_text(text: str) -> str:
-    """The text; ValueError if UTF-8 cannot encode it.
+    """Return the text; ValueError if UTF-8 cannot encode it.
 
     On a command line with other bytes than UTF-8, each of them is half a character.
     """

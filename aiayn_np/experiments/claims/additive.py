@@ -105,13 +105,13 @@ class AdditiveAgainstDot(Result):
 
 
 def random_scores(score, h, d_k, rng, n=32):
-    """A score layer's output (h, n, n), float64, where the entries of q and k are N(0, 1)."""
+    """Return a score layer's output (h, n, n), float64, for q and k with entries N(0, 1)."""
     Q, K = rng.standard_normal((2, h, n, d_k), dtype=np.float32)
     return score.astype(np.float32)(Q, K).astype(np.float64)
 
 
 def start_variances(width: Sequence[int], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Name -> variance of the score as initialised, for each width."""
+    """Return name -> variance of the score as initialised, for each width."""
     rows = []
     for d in width:
         h = max(WIDTHS // d, 1)

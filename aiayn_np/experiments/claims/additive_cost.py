@@ -67,7 +67,7 @@ class AdditiveCost(Result):
 
 
 def cost_ratios(n, d_k, repeats, rng):
-    """(lower quartile, median, upper quartile) of time, and peak bytes, of additive over dot."""
+    """Return the quartiles of time, and the peak bytes, of additive over dot."""
     *inputs, grad = rng.standard_normal((4, 1, n, d_k), dtype=np.float32)
     layers = additive_attention(1, d_k, d_k, rng).astype(np.float32), ScaledDotProductAttention()
     steps = [step_of(layer, inputs, grad) for layer in layers]

@@ -68,7 +68,7 @@ class Causality(Result):
 
 
 def block_norms(decoder, x, memory, **masks):
-    """‖∂ out_t / ∂ x_s‖ and ‖∂ out_t / ∂ memory_s‖, (T, T) and (T, T_src), by backward passes.
+    """Return ‖∂ out_t / ∂ x_s‖ (T, T) and ‖∂ out_t / ∂ memory_s‖ (T, T_src), by backward passes.
 
     x (T, d_model), memory (T_src, d_model). The sequence is repeated T d_model times, and the
     backward of each copy starts from one number of the output.

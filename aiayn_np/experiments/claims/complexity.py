@@ -73,7 +73,7 @@ class Complexity(Result):
         )
 
     def span(self, axis):
-        """The least and the largest size of an axis."""
+        """Return the least and the largest size of an axis."""
         sizes = np.concatenate(list(self.sizes[axis].values()))
         return f"{sizes.min()} to {sizes.max()}"
 
@@ -102,7 +102,7 @@ class Complexity(Result):
 
 
 def forward(name, n, d, rng):
-    """A forward pass of a layer on one float32 sequence, as a function without arguments."""
+    """Return a forward pass of a layer on one float32 sequence, as a function without arguments."""
     layer = LAYERS[name](d, rng).astype(np.float32)
     x = rng.standard_normal((n, d), dtype=np.float32)
     inputs = (x, x, x) if isinstance(layer, ScaledDotProductAttention) else (x,)

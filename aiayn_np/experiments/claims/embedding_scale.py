@@ -82,7 +82,7 @@ class EmbeddingScale(Result):
 
 
 def cosines(y):
-    """(same token, same position): mean cosine of y (tokens, T, d_model) over different pairs."""
+    """Return (same token, same position): mean cosines of pairs of y (tokens, T, d_model)."""
     y = y / np.linalg.norm(y, axis=-1, keepdims=True)
     return [off_diagonal_mean(z @ z.mT) for z in (y, y.swapaxes(0, 1))]
 

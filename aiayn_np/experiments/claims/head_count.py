@@ -28,7 +28,7 @@ class Widths(Result):
     size, layout = (8.6, 4.2), {"sharey": True}
 
     def compare(self, x, base):
-        """(ratios, signs), one for each task.
+        """Return (ratios, signs), one for each task.
 
         A ratio is the loss at x over the loss at base, a geometric mean over seeds. A sign is +1 if
         x is worse with every seed, -1 if it is better with every seed, else 0.
@@ -37,11 +37,11 @@ class Widths(Result):
         return np.exp(log.mean(axis=1)), (log > 0).all(axis=1) * 1 - (log < 0).all(axis=1)
 
     def at(self, x):
-        """Losses at one value of x: (tasks, seeds)."""
+        """Return the losses at one value of x: (tasks, seeds)."""
         return self.loss[..., list(self.x).index(x)]
 
     def compared(self, x, base):
-        """The comparison in words: "1.52 (copy), ..."; it says where seeds differ."""
+        """Return the comparison in words: "1.52 (copy), ..."; it says where seeds differ."""
         parts = zip(self.tasks, *self.compare(x, base))
         return ", ".join(f"{ratio:.2f} ({task}{'' if sign else ', seeds differ'})"
                          for task, ratio, sign in parts)
@@ -126,7 +126,7 @@ class KeyWidth(Widths):
 
 
 def held_out_losses(models, *, tasks, seeds, steps, symbols, max_length, batch_size):
-    """Losses (tasks, seeds, values) of small models trained without label smoothing.
+    """Return the losses (tasks, seeds, values) of small models trained without label smoothing.
 
     models : options of `small_model`, one dict for each value
     """

@@ -130,7 +130,7 @@ class HeadJobs(Result):
 
 def job_scores(heads: np.ndarray, lengths: np.ndarray, answer: Callable, rng: np.random.Generator,
                job: Callable = JOBS["the answer"]) -> tuple[np.ndarray, ...]:
-    """(score, baseline), each (heads,): mean weight on a place, and with the places shuffled.
+    """Return (score, baseline), each (heads,): mean weight on a place, and with places shuffled.
 
     heads : weights (n, heads, T_q, T_k)          lengths : symbols of each sequence, without <eos>
     answer : (t, length) -> positions in the source of the answers to outputs t, an array
@@ -148,8 +148,8 @@ def job_scores(heads: np.ndarray, lengths: np.ndarray, answer: Callable, rng: np
 
 
 def cross_attention_heads(model: Transformer, examples: Sequence) -> tuple[np.ndarray, np.ndarray]:
-    """(weights, lengths): maps of all heads, layer by layer, (n, N h, T_q, T_k), and the symbols
-    of each sequence.
+    """Return (weights, lengths): the maps of all heads, layer by layer, (n, N h, T_q, T_k), and the
+    number of symbols of each sequence.
     """
     src, tgt_in, _ = examples
     maps = attention_maps(model.forward(src, tgt_in)[1])
@@ -158,7 +158,7 @@ def cross_attention_heads(model: Transformer, examples: Sequence) -> tuple[np.nd
 
 
 def job_table(model: Transformer, task: Task, n: int, seed: int) -> np.ndarray:
-    """(score, baseline), each (heads, jobs), on n test sequences of a task."""
+    """Return (score, baseline), each (heads, jobs), on n test sequences of a task."""
     rng = np.random.default_rng([seed, 2])
     heads, lengths = cross_attention_heads(model, task.test(n))
     answer = ANSWER[task.name]
@@ -167,7 +167,7 @@ def job_table(model: Transformer, task: Task, n: int, seed: int) -> np.ndarray:
 
 
 def example(model, task, score):
-    """(name of the head with the best score on the answer, its weights, source and output tokens).
+    """Return (name of the head that scores best on the answer, its weights, source and output).
 
     The map is that of the longest test sequence with the most different symbols.
     """

@@ -66,7 +66,7 @@ class HeadsCost(Result):
 
 
 def product_multiply_adds(n, d_model, h):
-    """Multiply-adds of all matrix products, forward: four projections, QK^T and weights V.
+    """Count the multiply-adds of the matrix products, forward: four projections, QK^T, weights V.
 
     Backward has twice as many: each product has two factors to give a gradient to.
     """
@@ -101,7 +101,7 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
 
 
 def number_of_scores(layer, x):
-    """How many attention weights the cache of self-attention holds."""
+    """Return how many attention weights the cache of self-attention holds."""
     return sum(weights.size for weights in attention_maps(layer.forward(x, x, x)[1]).values())
 
 

@@ -82,7 +82,7 @@ class NormDependence(Result):
 
 
 def change(before, after):
-    """‖after - before‖ / ‖before‖."""
+    """Return ‖after - before‖ / ‖before‖."""
     return np.linalg.norm(after - before) / np.linalg.norm(before)
 
 

@@ -29,7 +29,7 @@ GROUPS = ["printed = counted, rounded", "within 1 M", "further apart"]
 def count_parameters(
     vocabulary, *, N, d_model, d_ff, h, d_k=None, d_v=None, bias=False, learned_positions=0
 ):
-    """Parameters of a Transformer whose two embeddings and last projection share one matrix.
+    """Count the parameters of a Transformer whose embeddings and last projection share a matrix.
 
     d_k, d_v : d_model / h by default        bias : whether the projections of attention have one
     learned_positions : rows of a learned table of positions; 0 for sinusoids
@@ -107,7 +107,7 @@ class ParameterCounts(Result):
 
 
 def plain_name(row):
-    """A row's name without TeX."""
+    """Return a row's name without TeX."""
     return row.translate(str.maketrans("", "", "${}"))
 
 

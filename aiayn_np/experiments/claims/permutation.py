@@ -68,13 +68,13 @@ class PermutationSymmetry(Result):
 
 
 def difference(f, x, P):
-    """‖f(Px) - P f(x)‖ / ‖f(x)‖ for permutations P (n, T) of the rows of x (T, d_model): (n,)."""
+    """Return ‖f(Px) - P f(x)‖ / ‖f(x)‖, (n,), for permutations P (n, T) of x (T, d_model)."""
     y = f(x[None])[0]
     return np.linalg.norm(f(x[P]) - y[P], axis=(1, 2)) / np.linalg.norm(y)
 
 
 def stacks(model, x):
-    """The stacks of a model as functions of x (n, T, d_model); the decoders have one memory."""
+    """Return the stacks as functions of x (n, T, d_model); the decoders have one memory."""
     memory = model.encoder(model.positions(x[None, ::-1]))
 
     def decoder(x, allowed=None):
@@ -89,7 +89,7 @@ def stacks(model, x):
 
 
 def moving(m, T, n, rng):
-    """Permutations (n, T) that move m positions, drawn at random, in a circle."""
+    """Return permutations (n, T) that move m positions, drawn at random, in a circle."""
     P = np.tile(np.arange(T), (n, 1))
     places = rng.permuted(P, axis=1)[:, :m]
     np.put_along_axis(P, places, np.roll(places, 1, axis=1), axis=1)

@@ -67,7 +67,7 @@ class PositionTraining(Result):
         )
 
     def when(self):
-        """The median of `reached` for sinusoidal and learned positions, in words."""
+        """Return the median of `reached` for sinusoidal and learned positions, in words."""
         steps = np.median(np.nan_to_num(self.reached[:2], nan=np.inf), axis=1)
         return [f"{s:.0f}" if np.isfinite(s) else "never" for s in steps]
 
@@ -101,7 +101,7 @@ class PositionTraining(Result):
 
 
 def of_length(batch, length):
-    """The examples of a batch of copies that have this many symbols."""
+    """Return the examples of a batch of copies that have this many symbols."""
     chosen = (batch[0] != CopyTask.pad).sum(axis=1) == length + 1
     return [ids[chosen, : length + 1] for ids in batch]
 

@@ -98,14 +98,14 @@ def rotation(d_model, k):
 
 
 def fitted(table, k):
-    """(M, error): M by least squares on every second position, its largest error on the others."""
+    """Return (M, error): M by least squares on every second position, its error on the others."""
     here, there = table[:-k], table[k:]
     M = np.linalg.lstsq(here[::2], there[::2], rcond=None)[0].T
     return M, np.abs(there - here @ M.T)[1::2].max()
 
 
 def rotations(PE, k):
-    """The errors of the rotations M_k for a table PE (T, d_model)."""
+    """Return the errors of the rotations M_k for a table PE (T, d_model)."""
     d_model = PE.shape[1]
     M = {j: rotation(d_model, j) for j in k}
     one = np.eye(d_model)
@@ -118,7 +118,7 @@ def rotations(PE, k):
 
 
 def fits(table, k):
-    """(error of the fitted matrix for each k, largest distance of one from the rotation)."""
+    """Return (error of the fitted matrix for each k, largest distance of one from the rotation)."""
     found = [fitted(table, j) for j in k]
     apart = [np.abs(M - rotation(len(M), j)).max() for j, (M, _) in zip(k, found)]
     return np.array([error for _, error in found]), max(apart)
@@ -129,7 +129,7 @@ def unit(x):
 
 
 def cosines(PE, random):
-    """The cosines of PE(p) and PE(p + k), and those of random positions."""
+    """Return the cosines of PE(p) and PE(p + k), and those of random positions."""
     T, PE, random = len(PE), unit(PE), unit(random)
     all_of = PE @ PE.T                                                 # (T, T)
     diagonals = [np.diagonal(all_of, k) for k in range(T // 2)]

@@ -144,7 +144,7 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
 
 
 def norms(layer, Q, K, V, grad_out):
-    """Norms of the softmax Jacobian and of dL/dq, and the largest weight, all per query."""
+    """Return the norms of the softmax Jacobian and of dL/dq, and the largest weight, per query."""
     _, cache = layer.forward(Q, K, V)
     w = cache.weights                                                  # (groups, GROUP, n_keys)
     # |diag(w) - w w^T|^2 = sum_j w_j^2 (1 - w_j)^2 + sum_{j != k} w_j^2 w_k^2
@@ -156,7 +156,7 @@ def norms(layer, Q, K, V, grad_out):
 
 
 def quartiles(values):
-    """(..., n) -> (..., 3)"""
+    """Return the quartiles along the last axis: (..., n) -> (..., 3)."""
     return np.moveaxis(np.quantile(values, [0.25, 0.5, 0.75], axis=-1), 0, -1)
 
 

@@ -136,7 +136,7 @@ def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60,
 
 
 def schedule(peak, warmup_steps, warm):
-    """A function of the step: Eq. (3) with this peak, or, without warm-up, with a level start."""
+    """Return the rate as a function of the step: Eq. (3) with this peak, or with a level start."""
     def rate(step):
         start = step / warmup_steps if warm else 1.0
         return peak * min(start, (warmup_steps / step) ** 0.5)
@@ -144,7 +144,7 @@ def schedule(peak, warmup_steps, warm):
 
 
 def train_losses(model, task, seed, *, steps, **options):
-    """The loss of every step, (steps,); nan from the first step on where it is not finite."""
+    """Return the loss of every step, (steps,); nan from the first one on that is not finite."""
     found = np.full(steps, np.nan)
     try:
         for progress in learn(model, task, seed, steps=steps, **options):
@@ -155,7 +155,7 @@ def train_losses(model, task, seed, *, steps, **options):
 
 
 def blind_loss(task: Task) -> float:
-    """Nats per token of the best guess that knows how lengths are drawn, but not the source."""
+    """Return the nats per token of the best guess that knows the law of lengths, not the source."""
     lengths = np.arange(1, task.max_length + 1)
     p = (2 * lengths - 1) / task.max_length**2            # of the longer of two uniform lengths
     nats = -(p * np.log(p)).sum() + (p * lengths).sum() * np.log(task.symbols)

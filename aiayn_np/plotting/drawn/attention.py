@@ -32,7 +32,7 @@ CELL = 0.44
 
 
 def numbers(array):
-    """The texts of the cells of a matrix: two decimals, but whole numbers as they are."""
+    """Return the texts of the cells of a matrix: two decimals, but whole numbers as they are."""
     return [[f"{v:.0f}" if v == round(v) else f"{v:.2f}" for v in row] for row in array]
 
 
@@ -62,7 +62,7 @@ def attention_shapes() -> "Figure":
 
 
 def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, framed=True):
-    """A matrix of numbers with its name and shape above; the larger a number, the deeper.
+    """Draw a matrix of numbers with its name and shape above; the larger a number, the deeper.
 
     framed : whether the row of "sat" has a frame
     """
@@ -94,7 +94,7 @@ BACKWARD = ["grad_products = grad_scores / √d_k",
 
 def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None,
                         V: np.ndarray | None = None, *, backward: bool = True) -> "Figure":
-    """The graph of attention: what goes forward in black, what comes back in red.
+    """Draw the graph of attention: what goes forward in black, what comes back in red.
 
     Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v) : whose shapes are shown; without them the example's
     backward : False leaves out everything red
@@ -130,7 +130,7 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
 
 
 def draw_both_ways(ax, x, low, high, backward):
-    """An arrow up and, if the gradient is drawn, a red one down beside it."""
+    """Draw an arrow up and, if the gradient is drawn, a red one down beside it."""
     arrow(ax, (x - 0.08, low), (x - 0.08, high))
     if backward:
         arrow(ax, (x + 0.08, high), (x + 0.08, low), color=RED)

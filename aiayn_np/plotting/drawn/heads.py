@@ -67,7 +67,7 @@ READ, WRITTEN = ("<bos>", *SENTENCE, "<pad>"), (*SENTENCE, "<eos>", "<pad>")
 
 
 def masks_combined(*, masks: bool = True, shift: bool = True) -> "Figure":
-    """The causal mask & the padding mask = the decoder's mask; below, the target shifted by one.
+    """Draw causal mask & padding mask = the decoder's mask; below, the target shifted by one.
 
     masks, shift : False leaves out the upper or the lower part
     """

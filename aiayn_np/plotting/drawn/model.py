@@ -53,7 +53,7 @@ def figure_1(*lit: str) -> "Figure":
 
 
 def draw_way_in(ax, x, stack, lit):
-    """The words at the bottom, and where the positions are added."""
+    """Draw the words at the bottom, and where the positions are added."""
     words = "source tokens" if stack == "encoder" else "target tokens\n(shifted right)"
     word(ax, x, 0.3, words, size=SMALL, linespacing=1.1)
     arrow(ax, (x, 0.5), (x, 0.7))
@@ -74,7 +74,7 @@ def draw_boxes(ax, lit):
 
 
 def draw_ways(ax):
-    """Arrows between the boxes, around them, and from the encoder to the decoder."""
+    """Draw arrows between the boxes, around them, and from the encoder to the decoder."""
     for x, way in ((1.75, [1.39, 2.0, 2.5, 3.12, 3.5]),
                    (4.45, [1.39, 2.0, 2.5, 3.24, 3.74, 4.34, 4.72, 5.3, 5.68, 6.08])):
         for low, high in itertools.pairwise(way):

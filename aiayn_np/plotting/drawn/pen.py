@@ -12,25 +12,25 @@ BLUE, ORANGE, GREEN, PINK = COLORS[0], COLORS[4], COLORS[2], COLORS[3]
 
 
 def canvas(width, height):
-    """An empty Picture of so many inches and its axes, measured in inches from the lower left."""
+    """Return an empty Picture and its axes, measured in inches from the lower left."""
     fig = new_figure(width, height, layout=None)
     return fig, flat(fig.add_axes((0, 0, 1, 1)), width, height)
 
 
 def flat(ax, width, height):
-    """Axes without a frame that are measured in inches."""
+    """Return axes without a frame that are measured in inches."""
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.set_axis_off()
     return ax
 
 
 def word(ax, x, y, text, *, color=BLACK, size=NORMAL, align="center", **style):
-    """A text around (x, y)."""
+    """Draw a text around (x, y)."""
     ax.text(x, y, text, color=color, fontsize=size, ha=align, va="center", **style)
 
 
 def box(ax, x, y, width, height, text="", *, fill=PALE, edge=BLACK, size=NORMAL, line=1.2):
-    """A rounded box whose centre is (x, y)."""
+    """Draw a rounded box whose centre is (x, y)."""
     from matplotlib.patches import FancyBboxPatch
 
     ax.add_patch(FancyBboxPatch(
@@ -42,7 +42,7 @@ def box(ax, x, y, width, height, text="", *, fill=PALE, edge=BLACK, size=NORMAL,
 
 
 def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
-    """A line through points with right angles as they are given, and a tip at the last."""
+    """Draw a line through points with right angles as they are given, and a tip at the last."""
     if len(points) > 2:
         xs, ys = zip(*points[:-1])
         ax.plot(xs, ys, color=color, linewidth=line, solid_capstyle="butt")
@@ -51,7 +51,7 @@ def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
 
 
 def grid(ax, x, y, cells, *, size=0.4, fill=lambda i, j: "white", edge=BLACK, font=SMALL):
-    """A matrix of cells with a text in each; (x, y) is its upper left corner.
+    """Draw a matrix of cells with a text in each; (x, y) is its upper left corner.
 
     cells : rows of texts   fill : the colour of cell (row, column)
     """
@@ -66,20 +66,20 @@ def grid(ax, x, y, cells, *, size=0.4, fill=lambda i, j: "white", edge=BLACK, fo
 
 
 def row_names(ax, x, y, names, *, size=0.4):
-    """Names to the left of the rows of a grid at (x, y)."""
+    """Draw names to the left of the rows of a grid at (x, y)."""
     for i, name in enumerate(names):
         word(ax, x - 0.08, y - (i + 0.5) * size, name, size=SMALL, align="right")
 
 
 def column_names(ax, x, y, names, *, size=0.4):
-    """Names that stand upright above the columns of a grid at (x, y)."""
+    """Draw names that stand upright above the columns of a grid at (x, y)."""
     for j, name in enumerate(names):
         ax.text(x + (j + 0.5) * size, y + 0.06, name, fontsize=SMALL, color=BLACK, ha="center",
                 va="bottom", rotation=90)
 
 
 def tint(color, amount):
-    """A colour, mixed with white: amount 0 is white, 1 the colour itself."""
+    """Return a colour, mixed with white: amount 0 is white, 1 the colour itself."""
     from matplotlib.colors import to_rgb
 
     return tuple(1 - amount * (1 - c) for c in to_rgb(color))

@@ -34,7 +34,7 @@ WIDTHS = (4, 64, 512)
 
 
 def dot_products() -> "Figure":
-    """Histograms of q · k for growing d_k, and the mean softmax of a query over eight keys."""
+    """Draw histograms of q · k for growing d_k, and the mean softmax of a query over eight keys."""
     rng = np.random.default_rng(0)
     fig = new_figure(8.6, 4.8)
     axes = fig.subplots(2, len(WIDTHS), sharex="row", sharey="row")
@@ -86,7 +86,7 @@ def draw_batch(ax, x, title, fill):
 
 
 def clock_hands() -> "Figure":
-    """Positions as clock hands: each pair of features is a hand that turns at its own speed."""
+    """Draw positions as clock hands: each pair of features is a hand with a speed of its own."""
     d_model, pairs = 8, 3
     table = SinusoidalPositionalEncoding(d_model, 5).table(5)              # (5, d_model)
     fig, ax = canvas(7.4, 4.5)

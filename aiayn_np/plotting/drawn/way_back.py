@@ -40,7 +40,7 @@ def model_gradients() -> "Figure":
 
 
 def write_adds(ax, name, x, y):
-    """The parameters of a box, outside the frame of its stack."""
+    """Write the parameters of a box, outside the frame of its stack."""
     adds = ADDS.get(name.replace("_1", "").replace("_2", "").replace("_3", "").split("_")[-1])
     if adds:
         left = x < DECODER
@@ -49,7 +49,7 @@ def write_adds(ax, name, x, y):
 
 
 def draw_ways_back(ax):
-    """Arrows downwards between the boxes, around the sub-layers, and through the memory."""
+    """Draw arrows downwards between the boxes, around the sub-layers, and through the memory."""
     heights = {round(y + LIFT, 2): height for _, y, height, _ in BOXES.values()}
     for x, way in ((ENCODER, [0.85, 2.0, 2.5, 3.12, 3.5]),
                    (DECODER, [0.85, 2.0, 2.5, 3.24, 3.74, 4.34, 4.72, 5.3, 5.68])):
@@ -70,7 +70,7 @@ def draw_ways_back(ax):
 
 
 def draw_shares_of_E(ax):
-    """The three arrows into the one matrix of both embeddings and of the projection."""
+    """Draw the three arrows into the one matrix of both embeddings and of the projection."""
     x, y = (ENCODER + DECODER) / 2, 0.45
     box(ax, x, y, 1.3, 0.44, "E.grad", fill=LIT)
     for column, side, use in ((ENCODER, -1, "as source"), (DECODER, 1, "as target")):
