@@ -33,7 +33,7 @@ class Format:
 
 FORMATS = {
     "torch": Format("interop.torch_format", "safetensors and JSON by the names of"
-                    " torch.nn.Transformer, with the state of the training"),
+                    " torch.nn.Transformer"),
     "marian": Format("interop.marian_format", "a folder of Hugging Face, which"
                      " MarianMTModel.from_pretrained opens"),
     "gpt2": Format("interop.gpt2_format", "a folder of Hugging Face, for GPT2LMHeadModel"),
@@ -63,7 +63,6 @@ def export_command(args):
     from ..runs.open import open_run
 
     run = open_run(args.run)
-    run.load_history()
     with unused(args.out) as folder:
         lines = FORMATS[args.to].load().write(run, folder)
     print(*lines, args.out, sep="\n")

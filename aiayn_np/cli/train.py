@@ -198,15 +198,14 @@ def resumed_run(folder, args):
     run = open_run(folder)
     if run.task.name != args.task:
         raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
-    if not run.config.get("training_state", True):
-        raise UsageError(f"{folder} was imported without the state of its training, so it cannot"
-                         " be trained further")
     run.load_history()
     try:
         run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
         notes = run.prepare()
     except KeyError as error:
         raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
+    if run.config.get("imported") and run.optimizer.t == 0:
+        notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
     done = run.solved or run.optimizer.t >= run.steps
     if done and not run.history:
         raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")

@@ -1,4 +1,4 @@
-"""The same weights in PyTorch: models, runs as files, and training that goes on there.
+"""The same weights in PyTorch and in transformers: models, and runs as files.
 
 PyTorch is loaded when a function first needs it.
 

@@ -98,9 +98,13 @@ def without_copies(state):
         seen.add(place)
 
 
-def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray]) -> None:
-    """Write config.json and model.safetensors; arrays are made contiguous."""
-    save = extra("safetensors.numpy", of="pretrained").save
+def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
+                 of: str = "pretrained") -> None:
+    """Write config.json and model.safetensors; arrays are made contiguous.
+
+    of : the extra of the package to name where safetensors is missing
+    """
+    save = extra("safetensors.numpy", of=of).save
     text = json.dumps(config, indent=2, ensure_ascii=False)
     (folder / "config.json").write_text(f"{text}\n", encoding="utf-8")
     state = {name: np.ascontiguousarray(array) for name, array in state.items()}

@@ -56,13 +56,14 @@ class Undrawn(np.random.Generator):
 class File:
     """The tensors of a safetensors file. Shapes and kinds are read at once, values by `read`."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, of: str = "pretrained") -> None:
+        """Open a file; `of` is the extra to name where safetensors is missing."""
         self.path = Path(path)
         if not self.path.is_file():
             raise CheckpointError(f"{self.path} is missing{self.instead()}")
         fetched(self.path)
         try:
-            library = extra("safetensors", of="pretrained")
+            library = extra("safetensors", of=of)
             self.file = library.safe_open(str(self.path), framework="numpy")
             names = self.file.keys()
             slices = {name: self.file.get_slice(name) for name in names}

@@ -6,7 +6,7 @@ Public names, by the file that defines them:
     decoding_estimates  generation_line, perplexity_line, trace_line, translation_line
     estimates           check_beam, check_fits, clock, memory_of, parameter_count
     live_page           write_live_page
-    open                announcement, open_run
+    open                announcement, check_size, open_run
     pretrained_run      GPT2Run, MarianRun, open_pretrained
     run                 Run
     text_run            TextRun, peak_memory

@@ -46,7 +46,7 @@ def open_run(folder: str | Path) -> Any:
     return run
 
 
-def check_size(config, held):
+def check_size(config: dict, held: int) -> None:
     """Refuse the config of a model that is far larger than its file of `held` bytes: ValueError."""
     symbols = config.get("task_options", {}).get("symbols", 0)
     count = parameter_count(symbols, **config["model"])

@@ -49,7 +49,7 @@ class PretrainedRun(Run):
     def __init__(self, folder):
         self.folder, self.loaded, self.states = Path(folder), self.opens(folder), None
         self.model, self.vocabulary = self.loaded.model, self.loaded.vocabulary
-        self.config = {"train": {}, "training_state": False, "task": self.loaded.family}
+        self.config = {"train": {}, "task": self.loaded.family}
         self.task = self.make_task()
         asked = ", ".join(f"{name}={value}" for name, value in self.loaded.not_used.items())
         self.note = asked and (f"{folder} asks for {one_line(asked)[:200]}, which is not followed:"
@@ -66,7 +66,7 @@ class PretrainedRun(Run):
     def save(self):
         """Nothing has to be written: everything is in the folder already."""
 
-    def load_history(self, folder=None):
+    def load_history(self):
         """A real model comes without a history."""
         self.history = []
 

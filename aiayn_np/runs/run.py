@@ -157,12 +157,12 @@ class Run:
         writer.writerows(asdict(p) for p in self.history)
         return text.getvalue().encode()
 
-    def load_history(self, folder: Path | None = None) -> None:
-        """Read history.csv, of the run's folder or another one, up to the step of the checkpoint.
+    def load_history(self) -> None:
+        """Read history.csv up to the step of the checkpoint.
 
         Raises CheckpointError if it is damaged.
         """
-        path = (folder or self.folder) / "history.csv"
+        path = self.folder / "history.csv"
         last = self.optimizer.t
         self.history = []
         try:

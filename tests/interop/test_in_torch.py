@@ -1,18 +1,15 @@
 """The same model and the same training in PyTorch itself, in float64."""
 
-import csv
 import json
-import re
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import pytorch
 from golden.make_interop import PATH, computed
 from golden_arrays import frozen
+from pages import ROOT, blocks
 from parity import assert_same
 from same_model import KINDS, batch, model_of, ours, theirs
 from sentences import options
@@ -21,6 +18,8 @@ from aiayn_np.cli.main import main
 from aiayn_np.interop import from_torch, to_torch
 from aiayn_np.interop.layout import to_theirs
 from aiayn_np.runs.open import open_run
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
+from aiayn_np.training.optimizer import Adam, warmup_rate
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"),
               pytest.mark.usefixtures("no_pictures")]
@@ -102,157 +101,83 @@ def test_what_is_frozen_is_what_pytorch_computes_now():
         assert_same(arrays, then[kind], kind)
 
 
-# training
+# training, by the program of docs/pytorch.md
 
 
-def train_in_torch(*argv, processes=1):
-    """Run `train_torch` as a user does; (exit code, stdout and stderr)."""
-    program = ["-m", "aiayn_np.interop.train_torch", *map(str, argv)]
-    if processes > 1:
-        program = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), *program]
-    run = subprocess.run([sys.executable, *program], capture_output=True, text=True, timeout=300)
-    return run.returncode, run.stdout + run.stderr
+def program(ranks):
+    """The program of the page; for one process without the lines for several."""
+    code = blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[1]
+    lines = code.splitlines()
+    assert sum(line.endswith("# DDP") for line in lines) == 5
+    return "\n".join(line for line in lines if ranks > 1 or not line.endswith("# DDP"))
 
 
-def losses(folder):
-    with open(folder / "history.csv", newline="") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]
+def trained_there(folder, ranks):
+    """The loss of every step that the program prints: of a batch it is the mean of the ranks'."""
+    (folder / "there.py").write_text(program(ranks))
+    start = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--log-dir", "logs",
+             "--redirects", "1"] if ranks > 1 else []                  # a file for each process
+    run = subprocess.run([sys.executable, *start, "there.py"], cwd=folder, capture_output=True,
+                         text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    said = [path.read_text() for path in folder.glob("logs/**/stdout.log")] or [run.stdout]
+    assert len(said) == ranks
+    losses = [[float(line.split()[1]) for line in text.splitlines()] for text in said]
+    return np.mean(losses, axis=0)
 
 
-def begin(folder, argv, last):
-    """A run that is begun here, and the same after it has gone on here to its `last` step."""
-    assert main([*argv, "--out", str(folder / "run")]) == 0
-    assert main([*argv, *last, "--out", str(folder / "numpy")]) == 0
-    return folder / "run"
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("options", [[], ["--norm", "pre", "--positions", "learned"],
-                                     ["--accumulate", "3"]])
-def test_fifty_steps_of_a_toy_task_have_the_losses_of_numpy(processes, options, tmp_path):
-    """Batches of 9, which two processes share as 5 and 4 rows."""
-    run = begin(tmp_path, ["train", "reverse", *TINY, *options, "--steps", "10"], ["--steps", "60"])
-    out = tmp_path / "out"
-    code, said = train_in_torch(run, "--steps", 60, "--out", out, processes=processes)
-    assert code == 0, said
-    np.testing.assert_allclose(losses(out), losses(tmp_path / "numpy"), rtol=0, atol=1e-9)
-    assert len(losses(out)) == 60
-    # what it trained comes back: values, means, states that are averaged, generator
-    assert main(["import", str(out), "--out", str(tmp_path / "back")]) == 0
-    assert main(["attend", str(tmp_path / "back"), "3 1 2"]) == 0
-    back, here = open_run(tmp_path / "back"), open_run(tmp_path / "numpy")
-    assert back.optimizer.t == here.optimizer.t == 60
-    assert len(back.recent) == len(here.recent) == 5
-    for a, b in zip([back.trained(), back.model], [here.trained(), here.model]):
-        for name, value in a.state_dict().items():
-            np.testing.assert_allclose(value, b.state_dict()[name], rtol=0, atol=1e-9)
-    assert back.rng.bit_generator.state == here.rng.bit_generator.state
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_fifty_steps_on_text_have_the_losses_of_numpy(processes, tmp_path):
-    """Batches of few rows, of different lengths; one of a single row leaves a process without."""
-    argv = [*options(tmp_path), "--tokens", "20", "--float64", "--P-drop", "0"]
-    run = begin(tmp_path, [*argv, "--epochs", "0.1"], ["--epochs", "0.9"])
-    assert min(len(open_and_prepare(run).batches.batch(s)[0]) for s in range(1, 60)) == 1
-    out = tmp_path / "out"
-    code, said = train_in_torch(run, "--epochs", 0.9, "--out", out, processes=processes)
-    assert code == 0, said
-    np.testing.assert_allclose(losses(out), losses(tmp_path / "numpy"), rtol=0, atol=1e-9)
-    assert len(losses(out)) >= len(losses(run)) + 50
-    back = tmp_path / "back"
-    assert main(["import", str(out), "--out", str(back)]) == 0
-    assert main(["train", "text", "--resume", "--epochs", "1", "--out", str(back)]) == 0
-
-
-def open_and_prepare(folder):
-    """A run with its batches."""
+def losses_here(folder, steps):
+    """The same with NumPy, and the run after it."""
     run = open_run(folder)
     run.prepare()
-    return run
+    train, adam = run.config["train"], Adam(run.model)
+    criterion = LabelSmoothedCrossEntropy(train["eps_ls"], pad=run.task.pad)
+    losses = []
+    for step in range(1, steps + 1):
+        src, tgt_in, tgt_out = run.batch(step)
+        logits, cache = run.model.forward(src, tgt_in)
+        loss, loss_cache = criterion.forward(logits, targets=tgt_out)
+        run.model.zero_grad()
+        run.model.backward(criterion.backward(1.0, loss_cache), cache)
+        adam.step(warmup_rate(step, run.model.d_model, train["warmup_steps"], train["rate_scale"]))
+        losses.append(loss)
+    return losses
 
 
-def test_training_goes_on_in_its_own_folder_and_with_dropout(tmp_path):
-    run, out = tmp_path / "run", tmp_path / "run.torch"
-    argv = ["train", "copy", *TINY, "--P-drop", "0.1", "--steps", "5"]
-    assert main([*argv, "--out", str(run)]) == 0
-    before = (run / "model.npz").read_bytes()
-    for target in (run, out):
-        assert train_in_torch(target, "--steps", len(losses(target)) + 15)[0] == 0
-    assert len(losses(out)) == 35
-    assert losses(out)[:5] == losses(run)
-    assert (run / "model.npz").read_bytes() == before
-    code, said = train_in_torch(run)
-    assert code == 2
-    assert "run.torch is there already" in said
-    code, said = train_in_torch(out)
-    assert code == 2
-    assert "nothing to do: the run is at step 35 of 35 already" in said
-    assert "Traceback" not in said
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("kind", [[], ["--norm", "pre", "--positions", "learned"]])
+def test_the_program_of_the_page_has_the_losses_of_numpy(kind, ranks, tmp_path, monkeypatch):
+    """Batches of 9, which two processes share as 5 and 4 rows."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "reverse", *TINY, *kind, "--steps", "40", "--out", "runs/copy"]) == 0
+    assert main(["export", "runs/copy", "copy.torch", "--to", "torch"]) == 0
+    for out in ("runs/there", "runs/here"):
+        assert main(["import", "copy.torch", "--out", out]) == 0
+    want = losses_here("runs/here", 40)
+    np.testing.assert_allclose(trained_there(tmp_path, ranks), want, rtol=0, atol=1e-9)
+    assert main(["train", "reverse", "--resume", "--out", "runs/here"]) == 0
+    assert main(["decode", "runs/there", "3 1 2"]) == 0
+    here, there = (open_run(f"runs/{name}").model.state_dict() for name in ("here", "there"))
+    for name, value in there.items():
+        np.testing.assert_allclose(value, here[name], rtol=0, atol=1e-9)
 
 
-def test_wrong_requests_are_one_line(tmp_path, capsys):
-    from aiayn_np.interop.train_torch import main as train_torch
-
-    argv = ["train", "copy", *TINY, "--steps", "3", "--out", str(tmp_path / "run")]
-    assert main(argv) == 0
-    capsys.readouterr()
-    out = ["--out", str(tmp_path / "out")]
-    for request, reason in [
-        ([str(tmp_path / "nowhere")], "nowhere/model.npz: No such file or directory"),
-        ([str(tmp_path / "run"), "--stpes", "9"], "unrecognized arguments: --stpes 9; --help"),
-        ([str(tmp_path / "run"), "--epochs", "3"], "--epochs is no option of the task copy"),
-        ([str(tmp_path / "run")], "nothing to do: the run is at step 3 of 3 already"),
-        ([str(tmp_path / "run"), "--device", "no_such"], "must be such as cpu or cuda:0, got 'no"),
-        ([str(tmp_path / "run"), "--device", "cuda:99"], "--device must be one that is there"),
-    ]:
-        code = train_torch([*request, *out])
-        err = capsys.readouterr().err
-        assert (code, err.count("\n")) == (2, 1), err
-        assert reason in err
-    assert not (tmp_path / "out").exists()
-    # torchrun itself writes a report of every exit code but 0; the program writes one line
-    code, said = train_in_torch(tmp_path / "nowhere", processes=2)
-    assert code != 0
-    assert said.count("train_torch: error:") == said.count("No such file") == 1
+def test_the_program_of_the_page_trains_on_text(tmp_path, monkeypatch):
+    argv = [*options(tmp_path), "--tokens", "20", "--float64", "--P-drop", "0", "--epochs", "0.2"]
+    assert main([*argv, "--out", str(tmp_path / "run")]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "run", "text.torch", "--to", "torch"]) == 0
+    for out in ("runs/there", "runs/here"):
+        assert main(["import", "text.torch", "--out", out]) == 0
+    found = trained_there(tmp_path, 1)
+    np.testing.assert_allclose(found, losses_here("runs/here", len(found)), rtol=0, atol=1e-9)
 
 
-def alone_speaks_at_last(monkeypatch, capsys):
-    """What a process besides the first one of its machine says of a wrong request."""
-    from aiayn_np.interop import train_torch
-
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    waited: list[float] = []
-    monkeypatch.setattr(train_torch.time, "sleep", waited.append)
-    assert train_torch.fail(ValueError("one\ntwo"), 2) == 2
-    return waited, capsys.readouterr().err
-
-
-def test_a_process_that_torchrun_does_not_end_says_its_own_reason(monkeypatch, capsys):
-    assert alone_speaks_at_last(monkeypatch, capsys) == ([3], "train_torch: error: one two\n")
-
-
-@pytest.mark.parametrize(("processes", "number"), [
-    (1, signal.SIGINT), (1, signal.SIGTERM), (2, signal.SIGINT), (2, signal.SIGTERM)])
-def test_what_was_trained_before_an_interruption_is_saved(processes, number, tmp_path):
-    """Long before the first save. The same training goes on from there."""
-    argv = ["train", "reverse", *TINY]
-    run = begin(tmp_path, [*argv, "--steps", "5"], [])
-    command = [sys.executable, "-m"]
-    if processes > 1:
-        command += ["torch.distributed.run", "--nproc-per-node", str(processes), "-m"]
-    command += ["aiayn_np.interop.train_torch", str(run), "--steps", "100000"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as training:
-        for line in training.stderr:
-            if line.startswith("step 5 of 100000"):
-                break
-        time.sleep(1)
-        training.send_signal(number)
-        said = training.stderr.read()
-        assert training.wait(60) == 1
-    (step,) = map(int, re.findall(r"interrupted after step (\d+); go on with .*run.torch", said))
-    out = tmp_path / "run.torch"
-    assert len(losses(out)) == step
-    assert train_in_torch(out, "--steps", step + 10)[0] == 0
-    assert main([*argv, "--steps", str(step + 10), "--out", str(tmp_path / "here")]) == 0
-    np.testing.assert_allclose(losses(out), losses(tmp_path / "here"), rtol=0, atol=1e-9)
+def test_the_first_lines_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "copy", *TINY, "--steps", "3", "--out", "runs/copy"]) == 0
+    names: dict = {}
+    exec(blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[0], names)
+    want = open_run("runs/copy").trained().state_dict()
+    for name, value in names["model"].state_dict().items():
+        np.testing.assert_array_equal(value, want[name])
