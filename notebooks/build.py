@@ -27,9 +27,8 @@ import chinese
 from needs import needed
 from repository import with_address
 
-from aiayn_np.cli.figures import ONE_THREAD
-
 jupytext, nbformat = needed("jupytext"), needed("nbformat")
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 NotebookClient = needed("nbclient").NotebookClient
 FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))

@@ -1,18 +1,14 @@
 """The command `figures`: run the experiments, draw them, and write the gallery."""
 
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from ..files import replacing
+from ..training.threads import blas_threads
 from .common import UsageError, note
 from .lessons import shipped
 from .writing import add_out, check_folder, make_writable
-
-LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")
-ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
 
 
 def add_figures_options(parser):
@@ -25,21 +21,13 @@ def add_figures_options(parser):
 
 
 def figures_command(args):
-    """Make the chosen figures, or all if none is named, in a program with one thread of BLAS.
+    """Make the chosen figures, or all if none is named, with one thread of BLAS.
 
     With more threads, sums would be added up in another order on every kind of machine, and times
     would depend more on the number of cores than on the layers.
     """
-    if args.draw or ONE_THREAD.items() <= os.environ.items():
+    with blas_threads(1):
         return make_figures(args)
-    command = [sys.executable, "-m", "aiayn_np", "figures", *args.name, "--out", str(args.out),
-               *["--force"] * args.force]
-    if os.name == "posix" and sys.argv[1:2] == ["figures"]:            # it is this program
-        os.execve(sys.executable, command, os.environ | ONE_THREAD)    # one that a kill ends whole
-    try:
-        return subprocess.call(command, env=os.environ | ONE_THREAD)
-    except KeyboardInterrupt:                                          # the child reports it
-        return 1
 
 
 def make_figures(args):

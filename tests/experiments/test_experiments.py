@@ -7,21 +7,18 @@ import json
 import os
 import pkgutil
 import re
-import subprocess
-import sys
 import time
 import tracemalloc
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 from committed import FIGURES, committed
-from marks import LINUX
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aiayn_np import CopyTask, experiments
 from aiayn_np.cli.common import UsageError
-from aiayn_np.cli.figures import ONE_THREAD, check_results
+from aiayn_np.cli.figures import check_results
 from aiayn_np.cli.main import main
 from aiayn_np.experiments import (
     AGREES,
@@ -67,14 +64,7 @@ def toys(monkeypatch):
     """The command knows two experiments, `one` and `two`, and nothing else."""
     both = {"one": toy("one", timed=True), "two": toy("two", claim=2, trains=True)}
     monkeypatch.setattr(experiments, "EXPERIMENTS", both)
-    one_thread(monkeypatch)
     return both
-
-
-def one_thread(monkeypatch):
-    """So that the command does its work here, and not in a child."""
-    for name, value in ONE_THREAD.items():
-        monkeypatch.setenv(name, value)
 
 
 # The experiments of the package, and what is committed of them
@@ -321,38 +311,23 @@ def test_progress_on_a_terminal_is_one_line_that_is_written_over(toys, tmp_path,
     assert re.fullmatch(r"\[1/1\] one  \d+\.\d s\n", done)
 
 
-def test_the_work_is_done_by_a_program_with_one_thread(monkeypatch, tmp_path):
-    calls = []
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    monkeypatch.setattr(
-        "subprocess.call", lambda command, env: calls.append((command, env)) or 7
-    )
-    assert main(["figures", "one", "two", "--out", str(tmp_path)]) == 7
-    ((command, env),) = calls
-    assert command[1:] == ["-m", "aiayn_np", "figures", "one", "two", "--out", str(tmp_path)]
-    assert set(ONE_THREAD.values()) == {"1"}
-    assert env == os.environ | ONE_THREAD
+def test_the_work_is_done_with_one_thread(toys, tmp_path, monkeypatch):
+    """Whatever number of threads the caller has."""
+    seen, one = [], toys["one"]
 
+    def run():
+        seen.extend(b["num_threads"] for b in threadpool_info() if b["user_api"] == "blas")
+        return one.run()
 
-@LINUX
-def test_figures_is_one_program_that_a_kill_ends_whole(tmp_path):
-    """It begins with whatever number of threads, and goes on as itself with one."""
-    environment = {k: v for k, v in os.environ.items() if k not in ONE_THREAD}
-    command = [sys.executable, "-m", "aiayn_np", "figures", "complexity", "--out", str(tmp_path)]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as program:
-        while b"OMP_NUM_THREADS=1" not in Path(f"/proc/{program.pid}/environ").read_bytes():
-            assert program.poll() is None                              # it has not ended itself
-            time.sleep(0.01)
-        children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
-        assert not children.exists() or children.read_text() == ""
-        program.kill()
-    assert not list(tmp_path.iterdir())
+    monkeypatch.setitem(toys, "one", dataclasses.replace(one, run=run))
+    with threadpool_limits(2, user_api="blas"):
+        assert main(["figures", "one", "--out", str(tmp_path)]) == 0
+    assert set(seen) == {1}
 
 
 def test_an_unknown_figure_is_refused_with_the_choices_and_writes_nothing(
     tmp_path, capsys, monkeypatch
 ):
-    one_thread(monkeypatch)
     out = tmp_path / "out"
     assert main(["figures", "variance", "varience", "--out", str(out)]) == 2
     printed, error = capsys.readouterr()
@@ -371,7 +346,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
 
     slow = dataclasses.replace(toy("one"), run=run)
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"one": slow})
-    one_thread(monkeypatch)
     (tmp_path / "file").write_text("")
     assert main(["figures", "one", "--out", str(tmp_path / "file" / "x")]) == 2
     printed, error = capsys.readouterr()
