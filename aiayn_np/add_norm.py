@@ -1,6 +1,6 @@
 """Residual connection, then layer normalisation: "Add & Norm" in Fig. 1."""
 
-from .checks import check_array, check_same_shape
+from .checks import check_same_shape
 from .dropout import Dropout
 from .layer_norm import LayerNorm
 from .module import Cache, Module
@@ -20,8 +20,6 @@ class AddNorm(Module):
         self.layer_norm = LayerNorm(d_model)
 
     def forward(self, x, sublayer_output, *, rng=None):
-        check_array("x", x)
-        check_array("sublayer_output", sublayer_output)
         check_same_shape(x, sublayer_output, ("x", "sublayer_output"))
         cache = Cache()
         dropped, cache.dropout = self.dropout.forward(sublayer_output, rng=rng)

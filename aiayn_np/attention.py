@@ -2,11 +2,10 @@
 
 import math
 
-from .checks import check_attention_inputs, check_gradient
+from .checks import check_attention_shapes, check_gradient, check_memory
 from .dropout import Dropout
 from .masking import Mask
 from .module import Cache, Module
-from .reductions import product_like
 from .softmax import Softmax
 
 
@@ -32,7 +31,8 @@ class ScaledDotProductAttention(Module):
         self.dropout = Dropout(P_drop)
 
     def forward(self, Q, K, V, *, allowed=None, rng=None):
-        check_attention_inputs(Q, K, V, allowed)
+        check_attention_shapes(Q, K, V)
+        check_memory((*Q.shape[:-1], K.shape[-2]), Q.dtype)
         cache = Cache(Q=Q, K=K, V=V)
         scores = Q @ K.mT                                                  # MatMul  (..., T_q, T_k)
         scores /= math.sqrt(Q.shape[-1])                                   # Scale
@@ -47,12 +47,12 @@ class ScaledDotProductAttention(Module):
         check_gradient(grad_out, (*cache.Q.shape[:-1], cache.V.shape[-1]), cache.Q.dtype)
         # out = kept @ V
         grad_kept = grad_out @ cache.V.mT                                  # (..., T_q, T_k)
-        grad_V = product_like(cache.V, cache.kept.mT, grad_out)            # (..., T_k, d_v)
+        grad_V = cache.kept.mT @ grad_out                                  # (..., T_k, d_v)
         grad_weights = self.dropout.backward(grad_kept, cache.dropout)
         grad_scores = self.softmax.backward(grad_weights, cache.softmax)
         grad_scores = self.mask.backward(grad_scores, cache.mask)
         # scores = Q @ K.mT / sqrt(d_k)
         grad_scores = grad_scores / math.sqrt(cache.Q.shape[-1])
-        grad_K = product_like(cache.K, grad_scores.mT, cache.Q)            # (..., T_k, d_k)
-        grad_Q = product_like(cache.Q, grad_scores, cache.K)               # (..., T_q, d_k)
+        grad_Q = grad_scores @ cache.K                                     # (..., T_q, d_k)
+        grad_K = grad_scores.mT @ cache.Q                                  # (..., T_k, d_k)
         return grad_Q, grad_K, grad_V

@@ -11,6 +11,7 @@ import os
 import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
+DTYPES = frozenset(map(np.dtype, FLOATS))
 
 
 def one_line(error):
@@ -32,7 +33,7 @@ def is_layer(value):
 def check_sizes(**sizes):
     """Each size is an integer of at least 1."""
     for name, value in sizes.items():
-        if not is_integer(value):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
             raise TypeError(f"{name} must be an integer, got {name}={value!r}")
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {name}={value}")
@@ -76,14 +77,9 @@ def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
     check_rng(rng)
 
 
-def is_array(x):
-    """A numpy array, and neither a matrix nor a masked array, which calculate by other rules."""
-    return isinstance(x, np.ndarray) and not isinstance(x, (np.matrix, np.ma.MaskedArray))
-
-
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
-    if not is_array(x):
+    if not isinstance(x, np.ndarray):
         raise TypeError(f"{name} must be a numpy array of floats, got {type(x).__name__}")
     if x.dtype.char not in FLOATS:
         raise TypeError(f"{name} must be float32 or float64, got {x.dtype}")
@@ -94,28 +90,25 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     if last is not None and x.shape[-1] != last[1]:
         raise ValueError(f"{name} must have {last[0]}={last[1]} on its last axis, got shape"
                          f" {x.shape}")
-    if parameter is not None and x.dtype != parameter.value.dtype != complex:
-        refuse_dtypes(name, x, "the parameters", parameter.value)
+    if parameter is not None and x.dtype != parameter.value.dtype:
+        check_same_dtype(**{name: x, "the parameters": parameter.value})
 
 
 def check_same_dtype(**arrays):
-    """No two arrays of different real dtypes: mixing them would silently change the result's."""
+    """No two real dtypes, which would silently change the result's; a complex array for the
+    gradient check may stand before a real one only where that is no parameter."""
     (first, a), *others = arrays.items()
     for name, b in others:
-        if a.dtype != b.dtype and a.dtype.kind == b.dtype.kind == "f":
-            refuse_dtypes(first, a, name, b)
-
-
-def refuse_dtypes(first, a, second, b):
-    """Two arrays that have no dtype in common."""
-    raise TypeError(f"{first} and {second} must have one dtype, got {a.dtype} and {b.dtype}"
-                    " (cast the array, or the model with .astype)")
+        real = a.dtype.kind == "f" or name == "the parameters"
+        if a.dtype != b.dtype and real and b.dtype.kind == "f":
+            raise TypeError(f"{first} and {name} must have one dtype, got {a.dtype} and {b.dtype}"
+                            " (cast the array, or the model with .astype)")
 
 
 def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
     """The gradient handed to a backward has exactly the shape and dtype of the forward's result."""
-    if not is_array(grad) or grad.dtype.char not in FLOATS:
-        got = grad.dtype if is_array(grad) else type(grad).__name__
+    if not isinstance(grad, np.ndarray) or grad.dtype.char not in FLOATS:
+        got = getattr(grad, "dtype", type(grad).__name__)
         raise TypeError(f"{name} must be a numpy array of floats, got {got}")
     if grad.shape != y_shape:
         raise ValueError(f"{name} must have the shape of y, {y_shape}, got {grad.shape}")
@@ -123,22 +116,11 @@ def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
         raise TypeError(f"{name} must have the dtype of y, {y_dtype}, got {grad.dtype}")
 
 
-def check_cross_attention(layer, x, memory, allowed):
-    """The inputs of a decoder layer's attention over the memory: before its dropout draws."""
-    d_model, W = layer.d_model, layer.linear_Q.W
-    check_array("x", x, last=("d_model", d_model), parameter=W, min_ndim=2)
-    check_encoded(x, memory, allowed, layer.h, W)
-
-
-def check_encoded(x, memory, allowed, h, parameter):
-    """What an encoder hands over: a memory for the queries x, and its mask for h heads."""
-    check_array("memory", memory, last=("d_model", x.shape[-1]), parameter=parameter, min_ndim=2)
-    check_lengths(x, memory, memory, ("x", "memory", "memory"))
-    check_mask(allowed, (*x.shape[:-2], h, x.shape[-2], memory.shape[-2]))
-
-
 def check_same_shape(x, y, names):
     """Two arrays of one shape, as in a residual sum (where broadcasting would hide a mistake)."""
+    for name, array in zip(names, (x, y)):
+        if not isinstance(array, np.ndarray) or array.dtype not in DTYPES:
+            check_array(name, array)
     if x.shape != y.shape:
         raise ValueError(f"{names[0]} and {names[1]} must have one shape, got {x.shape}, {y.shape}")
     if x.dtype != y.dtype:
@@ -161,8 +143,6 @@ def check_layer(name, layer, call):
 
 def check_integers(name, ids, *, ndim=None):
     """Return token ids as an integer array."""
-    if isinstance(ids, np.ndarray) and not is_array(ids):
-        raise TypeError(f"{name} must be a numpy array of integers, got {type(ids).__name__}")
     try:
         ids = np.asarray(ids)
     except ValueError:
@@ -190,37 +170,28 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
 def check_positions(T, start, max_len):
     """Rows start .. start+T of a positional encoding exist."""
     check_sizes(T=T)
-    if not is_integer(start) or start < 0:
+    if not isinstance(start, (int, np.integer)) or isinstance(start, bool) or start < 0:
         raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
     if start + T > max_len:
         at = f" from start={start}" if start else ""
         raise ValueError(f"length must be at most max_len={max_len}, got length {T}{at}")
 
 
-def check_attention_inputs(Q, K, V, allowed):
-    """The shapes of an attention, and scores that fit into memory."""
-    check_attention_shapes(Q, K, V, allowed)
-    check_memory((*Q.shape[:-1], K.shape[-2]), Q.dtype)
-
-
-def check_attention_shapes(Q, K, V, allowed):
-    """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) and a mask that fits their scores."""
-    names = ("Q", "K", "V")
+def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, parameter=None):
+    """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v); `last` and `parameter` as above."""
+    dtypes = DTYPES if parameter is None else {parameter.value.dtype}
     for name, x in zip(names, (Q, K, V)):
-        check_array(name, x, min_ndim=2)
+        plain = isinstance(x, np.ndarray) and x.dtype in dtypes and x.ndim > 1 and x.shape[-1]
+        if not plain or (last is not None and x.shape[-1] != last[1]):     # check_array says why
+            check_array(name, x, last=last, parameter=parameter, min_ndim=2)
     if not Q.dtype == K.dtype == V.dtype:
-        check_same_dtype(Q=Q, K=K, V=V)
+        check_same_dtype(**dict(zip(names, (Q, K, V))))
     if Q.shape[-1] != K.shape[-1]:
-        raise ValueError(f"Q and K must have one d_k, got shapes {Q.shape} and {K.shape}")
-    check_lengths(Q, K, V, names)
-    check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
-
-
-def check_lengths(Q, K, V, names):
-    """One batch for all three, one length for keys and values, no length of zero."""
+        raise ValueError(f"{names[0]} and {names[1]} must have one d_k, got shapes {Q.shape} and"
+                         f" {K.shape}")
     if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
-        shapes = f"{Q.shape}, {K.shape} and {V.shape}"
-        raise ValueError(f"{', '.join(names)} must have the same leading axes, got {shapes}")
+        raise ValueError(f"{', '.join(names)} must have the same leading axes, got {Q.shape},"
+                         f" {K.shape} and {V.shape}")
     if K.shape[-2] != V.shape[-2]:
         raise ValueError(f"{names[1]} and {names[2]} must have one length, got {K.shape} and"
                          f" {V.shape}")
@@ -235,14 +206,15 @@ def check_mask(allowed, scores_shape):
     if not isinstance(allowed, np.ndarray) or allowed.dtype != bool:
         got = getattr(allowed, "dtype", type(allowed).__name__)
         raise TypeError(f"allowed must be a boolean array, True = may attend, got {got}")
-    T_q_T_k = scores_shape[-2:]
-    if allowed.ndim == 2 and allowed.shape == T_q_T_k:
+    if allowed.shape == scores_shape[-2:]:
         return
-    fits = all(a in (1, s) for a, s in zip(allowed.shape, scores_shape))
-    if allowed.ndim != len(scores_shape) or not fits:
+    fits = allowed.ndim == len(scores_shape)
+    for a, n in zip(allowed.shape, scores_shape):
+        fits = fits and a in (1, n)
+    if not fits:
         like = (*scores_shape[:-3], 1, 1, scores_shape[-1])[-len(scores_shape):]
-        raise ValueError(f"allowed must have shape {T_q_T_k} = (T_q, T_k), or as many axes as the"
-                         f" scores {scores_shape}, each 1 or equal, such as {like};"
+        raise ValueError(f"allowed must have shape {scores_shape[-2:]} = (T_q, T_k), or as many"
+                         f" axes as the scores {scores_shape}, each 1 or equal, such as {like};"
                          f" got {allowed.shape}")
 
 

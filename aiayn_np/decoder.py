@@ -3,7 +3,7 @@
 import numpy as np
 
 from .add_norm import AddNorm
-from .checks import check_cross_attention, check_layer, check_layer_options
+from .checks import check_layer, check_layer_options
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -31,7 +31,6 @@ class DecoderLayer(Module):
         self.add_norm_3 = AddNorm(d_model, P_drop)
 
     def forward(self, x, memory, *, allowed=None, memory_allowed=None, rng=None):
-        check_cross_attention(self.cross_attention, x, memory, memory_allowed)
         c = Cache()
         attended, c.self_attention = self.self_attention.forward(x, x, x, allowed=allowed, rng=rng)
         x, c.add_norm_1 = self.add_norm_1.forward(x, attended, rng=rng)

@@ -41,7 +41,6 @@ class PositionwiseFeedForward(Module):
         self.linear_2 = Linear(d_ff, d_model, rng=rng)
 
     def forward(self, x):
-        check_array("x", x, last=("d_model", self.linear_1.d_in), parameter=self.linear_1.W)
         cache = Cache()
         hidden, cache.linear_1 = self.linear_1.forward(x)              # (..., d_ff)
         active, cache.relu = self.relu.forward(hidden)

@@ -29,10 +29,10 @@ class LayerNorm(Module):
 
     def forward(self, x):
         check_array("x", x, last=("d_model", self.d_model), parameter=self.gamma)
-        n = x - row_mean(x)                                            # (..., d_model)  centred
-        variance = row_mean(n * n)                                     # (..., 1)
+        centred = x - row_mean(x)                                      # (..., d_model)
+        variance = row_mean(centred * centred)                         # (..., 1)
         inv_std = 1 / np.sqrt(variance + self.eps)                     # (..., 1)
-        n *= inv_std                                                   # (..., d_model)  normalised
+        n = centred * inv_std                                          # (..., d_model)
         y = self.gamma.value * n
         y += self.beta.value
         return y, Cache(normalised=n, inv_std=inv_std)

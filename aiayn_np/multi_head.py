@@ -1,7 +1,7 @@
 """Multi-head attention: Sec. 3.2.2 and Fig. 2 (right)."""
 
 from .attention import ScaledDotProductAttention
-from .checks import check_array, check_heads, check_layer, check_lengths, check_rng
+from .checks import check_attention_shapes, check_heads, check_layer, check_rng
 from .linear import Linear
 from .module import Cache, Module
 
@@ -50,39 +50,24 @@ class MultiHeadAttention(Module):
         self.linear_O = Linear(h * d_v, d_model, bias=bias, rng=rng)
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
-        for name, x in (("x_Q", x_Q), ("x_K", x_K), ("x_V", x_V)):
-            check_array(name, x, last=("d_model", self.d_model), parameter=self.linear_Q.W,
-                        min_ndim=2)
-        check_lengths(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"))
-        Q, cache_Q = self.project_Q(x_Q)                               # (..., h, T_q, d_k)
-        K, V, cache_KV = self.project_KV(x_K, x_V)                     # (..., h, T_k, d_k or d_v)
-        y, cache = self.attend(Q, K, V, allowed=allowed, rng=rng)      # (..., T_q, d_model)
-        return y, Cache(**vars(cache_Q), **vars(cache_KV), **vars(cache))
-
-    def project_Q(self, x_Q):
-        """Queries of all heads, (..., h, T_q, d_k), and the cache of linear_Q."""
-        Q, cache = self.linear_Q.forward(x_Q)
-        return split_heads(Q, self.h), Cache(linear_Q=cache)
-
-    def project_KV(self, x_K, x_V):
-        """Keys and values of all heads, which decoding keeps, and the caches of their maps."""
-        K, cache_K = self.linear_K.forward(x_K)
-        V, cache_V = self.linear_V.forward(x_V)
-        cache = Cache(linear_K=cache_K, linear_V=cache_V)
-        return split_heads(K, self.h), split_heads(V, self.h), cache
-
-    def attend(self, Q, K, V, *, allowed=None, rng=None):
-        """Attention over projected heads, the heads concatenated, and linear_O."""
-        heads, cache = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)
-        y, cache_O = self.linear_O.forward(merge_heads(heads))
-        return y, Cache(attention=cache, linear_O=cache_O)
+        check_attention_shapes(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"), parameter=self.linear_Q.W,
+                               last=("d_model", self.d_model))
+        cache = Cache()
+        Q, cache.linear_Q = self.linear_Q.forward(x_Q)                 # Linear  (..., T_q, h * d_k)
+        K, cache.linear_K = self.linear_K.forward(x_K)                 #         (..., T_k, h * d_k)
+        V, cache.linear_V = self.linear_V.forward(x_V)                 #         (..., T_k, h * d_v)
+        Q, K, V = split_heads(Q, self.h), split_heads(K, self.h), split_heads(V, self.h)
+        heads, cache.attention = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)
+        concat = merge_heads(heads)                                    # Concat  (..., T_q, h * d_v)
+        y, cache.linear_O = self.linear_O.forward(concat)              # Linear  (..., T_q, d_model)
+        return y, cache
 
     def backward(self, grad_y, cache):
-        # y = linear_O(merge_heads(attention(Q, K, V)))
-        grad_heads = self.linear_O.backward(grad_y, cache.linear_O)
-        grad_heads = split_heads(grad_heads, self.h)                   # undoes merge_heads
+        # y = linear_O(concat)
+        grad_concat = self.linear_O.backward(grad_y, cache.linear_O)   # (..., T_q, h * d_v)
+        grad_heads = split_heads(grad_concat, self.h)                  # undoes merge_heads
         grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)
-        # V = split_heads(linear_V(x_V)), K = ..., Q = ...
+        # V = split_heads(linear_V(x_V)), K and Q likewise
         grad_x_V = self.linear_V.backward(merge_heads(grad_V), cache.linear_V)
         grad_x_K = self.linear_K.backward(merge_heads(grad_K), cache.linear_K)
         grad_x_Q = self.linear_Q.backward(merge_heads(grad_Q), cache.linear_Q)

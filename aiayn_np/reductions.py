@@ -1,5 +1,4 @@
 """Sums and maxima over one axis, as matrix products: the same numbers, several times faster.
-And a product that is written in the memory layout in which it is needed.
 
 NumPy's own `x.sum(axis=-1)` starts its inner loop anew for every row, and rows are short here: a
 row of scores has T numbers, a row of features d_model. A product with a vector of ones is the same
@@ -19,7 +18,8 @@ def row_sum(x):
 
 def row_mean(x):
     """x.mean(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
-    return row_sum(x) / x.shape[-1]
+    n = x.shape[-1]
+    return (x.reshape(-1, n) @ np.ones(n, x.dtype)).reshape(*x.shape[:-1], 1) / n
 
 
 def row_max(x):
@@ -48,12 +48,3 @@ def add_at(total, ids, rows):
     else:
         one_hot = ids == np.arange(V)[:, None]       # (V, n)
         total += one_hot.astype(rows.dtype) @ rows
-
-
-def product_like(array, a, b):
-    """a @ b, which has the shape of `array`, in the memory layout of `array`.
-
-    Heads are a view of (..., T, h * d) (`split_heads`). Their gradient, written in that layout, is
-    such a view too, so `merge_heads` copies nothing.
-    """
-    return np.matmul(a, b, out=np.empty_like(array))

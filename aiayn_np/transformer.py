@@ -3,8 +3,9 @@
 import copy
 import math
 
+import numpy as np
+
 from .checks import (
-    check_encoded,
     check_factory,
     check_ids,
     check_layer_options,
@@ -69,11 +70,11 @@ class Transformer(Module):
         return cls(vocab_size, rng=rng, **(big | options))
 
     def forward(self, src, tgt, *, rng=None):
-        src = check_ids("src", src, self.vocab_size, ndim=2)
-        tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)
-        if len(src) != len(tgt):
-            raise ValueError(f"src and tgt must have one batch size, got {src.shape}, {tgt.shape}")
+        tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)           # before `encode` draws
         check_positions(tgt.shape[1], 0, getattr(self.positions, "max_len", math.inf))
+        if len(src) != len(tgt):
+            raise ValueError("src and tgt must have one batch size, got"
+                             f" {np.shape(src)}, {tgt.shape}")
         memory, encoded = self.encode(src, rng=rng)
         memory_allowed = not_padding(src, self.pad)
         logits, decoded = self.decode(tgt, memory, memory_allowed=memory_allowed, rng=rng)
@@ -96,7 +97,6 @@ class Transformer(Module):
         c = Cache()
         x, c.tgt_embedding = self.tgt_embedding.forward(tgt)           # (B, T_tgt, d_model)
         x, c.tgt_positions = self.positions.forward(x)
-        check_encoded(x, memory, memory_allowed, self.h, self.tgt_embedding.E)
         x, c.tgt_dropout = self.dropout.forward(x, rng=rng)
         allowed = causal(tgt.shape[1]) & not_padding(tgt, self.pad)    # (B, 1, T_tgt, T_tgt)
         x, c.decoder = self.decoder.forward(

@@ -47,8 +47,11 @@ def libraries() -> Any:
 
 def user_threads() -> int:
     """The number of threads that the user's environment asks for; 1 if it does not ask."""
-    values = (os.environ.get(name, "").split(",")[0].strip() for name in VARIABLES)
-    return next((int(value) for value in values if value.isdecimal() and int(value)), 1)
+    for name in VARIABLES:
+        value = os.environ.get(name, "").split(",")[0].strip()
+        if value.isdecimal() and int(value):
+            return int(value)
+    return 1
 
 
 def one_of_several(threads: int | None) -> bool:

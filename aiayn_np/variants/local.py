@@ -7,7 +7,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..attention import ScaledDotProductAttention
-from ..checks import check_attention_shapes, check_gradient, check_memory, is_integer
+from ..checks import (
+    check_attention_shapes,
+    check_gradient,
+    check_mask,
+    check_memory,
+    is_integer,
+)
 from ..module import Cache
 
 
@@ -117,7 +123,8 @@ def check_radius(radius):
 
 def check_local_inputs(Q, K, V, allowed, radius):
     """One sequence for queries and keys, and a band of the scores that fits into memory."""
-    check_attention_shapes(Q, K, V, allowed)
+    check_attention_shapes(Q, K, V)
+    check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
     if Q.shape[-2] != K.shape[-2]:
         raise ValueError(
             f"Q and K must have one length T (local attention is self-attention),"

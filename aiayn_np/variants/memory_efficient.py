@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..checks import check_attention_shapes, check_gradient, check_sizes
+from ..checks import check_attention_shapes, check_gradient, check_mask, check_sizes
 from ..masking import Mask
 from ..module import Cache, Module
 
@@ -35,7 +35,8 @@ class MemoryEfficientAttention(Module):
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
                 allowed: np.ndarray | None = None,
                 rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
-        check_attention_shapes(Q, K, V, allowed)
+        check_attention_shapes(Q, K, V)
+        check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
         cache = Cache(Q=Q, K=K, V=V, allowed=allowed)
         highest = np.full((*Q.shape[:-1], 1), np.finfo(Q.dtype).min)       # (..., T_q, 1)
         total, out = 0.0, 0.0

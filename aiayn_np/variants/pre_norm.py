@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_cross_attention, check_layer_options
+from ..checks import check_layer_options
 from ..dropout import Dropout
 from ..feed_forward import PositionwiseFeedForward
 from ..layer_norm import LayerNorm
@@ -88,7 +88,6 @@ class PreNormDecoderLayer(Module):
     def forward(self, x: np.ndarray, memory: np.ndarray, *, allowed: np.ndarray | None = None,
                 memory_allowed: np.ndarray | None = None,
                 rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
-        check_cross_attention(self.cross_attention, x, memory, memory_allowed)
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
         attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)

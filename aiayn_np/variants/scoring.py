@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checks import (
     check_array,
-    check_attention_inputs,
+    check_attention_shapes,
     check_gradient,
     check_memory,
     check_rng,
@@ -268,7 +268,8 @@ class ScoredAttention(Module):
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
                 allowed: np.ndarray | None = None,
                 rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
-        check_attention_inputs(Q, K, V, allowed)
+        check_attention_shapes(Q, K, V)
+        check_memory((*Q.shape[:-1], K.shape[-2]), Q.dtype)
         cache = Cache(V=V)
         scores, cache.score = self.score.forward(Q, K)                     # (..., T_q, T_k)
         scores, cache.mask = self.mask.forward(scores, allowed=allowed)

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import naive_attention, naive_attention_weights
 
 from aiayn_np import ScaledDotProductAttention, causal
-from aiayn_np.multi_head import merge_heads, split_heads
 
 LN2, LN3 = log(2), log(3)
 # d_k = 4, so the scale is 1/2: the scores are [[0, ln 2, ln 3], [ln 3, 0, ln 2]]
@@ -87,13 +86,6 @@ def test_a_masked_key_gets_no_gradient(rng):
     for grad in (grad_K, grad_V):
         assert (grad[0, :, 3:] == 0).all()
         assert (grad[1] != 0).all()
-
-
-def test_gradients_of_heads_merge_without_a_copy(rng):
-    """They lie in memory as the heads do, that is as views of (..., T, h * d)."""
-    y, cache = ATTENTION.forward(*(split_heads(x, 2) for x in random_QKV(rng, leading=(2,))))
-    for grad in ATTENTION.backward(rng.normal(size=y.shape), cache):
-        assert np.shares_memory(merge_heads(grad), grad)
 
 
 def test_one_array_seen_as_several_heads_gets_a_gradient_for_each(rng):

@@ -99,21 +99,6 @@ def test_the_gradients_of_a_batch_are_those_of_its_sequences(rng):
         assert_allclose(p.grad, sums[name], rtol=1e-12, atol=1e-13, err_msg=name)
 
 
-def test_project_and_attend_are_forward_in_two_steps(rng):
-    mha, x = make(rng, d_k=3, d_v=6), inputs(rng)
-    allowed = rng.random((2, 1, 3, 5)) < 0.6
-    Q, cache_Q = mha.project_Q(x[0])
-    K, V, cache_KV = mha.project_KV(*x[1:])
-    assert (Q.shape, K.shape, V.shape) == ((2, 2, 3, 3), (2, 2, 5, 3), (2, 2, 5, 6))
-    y, cache = mha.attend(Q, K, V, allowed=allowed)
-    whole, cache_whole = mha.forward(*x, allowed=allowed)
-    assert_array_equal(y, whole)
-    assert_array_equal(cache.attention.weights, cache_whole.attention.weights)
-    names = {*vars(cache_Q), *vars(cache_KV), *vars(cache)}
-    assert names == {"linear_Q", "linear_K", "linear_V", "attention", "linear_O"}
-    assert names == set(vars(cache_whole))
-
-
 def test_heads_are_split_as_columns_and_merge_back():
     x = np.arange(24).reshape(2, 2, 6)
     heads = split_heads(x, 3)

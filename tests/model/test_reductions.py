@@ -8,7 +8,6 @@ from aiayn_np.reductions import (
     SHORT,
     add_at,
     column_sum,
-    product_like,
     row_max,
     row_mean,
     row_sum,
@@ -70,12 +69,3 @@ def test_rows_are_added_where_their_ids_say(rng, V, dtype):
     before = total.copy()
     add_at(total, ids[:0], rows[:0])
     assert_array_equal(total, before)
-
-
-def test_a_product_has_the_memory_layout_of_another_array(rng):
-    a, b = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 5, 6))
-    plain = np.empty((2, 3, 4, 6))
-    for array in (plain, np.empty((2, 4, 3, 6)).swapaxes(1, 2)):       # the second as heads lie
-        y = product_like(array, a, b)
-        assert y.strides == array.strides
-        assert_allclose(y, a @ b, rtol=1e-12, atol=1e-14)
