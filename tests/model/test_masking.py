@@ -79,16 +79,3 @@ def test_every_legal_shape_means_what_indexing_says(rng, shape):
 def test_refused(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()
-
-
-@pytest.mark.parametrize(
-    ("ids", "error", "message"),
-    [
-        ([[1.0, 0.0]], TypeError, "ids must be integers, got float64"),
-        ([[1], [1, 2]], ValueError, "ids must be rows of one length: pad the shorter ones"),
-        ([1, 0], ValueError, "ids must have 2 axes (B, T), got shape (2,)"),
-    ],
-)
-def test_not_padding_takes_ids_only(ids, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        not_padding(ids)

@@ -68,15 +68,6 @@ def test_equals_separate_heads(rng, options, leading):
     assert_allclose(y, naive_multi_head(mha, *x), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(3, 5), (1, 1, 1, 5), (2, 1, 1, 5), (2, 1, 3, 5), (2, 4, 3, 5),
-                                   (1, 4, 3, 1)])
-def test_equals_separate_heads_under_every_kind_of_mask(rng, shape):
-    mha, x = make(rng, h=4, d_v=3), inputs(rng)
-    allowed = rng.random(shape) < 0.6
-    y = mha(*x, allowed=allowed)
-    assert_allclose(y, naive_multi_head(mha, *x, allowed), rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.parametrize("shape", [(3, 5), (4, 3, 5), (4, 1, 5), (1, 1, 5)])
 def test_masks_for_a_single_sequence(rng, shape):
     mha, x = make(rng, h=4), inputs(rng, leading=())
@@ -188,17 +179,11 @@ def test_the_rng_reaches_the_attention(rng):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (dict(d_model=10, h=4), ValueError,
-         "d_model must be divisible by h, got d_model=10, h=4"),
         (dict(d_model=10, h=4, d_v=2), ValueError,
          "d_model must be divisible by h, got d_model=10, h=4"),
-        (dict(d_model=0), ValueError, "d_model must be at least 1, got d_model=0"),
-        (dict(h=0), ValueError, "h must be at least 1, got h=0"),
-        (dict(h=2.0), TypeError, "h must be an integer, got h=2.0"),
         (dict(d_k=0), ValueError, "d_k must be at least 1, got d_k=0"),
         (dict(d_v=-1), ValueError, "d_v must be at least 1, got d_v=-1"),
         (dict(d_k=1.5), TypeError, "d_k must be an integer, got d_k=1.5"),
-        (dict(rng=0), TypeError, "rng must be a numpy.random.Generator, got int"),
     ],
 )
 def test_refused_sizes(rng, options, error, message):
@@ -207,30 +192,6 @@ def test_refused_sizes(rng, options, error, message):
 
 
 ONES = np.ones
-
-
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        (((2, 3, 7), (2, 5, 8), (2, 5, 8)), ValueError,
-         "x_Q must have d_model=8 on its last axis, got shape (2, 3, 7)"),
-        (((2, 3, 8), (2, 5, 1), (2, 5, 8)), ValueError,
-         "x_K must have d_model=8 on its last axis, got shape (2, 5, 1)"),
-        (((2, 3, 8), (2, 5, 8), (2, 8, 5)), ValueError,
-         "x_V must have d_model=8 on its last axis, got shape (2, 8, 5)"),
-        (((8,), (5, 8), (5, 8)), ValueError, "x_Q must have at least 2 axes, got shape (8,)"),
-        (((2, 3, 8), (2, 5, 8), (2, 4, 8)), ValueError,
-         "x_K and x_V must have one length, got (2, 5, 8) and (2, 4, 8)"),
-        (((2, 3, 8), (1, 5, 8), (1, 5, 8)), ValueError,
-         "x_Q, x_K, x_V must have the same leading axes, got (2, 3, 8), (1, 5, 8) and (1, 5, 8)"),
-        (((2, 3, 8), (5, 8), (5, 8)), ValueError, "must have the same leading axes, got"),
-        (((2, 3, 8), (2, 0, 8), (2, 0, 8)), ValueError,
-         "lengths must be at least 1, got (2, 3, 8) and (2, 0, 8)"),
-    ],
-)
-def test_refused_shapes(rng, x, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        make(rng).forward(*map(ONES, x))
 
 
 @pytest.mark.parametrize("attention", [3, lambda h, d_k, d_v, rng: None])
