@@ -20,7 +20,7 @@ def test_the_memory_of_additive_attention_grows_with_n(rng):
     assert memory[2] > 1.5 * memory[1] > 1.5**2 * memory[0]
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_the_dot_product_is_faster_and_smaller_here(tmp_path):
     measured = timed_again(ADDITIVE_COST, tmp_path)
     assert measured.verdict == AGREES, measured.finding
