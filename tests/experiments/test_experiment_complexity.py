@@ -71,7 +71,7 @@ def test_the_times_grow_as_table_1_says(tmp_path):
     assert not far, apart
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 def test_attention_to_all_in_place_of_the_neighbourhood_is_seen(monkeypatch):
     monkeypatch.setitem(LAYERS, "restricted", LAYERS["self-attention"])
     lengths = SIZES["n"] | {"restricted": SIZES["n"]["self-attention"]}

@@ -48,6 +48,7 @@ def full_width(d_model, h, rng):
     return MultiHeadAttention(d_model, h, d_k=d_model, d_v=d_model, rng=rng)
 
 
+@pytest.mark.timing
 def test_heads_of_full_width_would_be_seen(monkeypatch):
     monkeypatch.setattr(module, "MultiHeadAttention", full_width)
     wide = heads_cost(h=(1, 8), n=(64,), d_model=128, repeats=3)
