@@ -1,41 +1,23 @@
 """Folders of Hugging Face, as formats of the commands `export` and `import`."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..attention import ScaledDotProductAttention
 from ..checks import one_line
-from ..dropout import Dropout
-from ..embedding import OutputProjection
-from ..encoder import Encoder
-from ..feed_forward import PositionwiseFeedForward, ReLU
+from ..feed_forward import ReLU
 from ..files import CheckpointError
-from ..layer_norm import LayerNorm
-from ..linear import Linear
-from ..masking import Mask
-from ..module import Module, Parameter, leaves
-from ..multi_head import MultiHeadAttention
 from ..pretrained.config import read_json
 from ..pretrained.weights import FILE
 from ..runs.pretrained_run import FOLDER_FILES, KINDS, open_pretrained
-from ..softmax import Softmax
 from ..text.extra import extra
-from ..variants.activations import GELU, FeedForward, SiLU, TanhGELU
+from ..variants.activations import GELU, SiLU, TanhGELU
 
 PICKLE = "pytorch_model.bin"
 ACTIVATIONS = {ReLU: "relu", GELU: "gelu", TanhGELU: "gelu_new", SiLU: "silu"}
-PLACES: dict[str, set] = {  # the name of a part, without number or letter -> its classes
-    "encoder": {Encoder}, "self_attention": {MultiHeadAttention},
-    "cross_attention": {MultiHeadAttention}, "attention": {ScaledDotProductAttention},
-    "mask": {Mask}, "softmax": {Softmax}, "dropout": {Dropout}, "linear": {Linear},
-    "norm": {LayerNorm}, "layer_norm": {LayerNorm}, "activation": set(ACTIVATIONS), "relu": {ReLU},
-    "feed_forward": {PositionwiseFeedForward, FeedForward}, "output_projection": {OutputProjection},
-}
 
 
 def recognises(path):
@@ -111,42 +93,14 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
     (folder / FILE).write_bytes(save(state, metadata={"format": "pt"}))
 
 
-def check_exportable(model, family, places):
-    """Refuse, with the reason, a model that a family's layers cannot be: ValueError.
-
-    places : what this family has besides PLACES
-    """
-    places = PLACES | places
-    for path, layer in leaves(model, Module):
-        place = re.sub(r"[._](\d+|[QKVO])$", "", path).rpartition(".")[2]
-        if type(layer) not in places.get(place, ()):
-            raise ValueError(f"a {family} has no {type(layer).__name__}, which is at"
-                             f" {path or 'the top'}")
-        if "forward" in vars(layer):
-            raise ValueError(f"a {family} has the methods of the layers' classes only, got another"
-                             f" {path}.forward")
-    heads = {(a.h, a.d_k, a.d_v, a.d_model) for _, a in leaves(model, MultiHeadAttention)}
-    if len(heads) > 1 or any(h * d_k != d_model or d_v != d_k for h, d_k, d_v, d_model in heads):
-        raise ValueError(f"a {family} must have d_k = d_v = d_model / h in all layers")
-    if len({norm.eps for _, norm in leaves(model, LayerNorm)}) > 1:
-        raise ValueError(f"a {family} must have one eps in all layer norms")
-    first: dict = {}
-    for path, parameter in leaves(model, Parameter):
-        place = first.setdefault(id(parameter), path)
-        if place != path and not path.endswith(("embedding.E", "output_projection.E")):
-            raise ValueError(f"a {family} must have a Parameter of its own at {path}, got the one"
-                             f" at {place}")
-
-
-def feed_forward_of(layers):
-    """(d_ff, the name of the activation) of the layers of a stack; ValueError where they differ."""
-    found = {(fed.linear_1.d_out, type(fed.relu if isinstance(fed, PositionwiseFeedForward)
-                                       else fed.activation))
-             for fed in (layer.feed_forward for layer in layers)}
-    if len(found) > 1:
-        raise ValueError("all layers of a stack must have one d_ff and one activation")
-    [(d_ff, activation)] = found
-    return d_ff, ACTIVATIONS[activation]
+def activation_of(layer):
+    """(the class of a layer's activation, or None for the paper's network; its name there)."""
+    kind = type(getattr(layer.feed_forward, "activation", None))
+    kind = None if kind is type(None) else kind
+    if (kind or ReLU) not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS.values())},"
+                         f" got {kind.__name__}")
+    return kind, ACTIVATIONS[kind or ReLU]
 
 
 def copied(run: Any, folder: Path) -> list[str]:

@@ -5,28 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from ..embedding import Embedding
+from ..embedding import Embedding, OutputProjection
 from ..files import new_folder
 from ..layer_norm import LayerNorm
-from ..module import leaves
+from ..module import Parameter, leaves
 from ..positional_encoding import LearnedPositionalEncoding
 from ..pretrained.gpt2 import tensors_of
+from ..pretrained.weights import Undrawn
 from ..variants.embeddings import UnscaledEmbedding
-from ..variants.models import LanguageModel, TokenStack
+from ..variants.layer_options import layer_factory, set_eps
+from ..variants.models import LanguageModel
 from ..variants.pre_norm import PreNormEncoderLayer
-from .folder_format import (
-    check_exportable,
-    copied,
-    feed_forward_of,
-    read,
-    recognises,
-    write_folder,
-)
+from .describe import check_same
+from .folder_format import activation_of, copied, read, recognises, write_folder
 
 __all__ = ["read", "recognises", "save_gpt2", "write"]
-GPT2_PLACES = {"": {LanguageModel}, "stack": {TokenStack},
-               "embedding": {Embedding, UnscaledEmbedding},
-               "positions": {LearnedPositionalEncoding}, "layers": {PreNormEncoderLayer}}
 
 
 def write(run, folder):
@@ -70,19 +63,25 @@ def config_of(model):
     if type(model) is not LanguageModel:
         raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
                          f" {type(model).__name__}")
-    check_exportable(model, "GPT-2", GPT2_PLACES)
-    stack, layers = model.stack, model.stack.encoder.layers
-    if stack.encoder.norm is None:
-        raise ValueError("a GPT-2 must have a norm at its end, got none")
-    d_ff, activation = feed_forward_of(layers)
-    _, norm = next(leaves(model, LayerNorm))
+    stack, layer = model.stack, model.stack.encoder.layers[0]
+    activation, name = activation_of(layer)
+    attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
+    N, d_ff = len(stack.encoder.layers), layer.feed_forward.linear_1.d_out
+    P_drop = stack.dropout.P_drop
+    built = LanguageModel(
+        stack.vocab_size, N=N, d_model=stack.d_model, d_ff=d_ff, h=attention.h, P_drop=P_drop,
+        max_len=stack.max_len, pad=model.pad, positions=LearnedPositionalEncoding,
+        embedding=Embedding if type(stack.embedding) is Embedding else UnscaledEmbedding,
+        layer=layer_factory(PreNormEncoderLayer, bias=attention.linear_Q.b is not None,
+                            activation=activation), rng=Undrawn(np.float64))
+    if not (tied := model.output_projection.E is stack.embedding.E):
+        built.output_projection = OutputProjection(Parameter(built.stack.embedding.E.value))
+    check_same(model, set_eps(built, norm.eps), "a GPT-2")
     return dict(
         model_type="gpt2", architectures=["GPT2LMHeadModel"], vocab_size=stack.vocab_size,
-        n_positions=stack.max_len, n_embd=stack.d_model, n_layer=len(layers),
-        n_head=layers[0].self_attention.h, n_inner=d_ff, activation_function=activation,
-        layer_norm_epsilon=norm.eps, scale_attn_weights=True,
-        resid_pdrop=stack.dropout.P_drop, embd_pdrop=stack.dropout.P_drop, attn_pdrop=0.0,
-        pad_token_id=model.pad, bos_token_id=None, eos_token_id=None,
-        tie_word_embeddings=model.output_projection.E is stack.embedding.E,
+        n_positions=stack.max_len, n_embd=stack.d_model, n_layer=N, n_head=attention.h,
+        n_inner=d_ff, activation_function=name, layer_norm_epsilon=norm.eps,
+        scale_attn_weights=True, resid_pdrop=P_drop, embd_pdrop=P_drop, attn_pdrop=0.0,
+        pad_token_id=model.pad, bos_token_id=None, eos_token_id=None, tie_word_embeddings=tied,
         dtype=str(stack.embedding.E.value.dtype),
     )

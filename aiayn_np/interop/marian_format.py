@@ -5,31 +5,17 @@ import json
 
 import numpy as np
 
-from ..add_norm import AddNorm
-from ..decoder import Decoder, DecoderLayer
 from ..decoding.greedy import greedy_decode
-from ..embedding import Embedding
-from ..encoder import EncoderLayer
 from ..layer_norm import LayerNorm
 from ..module import leaves
-from ..positional_encoding import SinusoidalPositionalEncoding
 from ..pretrained.marian import EPS, SHARED, layer_tensors
 from ..text.translation import translate
 from ..transformer import Transformer
 from ..variants.layer_options import set_eps
-from .folder_format import (
-    check_exportable,
-    copied,
-    feed_forward_of,
-    read,
-    recognises,
-    write_folder,
-)
+from .describe import build, check_same, sizes_of
+from .folder_format import activation_of, copied, read, recognises, write_folder
 
 __all__ = ["read", "recognises", "write"]
-MARIAN = {"": {Transformer}, "src_embedding": {Embedding}, "tgt_embedding": {Embedding},
-          "positions": {SinusoidalPositionalEncoding}, "decoder": {Decoder},
-          "layers": {EncoderLayer, DecoderLayer}, "add_norm": {AddNorm}}
 MEASURED = 200  # lines of the validation set to translate with both eps
 
 
@@ -46,31 +32,18 @@ def write(run, folder):
     return changes(run, model)
 
 
-def check_marian(model):
-    """{side: its layers}; ValueError, with the reason, for a model that Marian's cannot be."""
+def config_of(model, task):
+    """The content of config.json. ValueError for a model that Marian's layers cannot represent."""
     if type(model) is not Transformer:
         raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
                          f" {type(model).__name__}")
-    check_exportable(model, "Marian model", MARIAN)
-    ends = (model.src_embedding, model.tgt_embedding, model.output_projection)
-    if len({id(layer.E) for layer in ends}) > 1:
-        raise ValueError("a Marian model must have one E at all three places")
-    if model.encoder.norm is not None or model.decoder.norm is not None:
-        raise ValueError("a Marian model must have no norm at the ends of its stacks")
-    stacks = {side: getattr(model, side).layers for side in ("encoder", "decoder")}
-    if len({feed_forward_of(layers)[1] for layers in stacks.values()}) > 1:
-        raise ValueError("a Marian model must have one activation on both sides")
-    return stacks
-
-
-def config_of(model, task):
-    """The content of config.json. ValueError for a model that Marian's layers cannot represent."""
-    stacks = check_marian(model)
-    (activation,) = {feed_forward_of(layers)[1] for layers in stacks.values()}
+    sizes = sizes_of(model) | {"norm": "post", "positions": "sinusoidal"}
+    activation, name = activation_of(model.encoder.layers[0])
+    check_same(model, build(sizes, activation), "a Marian model")
     config: dict = dict(
         model_type="marian", architectures=["MarianMTModel"], is_encoder_decoder=True,
         d_model=model.d_model, vocab_size=model.vocab_size, decoder_vocab_size=model.vocab_size,
-        max_position_embeddings=model.max_len, activation_function=activation, scale_embedding=True,
+        max_position_embeddings=model.max_len, activation_function=name, scale_embedding=True,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         static_position_embeddings=True, normalize_before=False, pad_token_id=model.pad,
         bos_token_id=int(task.bos), eos_token_id=int(task.eos),
@@ -78,9 +51,9 @@ def config_of(model, task):
         dropout=model.dropout.P_drop, attention_dropout=0.0, activation_dropout=0.0,
         dtype=str(d_type(model)),
     )
-    for side, layers in stacks.items():
-        config |= {f"{side}_layers": len(layers), f"{side}_attention_heads": model.h,
-                   f"{side}_ffn_dim": feed_forward_of(layers)[0]}
+    for side in ("encoder", "decoder"):
+        config |= {f"{side}_layers": sizes["N"], f"{side}_attention_heads": model.h,
+                   f"{side}_ffn_dim": sizes["d_ff"]}
     return config
 
 

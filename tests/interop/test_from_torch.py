@@ -1,6 +1,7 @@
 """Models from PyTorch without PyTorch: states and what it computed are in golden/interop.npz."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -15,15 +16,12 @@ from aiayn_np import (
     EncoderLayer,
     LayerNorm,
     Linear,
-    OutputProjection,
     ReLU,
-    SinusoidalPositionalEncoding,
     Transformer,
 )
 from aiayn_np.interop import from_torch, to_torch
 from aiayn_np.interop.describe import describe
 from aiayn_np.interop.layout import shapes, to_ours, to_theirs
-from aiayn_np.module import Parameter
 from aiayn_np.variants.scoring import additive_attention
 
 FROZEN = frozen(PATH)
@@ -90,6 +88,10 @@ def test_eps_and_dropout_rates_come_along(rng):
     assert describe(from_torch(to_theirs(model.state_dict(), config), config)) == config
 
 
+class Mine(EncoderLayer):
+    pass
+
+
 def changed(**values):
     """The frozen state and config of the paper's model with some entries changed, or taken out."""
     state, config, _, _ = parts("the paper's")
@@ -143,36 +145,8 @@ def two_rates(rng):
     return model
 
 
-@pytest.mark.parametrize(("make", "error", "reason"), [
-    (lambda rng: model_of("the paper's", rng, d_k=4, d_v=4), ValueError,
-     "d_k and d_v must be d_model / h, because .* got d_k=4, d_v=4 with d_model=6, h=2"),
-    (lambda rng: model_of("the paper's", rng, d_v=2), ValueError, "got d_k=3, d_v=2"),
-    (lambda rng: model_of("the paper's", rng, attention=additive_attention), ValueError,
-     "attention must be the paper's scaled dot products, .* got "),
-    (other_layers, ValueError, "norm must be post or pre, got Mine and DecoderLayer"),
-    (two_rates, ValueError, "P_drop must be the same in all layers, got 0.0, 0.5"),
-    (lambda rng: Encoder([EncoderLayer(6, 7, 2, rng=rng)]), TypeError,
-     "model must be a Transformer, got Encoder"),
-])
-def test_what_pytorch_cannot_be_is_refused_with_the_reason(make, error, reason, rng):
-    """It needs no PyTorch to say so."""
-    with pytest.raises(error, match=reason):
-        to_torch(make(rng))
-
-
-def a_subclass(layer):
-    """Make an object one of a subclass, which may compute something else."""
-    layer.__class__ = type("Mine", (type(layer),), {})
-
-
-def negated(layer, name="forward"):
-    """Replace a method on the object."""
-    method = getattr(layer, name)
-    setattr(layer, name, lambda *a, **k: (-method(*a, **k)[0], None))
-
-
 def assign(path, make):
-    """A change of a model: the attribute at a path gets what `make(model, rng)` returns."""
+    """A change of a model: the attribute at a path gets what `make(rng)` returns."""
     def change(model, rng):
         *owner, name = path.split(".")
         for part in owner:
@@ -181,77 +155,69 @@ def assign(path, make):
     return change
 
 
+def a_subclass(layer):
+    """Make an object one of a subclass, which may compute something else."""
+    layer.__class__ = type("Mine", (type(layer),), {})
+
+
 def same_layer_twice(model, rng):
     model.encoder.layers[1] = model.encoder.layers[0]
 
 
-SECOND = "decoder.layers.1"
-FED = f"{SECOND}.feed_forward"
-EXCHANGED = {  # what is done to a model -> the part that the refusal names, and the reason
+FED, NORM = "decoder.layers.1.feed_forward", "encoder.layers.0.add_norm_1.layer_norm"
+EXCHANGED = {  # what is done to a model -> what the refusal says
     "another E for the target": (
         assign("tgt_embedding", lambda rng: Embedding(9, D_MODEL, rng=rng)),
-        "model.tgt_embedding.E must be the Parameter at model.src_embedding.E, .* got another one"),
-    "another E for the output": (
-        assign("output_projection", lambda rng: OutputProjection(Parameter(np.ones((9, 6))))),
-        "model.output_projection.E must be the Parameter at model.src_embedding.E"),
-    "softmax": (assign(f"{SECOND}.cross_attention.attention.softmax", lambda rng: ReLU()),
-                f"model.{SECOND}.cross_attention.attention.softmax must be of the class Softmax,"
-                ".* got ReLU"),
-    "a subclass of Embedding": (lambda m, rng: a_subclass(m.src_embedding),
-                                "model.src_embedding must be of the class Embedding, .* got Mine"),
-    "a subclass of OutputProjection": (lambda m, rng: a_subclass(m.output_projection),
-                                       "model.output_projection must be of the class Output"),
-    "a subclass of Linear": (lambda m, rng: a_subclass(m.decoder.layers[1].feed_forward.linear_1),
-                             f"model.{FED}.linear_1 must be of the class Linear"),
-    "a subclass of LayerNorm": (
-        lambda m, rng: a_subclass(m.encoder.layers[0].add_norm_1.layer_norm),
-        "model.encoder.layers.0.add_norm_1.layer_norm must be of the class LayerNorm"),
-    "a subclass of Dropout": (lambda m, rng: a_subclass(m.dropout), "model.dropout must be of the"),
-    "a replaced forward": (lambda m, rng: negated(m.decoder.layers[1].feed_forward),
-                           f"model.{FED}.forward must be the method that its class defines"),
-    "no bias": (
-        assign(f"{FED}.linear_2", lambda rng: Linear(7, D_MODEL, bias=False, rng=rng)),
-        f"model.{FED}.linear_2.b must be of the class Parameter, .* got NoneType"),
-    "no first bias": (
-        assign(f"{FED}.linear_1", lambda rng: Linear(D_MODEL, 7, bias=False, rng=rng)),
-        f"model.{FED}.linear_1.b must be of the class Parameter"),
+        "has nothing of its own at tgt_embedding.E, got Parameter(9, 6)"),
+    "softmax": (assign("encoder.layers.1.self_attention.attention.softmax", lambda rng: ReLU()),
+                "has Softmax() at encoder.layers.1.self_attention.attention.softmax, got ReLU()"),
+    "a subclass": (lambda m, rng: a_subclass(m.encoder.layers[0].add_norm_1.layer_norm),
+                   f"LayerNorm(d_model=6, eps=1e-06) at {NORM}, got Mine(d_model=6, eps=1e-06)"),
+    "a replaced forward": (assign(f"{FED}.forward", lambda rng: abs),
+                           f"has the forward of the class at {FED}, got another"),
+    "no bias": (assign(f"{FED}.linear_2", lambda rng: Linear(7, D_MODEL, bias=False, rng=rng)),
+                f"at {FED}.linear_2, got Linear(b=None, d_in=7, d_out=6)"),
     "another width": (assign(f"{FED}.linear_2", lambda rng: Linear(8, D_MODEL, rng=rng)),
-                      f"model.{FED}.linear_2.d_in must be 7, .* got 8"),
-    "a layer twice": (
-        same_layer_twice, "model.encoder.layers.1.self_attention.linear_Q.W must be a Parameter of"
-        " its own, .* got the one at model.encoder.layers.0.self_attention.linear_Q.W"),
+                      f"Linear(d_in=7, d_out=6) at {FED}.linear_2, got Linear(d_in=8, d_out=6)"),
+    "another rate": (assign("encoder.layers.0.add_norm_1.dropout.P_drop", lambda rng: 0.5),
+                     "at encoder.layers.0.add_norm_1.dropout, got Dropout(P_drop=0.5)"),
+    "a layer twice": (same_layer_twice, "at encoder.layers.1.self_attention.linear_Q.W, got nothing"
+                      " of its own"),
     "one more part": (assign("encoder.adapter", lambda rng: Linear(6, 6, rng=rng)),
-                      "model.encoder.adapter must be missing"),
+                      "nothing of its own at encoder.adapter, got Linear(d_in=6, d_out=6)"),
     "a norm at the end": (assign("encoder.norm", lambda rng: LayerNorm(D_MODEL)),
-                          "model.encoder.norm must be None"),
+                          "has Encoder(norm=None) at encoder, got Encoder()"),
     "a stack that is none": (assign("encoder", lambda rng: Linear(6, 6, rng=rng)),
                              "'Linear' object has no attribute 'layers'"),
-    "another maximal length": (
-        assign("positions", lambda rng: SinusoidalPositionalEncoding(D_MODEL, 99)),
-        "model.positions.max_len must be 10, .* got 99"),
     "two dtypes": (lambda m, rng: m.encoder.astype(np.float32),
-                   "dtype must be the same in all layers, got float32, float64"),
-    "complex": (lambda m, rng: m.astype(complex), "dtype must be float32 or float64, got complex"),
+                   "dtype must be float32 or float64 in all layers, got float32, float64"),
 }
 
 
 @pytest.mark.parametrize("what", EXCHANGED)
 def test_a_model_with_an_exchanged_part_is_refused_by_its_name(what, rng):
-    """It would be another model in PyTorch, without a word."""
+    """It would be another model in PyTorch, without a word. It needs no PyTorch to say so."""
     change, reason = EXCHANGED[what]
     model = model_of("the paper's", rng)
     change(model, rng)
-    with pytest.raises(ValueError, match=reason) as refused:
+    with pytest.raises(ValueError, match=re.escape(reason)):
         to_torch(model)
-    assert "\n" not in str(refused.value)
 
 
-def test_a_subclass_of_transformer_is_refused(rng):
-    class Mine(Transformer):
-        pass
+@pytest.mark.parametrize(("options", "reason"), [
+    (dict(d_k=4, d_v=4), "h=2) at encoder.layers.0.self_attention, got MultiHeadAttention(d_k=4"),
+    (dict(d_v=2), "got MultiHeadAttention(d_k=3, d_model=6, d_v=2, h=2)"),
+    (dict(attention=additive_attention), "has ScaledDotProductAttention() at encoder.layers.0"),
+    (dict(encoder_layer=Mine), "norm must be post or pre, got Mine"),
+])
+def test_what_pytorch_cannot_be_is_refused_with_the_reason(options, reason, rng):
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        to_torch(model_of("the paper's", rng, **options))
 
-    with pytest.raises(TypeError, match="model must be a Transformer, got Mine"):
-        to_torch(Mine(9, N=1, d_model=6, d_ff=7, h=2, rng=rng))
+
+def test_another_model_than_a_transformer_is_refused(rng):
+    with pytest.raises(TypeError, match="model must be a Transformer, got Encoder"):
+        to_torch(Encoder([EncoderLayer(6, 7, 2, rng=rng)]))
 
 
 def test_a_state_of_another_model_is_no_state_of_ours(rng):

@@ -138,12 +138,12 @@ def test_the_size_of_a_batch_changes_no_translation(exported):
 
 
 REFUSED = [
-    (dict(positions=LearnedPositionalEncoding), "no LearnedPositionalEncoding, which is at posi"),
+    (dict(positions=LearnedPositionalEncoding), "has Sinusoidal.* at positions, got Learned"),
     (dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer),
-     r"no PreNormEncoderLayer, which is at encoder\.layers\.0"),
-    (dict(d_k=5), "d_k = d_v = d_model / h"),
-    (dict(encoder_layer=layer_factory(activation=SiLU)), "one activation on both sides"),
-    (dict(attention=relative_attention), "no Relative"),
+     r"has Encoder\(norm=None\) at encoder, got Encoder\(\)"),
+    (dict(d_k=5), r"d_k=4.* at encoder.layers.0.self_attention, got MultiHeadAttention\(d_k=5"),
+    (dict(encoder_layer=layer_factory(activation=SiLU)), "got PositionwiseFeedForward"),
+    (dict(attention=relative_attention), "attention, got RelativeAttention"),
 ]
 
 
@@ -192,39 +192,34 @@ def test_a_language_model_goes_out_as_gpt2_and_comes_back(options, rng, tmp_path
 
 def test_a_language_model_that_gpt2_cannot_be_is_refused(rng, tmp_path):
     for options, message in [
-        (dict(positions=SinusoidalPositionalEncoding), "has no SinusoidalPositionalEncoding"),
-        (dict(layer=EncoderLayer), "has no EncoderLayer"),
+        (dict(positions=SinusoidalPositionalEncoding), "got SinusoidalPositionalEncoding"),
+        (dict(layer=EncoderLayer), r"has Encoder\(\) at stack.encoder, got Encoder\(norm=None\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             save_gpt2(language_model(rng, **options), tmp_path / "no")
     model = language_model(rng)
     model.stack.encoder.layers[1].feed_forward = FeedForward(12, 20, activation=SiLU(), rng=rng)
-    with pytest.raises(ValueError, match="one d_ff and one activation"):
+    with pytest.raises(ValueError, match=r"got FeedForward\(\)"):
         save_gpt2(model, tmp_path / "no")
     assert not (tmp_path / "no").exists()
 
 
-def layer_twice(stack):
-    stack.layers[1] = stack.layers[0]
-
-
 @pytest.mark.parametrize(("change", "reason"), [
-    (layer_twice, "must have a Parameter of its own at .*encoder.layers.1."),
+    (lambda stack: stack.layers.append(stack.layers[0]), "got nothing of its own"),
     (lambda stack: setattr(stack.layers[1].self_attention.attention, "softmax", ReLU()),
-     "has no ReLU, which is at .*encoder.layers.1.self_attention.attention.softmax"),
-    (lambda stack: setattr(stack, "forward", lambda x, **k: None),
-     "has the methods of the layers' classes only, got another .*encoder.forward"),
+     r"at .*encoder.layers.1.self_attention.attention.softmax, got ReLU\(\)"),
+    (lambda stack: setattr(stack, "forward", lambda x, **k: None), "the forward of the class at"),
 ])
 def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp_path):
     """It would be another model there, without a word."""
     model = language_model(rng)
     change(model.stack.encoder)
-    with pytest.raises(ValueError, match=f"a GPT-2 {reason}"):
+    with pytest.raises(ValueError, match=f"a GPT-2 has .*{reason}"):
         save_gpt2(model, tmp_path / "no")
     assert not (tmp_path / "no").exists()
     model = Transformer(9, N=2, d_model=6, d_ff=7, h=2, rng=rng)
     change(model.encoder)
-    with pytest.raises(ValueError, match=f"a Marian model {reason}"):
+    with pytest.raises(ValueError, match=f"a Marian model has .*{reason}"):
         config_of(model, CopyTask())
 
 
