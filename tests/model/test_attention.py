@@ -56,8 +56,6 @@ def test_equals_the_loop_with_every_kind_of_mask(rng, shape):
     assert (cache.weights[hidden] == 0).all()
 
 
-
-
 def test_one_array_seen_as_several_heads_gets_a_gradient_for_each(rng):
     shared = [np.broadcast_to(x, (4, *x.shape)) for x in random_QKV(rng)]  # four heads, one memory
     y, _ = ATTENTION.forward(*shared)
