@@ -157,19 +157,19 @@ class Proof:
         gradients, problems = self.gradients()
         if problems:
             return problems
-        rows = []
-        directions = {  # an input of -inf, as from a mask, is not moved
-            name: self.rng.standard_normal(x.shape) * np.isfinite(x)
-            for name, x in self.tensors.items()
-        }
-        for name, v in directions.items():
-            rows.append(self.row(name, gradients, {name: v}))
+        directions = self.directions()
+        rows = [self.row(name, gradients, {name: v}) for name, v in directions.items()]
         if wrong := [row for row in rows if not row.ok]:
             worst = max(wrong, key=lambda row: row.error)
             worst.verdict += self.worst_entry(worst.tensor, gradients[worst.tensor])
         if len(rows) > 1:
             rows.append(self.row(ALL, gradients, directions))
         return rows
+
+    def directions(self) -> dict[str, np.ndarray]:
+        """A random direction for each tensor; an input of -inf, as from a mask, is not moved."""
+        draw = self.rng.standard_normal
+        return {name: draw(x.shape) * np.isfinite(x) for name, x in self.tensors.items()}
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
         """({tensor: gradient}, rows that say why the gradients cannot be compared)."""

@@ -126,7 +126,7 @@ def rows_alone(model, ids, pad):
     for b in range(len(together)):
         alone = output(model, *(x[b : b + 1, : n[b]] for x, n in zip(ids, lengths)))
         got = together[b : b + 1, : alone.shape[1]]
-        yield must_agree(got, alone, "is another in a padded batch than alone", row=b)
+        yield must_agree(got, alone, "differs between a padded batch and alone", row=b)
 
 
 def padding_embedded(model, ids, unused, name, rng):
@@ -194,7 +194,7 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
     orders = np.arange(length)[::-1], np.roll(np.arange(length), 1)
     return max(
         must_agree(output(encoder, x[:, order]), want[:, order],
-                   f"is another when x has the order {order.tolist()}")
+                   f"differs when x has the order {order.tolist()}")
         for order in orders
     )
 

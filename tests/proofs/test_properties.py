@@ -101,7 +101,7 @@ def test_local_attention_in_the_encoder_is_causal_and_padding_invariant_but_not_
         layer.self_attention.attention = local_attention(1)(2, 4, 4, None)
     assert_causal(model, seed=seed)
     assert_padding_invariant(model, seed=seed)
-    with pytest.raises(AssertionError, match="is another when x has the order"):
+    with pytest.raises(AssertionError, match="differs when x has the order"):
         assert_permutation_equivariant(model.encoder, seed=seed)
 
 
@@ -215,17 +215,17 @@ def plant_a_mean_over_the_memory(model):
 
 
 @pytest.mark.parametrize(("plant", "words"), [
-    (plant_nothing_in_the_encoder, "in a padded batch than alone"),
-    (plant_nothing_on_the_memory, "in a padded batch than alone"),
+    (plant_nothing_in_the_encoder, "between a padded batch and alone"),
+    (plant_nothing_on_the_memory, "between a padded batch and alone"),
     (plant_nothing_on_targets, r"row \d, position \d changes with src_embedding.E\[0\], the"
      " embedding of the padding in tgt: largest change .* of the largest number, allowed is 1e-12"),
-    (plant_one_layer_without_a_mask, "in a padded batch than alone"),
-    (plant_an_inverted_mask, "in a padded batch than alone"),
-    (plant_an_inverted_memory_mask, "in a padded batch than alone"),
-    (plant_queries_masked_instead_of_keys, "in a padded batch than alone"),
-    (plant_batch_norm, "in a padded batch than alone"),
-    (plant_batch_norm_in_the_decoder, "in a padded batch than alone"),
-    (plant_a_mean_over_the_memory, "in a padded batch than alone"),
+    (plant_one_layer_without_a_mask, "between a padded batch and alone"),
+    (plant_an_inverted_mask, "between a padded batch and alone"),
+    (plant_an_inverted_memory_mask, "between a padded batch and alone"),
+    (plant_queries_masked_instead_of_keys, "between a padded batch and alone"),
+    (plant_batch_norm, "between a padded batch and alone"),
+    (plant_batch_norm_in_the_decoder, "between a padded batch and alone"),
+    (plant_a_mean_over_the_memory, "between a padded batch and alone"),
 ], ids=lambda p: getattr(p, "__name__", ""))
 def test_wrong_padding_is_found(plant, words):
     model = build()
@@ -248,7 +248,7 @@ def test_a_student_without_parameters_that_sums_padding_is_found():
     model = Student()
     model.forward = lambda ids: (np.broadcast_to(
         model.E[ids].sum(axis=1, keepdims=True), (*ids.shape, 7)).copy(), None)
-    fails(assert_padding_invariant, model, "row 1, position 0 is another in a padded batch")
+    fails(assert_padding_invariant, model, "row 1, position 0 differs between a padded batch")
 
 
 def with_positions(model):
@@ -267,7 +267,7 @@ def with_relative_positions(_):
 def test_an_encoder_that_knows_the_order_is_not_equivariant(plant):
     encoder, options = plant(build())
     fails(lambda e: assert_permutation_equivariant(e, **options), encoder,
-          r"row \d, position \d is another when x has the order \[4, 3, 2, 1, 0\]: largest change")
+          r"row \d, position \d differs when x has the order \[4, 3, 2, 1, 0\]: largest change")
 
 
 class WrongScale(ScaledDotProductAttention):

@@ -58,8 +58,7 @@ def prove(layer, *inputs, **options):
     if problems:
         more = f", and {len(problems) - 1} more" if problems[1:] else ""
         raise CheckFailed(f"{problems[0].tensor}: {problems[0].verdict}{more}")
-    draw = proof.rng.standard_normal
-    directions = {n: draw(x.shape) * np.isfinite(x) for n, x in proof.tensors.items()}
+    directions = proof.directions()
     if proof.row(ALL, gradients, directions).ok:
         return
     sides = {n: (float(np.sum(gradients[n] * v)), proof.complex_step({n: v}))
