@@ -95,12 +95,12 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
 
 def activation_of(layer):
     """(the class of a layer's activation, or None for the paper's network; its name there)."""
-    kind = type(getattr(layer.feed_forward, "activation", None))
-    kind = None if kind is type(None) else kind
-    if (kind or ReLU) not in ACTIVATIONS:
+    chosen = getattr(layer.feed_forward, "activation", None)
+    name = ACTIVATIONS.get(ReLU if chosen is None else type(chosen))
+    if name is None:
         raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS.values())},"
-                         f" got {kind.__name__}")
-    return kind, ACTIVATIONS[kind or ReLU]
+                         f" got {type(chosen).__name__}")
+    return None if chosen is None else type(chosen), name
 
 
 def copied(run: Any, folder: Path) -> list[str]:
