@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import one_line
 from .bug import Bug
-from .checks.registry import CHECKS, CheckFailed
+from .checks.registry import CHECKS
 
 
 def failures(names: Iterable[str] | None = None) -> dict[str, str]:
@@ -19,7 +19,7 @@ def failures(names: Iterable[str] | None = None) -> dict[str, str]:
         for name in CHECKS if names is None else names:
             try:
                 CHECKS[name]()
-            except CheckFailed as error:
+            except AssertionError as error:
                 found[name] = str(error)
             except Exception as error:
                 found[name] = f"{type(error).__name__}: {one_line(error)}"

@@ -26,7 +26,7 @@ HEADS = dict(d_k=D_K, d_v=D_V)
 CHECKS: dict[str, Callable[[], None]] = {}  # by name, in the order in which they run
 
 
-class CheckFailed(Exception):
+class CheckFailed(AssertionError):
     """A check has failed; the message says what is wrong."""
 
 
