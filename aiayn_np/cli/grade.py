@@ -11,7 +11,7 @@ WIDTH = 100  # characters of a message that are printed; the file has the whole 
 
 
 def add_grade_options(p):
-    """The options of `grade`, added to its parser."""
+    """Add the options of `grade` to its parser."""
     p.add_argument("folder", type=Path, help="FOLDER/STUDENT/01_softmax.py or .ipynb and so on, or"
                    " FOLDER/STUDENT_01_softmax.py; or what `exercises` wrote")
     p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
@@ -66,7 +66,7 @@ def grade_command(args):
 
 
 def line_of(row, student_width, exercise_width):
-    """A Grade as a line of the table."""
+    """Return a Grade as a line of the table."""
     from ..exercises.checking.report import wrapped
     from ..exercises.language import flush_left, say, say_name, spoken
 

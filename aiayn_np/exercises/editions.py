@@ -17,7 +17,7 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
-    """The notebook of a lesson as a student gets it, with a link to each of its exercises.
+    """Return a lesson's notebook as a student gets it, with links to its exercises.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
 
 
 def asks(source: str, language: str = "en") -> bool:
-    """Whether a cell of text ends with a prediction."""
+    """Tell whether a cell of text ends with a prediction."""
     return WORDS[language][0] in source.split("## ")[-1]
 
 
 def exercises_of(number):
-    """The exercises that a lesson explains."""
+    """Return the exercises that a lesson explains."""
     return [exercise for exercise in EXERCISES.values() if number in lessons_of(exercise)]
 
 
 def lessons_of(exercise):
-    """The numbers of the lessons that explain an exercise."""
+    """Return the numbers of the lessons that explain an exercise."""
     return {int(section.split(".")[0]) for section in exercise.lesson.split(", ")}

@@ -11,7 +11,7 @@ from .checking.changes import Formula
 
 @dataclass(frozen=True)
 class Case:
-    """One call that is tried on the student's object and on the right one.
+    """One call that the student's object and the right one get.
 
     what : what is special about it, in a few words
     make : makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
@@ -81,12 +81,12 @@ class Subject:
         SUBJECTS[self.name] = self
 
     def tried_on(self, cases):
-        """Decorator: this function of an rng gives the cases."""
+        """Register a function of an rng that gives the cases (a decorator)."""
         self.cases = cases
         return cases
 
     def right(self, stage, *known):
-        """Decorator: this plain function is the right formula; `known` are mistakes of many."""
+        """Register the right formula of a stage and its `known` mistakes (a decorator)."""
         def register(formula):
             self.formulas[stage] = Formula(formula, known)
             return formula
@@ -104,12 +104,12 @@ def exercise(number, name, title, *, section, lesson, minutes, asks):
 
 
 def layer(exercise, reference, *hints):
-    """A class with forward and backward that the student writes."""
+    """Register a class with forward and backward that the student writes."""
     return Subject(exercise, reference, "layer", hints)
 
 
 def function(exercise, reference, *hints, run):
-    """A function, or a class that is no layer, that the student writes."""
+    """Register a function, or a class that is no layer, that the student writes."""
     return Subject(exercise, reference, "function", hints, run)
 
 

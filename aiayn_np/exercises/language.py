@@ -39,12 +39,12 @@ chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", 
 
 
 def spoken() -> str:
-    """The language that is spoken here: that of the innermost `speaking`, or of the system."""
+    """Return the language of the innermost `speaking`, or of the system."""
     return chosen.get() or of_the_system()
 
 
 def of_the_system():
-    """ "zh" if AIAYN_LANG, or the locale where it is not set, begins with zh; otherwise "en"."""
+    """Return "zh" if AIAYN_LANG, or without it the locale, begins with zh; otherwise "en"."""
     names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
     first = next(filter(None, map(os.environ.get, names)), "")
     return "zh" if first.lower().startswith("zh") else "en"
@@ -52,7 +52,7 @@ def of_the_system():
 
 @contextlib.contextmanager
 def speaking(name: str | None) -> Iterator[None]:
-    """Speak a language within a `with` block, in this thread alone; None: as it is.
+    """Speak a language within a `with` block, in this thread alone. None changes nothing.
 
     Raises
     ------
@@ -69,12 +69,12 @@ def speaking(name: str | None) -> Iterator[None]:
 
 @functools.cache
 def catalogue():
-    """{English: Chinese}."""
+    """Read {English: Chinese} from the catalogue."""
     return json.loads(CATALOGUE.read_text(encoding="utf-8"))
 
 
 def say(text: str, **values: Any) -> str:
-    """The text in the language that is spoken, with {name} replaced by the value of that name."""
+    """Return a text in the language that is spoken, with {name} replaced by its value."""
     chinese = spoken() == "zh"
     if chinese:
         text = catalogue().get(text, text)
@@ -84,17 +84,17 @@ def say(text: str, **values: Any) -> str:
 
 
 def say_name(text: str) -> str:
-    """The same for the name of a mistake or of a tensor, which may be made of a pattern."""
+    """Return the name of a mistake or a tensor, which may come from a pattern, as `say` does."""
     if spoken() == "en" or text in catalogue():
         return say(text)
     for pattern in PATTERNS:
-        if found := re.fullmatch(FIELD.sub(r"(?P<\1>.+)", pattern), text):
-            return say(pattern, **{n: say_name(value) for n, value in found.groupdict().items()})
+        if match := re.fullmatch(FIELD.sub(r"(?P<\1>.+)", pattern), text):
+            return say(pattern, **{n: say_name(value) for n, value in match.groupdict().items()})
     return text
 
 
 def tidy(text):
-    """A text without spaces beside full punctuation and between Chinese words; code stays."""
+    """Remove spaces beside full punctuation and between Chinese words, but not in code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:                                            # it quotes half of a code
         return text
@@ -104,10 +104,10 @@ def tidy(text):
 
 
 def width(text: str) -> int:
-    """The columns that a text takes: two for a Chinese character."""
+    """Count the columns that a text takes: two for a Chinese character."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def flush_left(text: str, columns: int) -> str:
-    """The text with spaces up to a number of columns."""
+    """Fill a text up with spaces to a number of columns."""
     return text + " " * (columns - width(text))

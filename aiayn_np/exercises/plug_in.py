@@ -28,7 +28,7 @@ TESTED = 200  # sequences that are decoded at the end
 
 @dataclass(repr=False)
 class TrainingReport:
-    """Both models after each step; true when they stay equal.
+    """The comparison of both models after each step; true if they stay equal.
 
     losses : (steps, 2): yours, ours
     first : the first step and tensor that differ, if any
@@ -51,7 +51,7 @@ class TrainingReport:
             return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """What it says, line by line."""
+        """Return the lines of the report."""
         lines = [say("A Transformer with your {parts}, on the copy task:",
                      parts=", ".join(self.parts))]
         every = max(len(self.losses) // 8, 1)
@@ -83,7 +83,7 @@ class Side:
         self.decode = self.students.get(greedy_decode, partial(greedy_decode, keep=False))
 
     def planted(self):
-        """A context in which the student's functions stand where the package uses its own."""
+        """Put the student's functions in place of the package's within a `with` block."""
         stack = ExitStack()
         for reference, student in self.students.items():
             if not isinstance(reference, type):
@@ -92,7 +92,7 @@ class Side:
         return stack
 
     def step(self, batch, step):
-        """One training step: {tensor: array} of everything that it computed."""
+        """Do one training step, and return {tensor: array} of all that it computed."""
         src, tgt_in, tgt_out = batch
         with self.planted():
             self.model.zero_grad()
@@ -101,14 +101,15 @@ class Side:
             grad_logits = self.criterion.backward(1.0, loss_cache)
             self.model.backward(grad_logits, cache)
             rate = RATE_SCALE * self.rate(step, SIZES["d_model"], WARMUP_STEPS)
-        found = {"logits": logits, "loss": np.asarray(loss), "gradient of the logits": grad_logits}
+        results = {"logits": logits, "loss": np.asarray(loss),
+                   "gradient of the logits": grad_logits}
         named = dict(reversed(list(self.model.named_parameters())))    # as backward goes
-        found |= {f"{name}.grad": p.grad.copy() for name, p in named.items()}
+        results |= {f"{name}.grad": p.grad.copy() for name, p in named.items()}
         self.optimizer.step(rate)
-        return found | {name: p.value.copy() for name, p in named.items()}
+        return results | {name: p.value.copy() for name, p in named.items()}
 
     def exact(self, task):
-        """Share of test sequences that are decoded exactly."""
+        """Return the share of test sequences that are decoded exactly."""
         src, _, tgt_out = task.test(TESTED)
         with self.planted():
             got = self.decode(self.model, src, bos=task.bos, eos=task.eos, max_len=MAX_LENGTH + 1)
@@ -117,7 +118,7 @@ class Side:
 
 
 def exchanged(layer, students):
-    """The layer with every part, itself included, whose class a student wrote, made by them."""
+    """Replace a layer and its parts by the student's, where the student wrote the class."""
     student = students.get(type(layer))
     if student is not None:
         ours, layer = layer, call(f"{student.__name__}.__init__",
@@ -135,7 +136,7 @@ def exchanged(layer, students):
 
 def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
                language: str | None = None) -> TrainingReport:
-    """Train on the copy task with the students' layers and functions in the place of ours.
+    """Train on the copy task with the students' layers and functions in place of ours.
 
     Two models start from the same parameters and see the same batches: one is the library's, in the
     other every layer, function, loss or optimizer that was given is exchanged. After a step that
@@ -162,7 +163,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
 
 
 def trained(students, steps, seed):
-    """The TrainingReport of a training, in the language that is spoken."""
+    """Return the TrainingReport of a training, in the language that is spoken."""
     if not students:
         raise ValueError(say("students must hold at least one class or function"))
     rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)

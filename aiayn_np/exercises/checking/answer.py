@@ -30,11 +30,11 @@ FILE_SIZE = 10_000_000  # bytes of the largest file that may be written
 
 
 class Refused(Exception):
-    """The file cannot be checked: a diagnosis, and what to say."""
+    """Raised if a file cannot be checked, with a diagnosis and a message."""
 
 
 class NotNow:
-    """What `check` and `train_with` return here: false, and nothing to say."""
+    """Stands for `check` and `train_with` while a file runs: false, and prints nothing."""
 
     def __call__(self, *students, **options):
         return self
@@ -47,7 +47,7 @@ class NotNow:
 
 
 def main(job):
-    """Do the job that came from `sandbox.run_alone`, and give the verdict to its pipe."""
+    """Do the job that `sandbox.run_alone` sent, and write the verdict to its pipe."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as pipe:
         os.dup2(2, 1)                                                  # what is printed goes there
         limit(job["timeout"], job["memory"])
@@ -61,7 +61,7 @@ def main(job):
 
 
 def limit(seconds, memory):
-    """Limit this process for good: memory, time of the processor, files, other processes."""
+    """Limit the memory, processor time, file size and child processes of this process."""
     if resource is None:
         return
     limits = dict(RLIMIT_AS=memory * 2**20, RLIMIT_CPU=int(seconds) + 1, RLIMIT_FSIZE=FILE_SIZE,
@@ -74,21 +74,21 @@ def limit(seconds, memory):
 
 
 def judge(job):
-    """(number of right objects, diagnosis, message) for a file: {"exercise", "suffix", "data"}."""
+    """Return (points, diagnosis, message) for a file: {"exercise", "suffix", "data"}."""
     parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
     exercises.check = exercises.train_with = NotNow()
     names = {"__name__": "__main__"}
     errors += [error for tree, filename in parts for error in run(tree, filename, names)]
-    found = [look_at(name, names, errors, job["seed"])
+    results = [look_at(name, names, errors, job["seed"])
              for name in EXERCISES[job["exercise"]].objects]
-    wrong = [(diagnosis, message) for diagnosis, message in found if diagnosis != "right"]
+    wrong = [(diagnosis, message) for diagnosis, message in results if diagnosis != "right"]
     first = wrong[0] if wrong else ("right", say("but {error}", error=errors[0]) if errors
                                          else "")
-    return len(found) - len(wrong), *first
+    return len(results) - len(wrong), *first
 
 
 def parse(data, suffix):
-    """[(tree, name of the file)] of a script or of every cell of a notebook, and what is wrong."""
+    """Return [(tree, file name)] of a script or of each cell of a notebook, and the errors."""
     try:
         sources = cells(data) if suffix == ".ipynb" else [script(data)]
     except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
@@ -109,7 +109,7 @@ def parse(data, suffix):
 
 
 def tree_of(source, filename):
-    """The code as a tree; lines that only a notebook knows, such as %time and !ls, are left out."""
+    """Return the code as a tree, without lines that only a notebook knows: %time, !ls."""
     try:
         return ast.parse(source, filename)
     except SyntaxError:
@@ -119,19 +119,19 @@ def tree_of(source, filename):
 
 
 def script(data):
-    """The text of a Python file, in the encoding that it names, UTF-8 if none."""
+    """Return the text of a Python file. It is UTF-8 unless the file names another encoding."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return data.decode(encoding)
 
 
 def cells(data):
-    """The code cells of a notebook."""
-    found = json.loads(data.decode("utf-8-sig"))["cells"]
-    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == "code"]
+    """Return the code cells of a notebook."""
+    every = json.loads(data.decode("utf-8-sig"))["cells"]
+    return ["".join(cell["source"]) for cell in every if cell["cell_type"] == "code"]
 
 
 def run(tree, filename, names):
-    """Run the statements one by one; return what went wrong, in words."""
+    """Run the statements one by one, and return their errors in words."""
     errors, cell = [], ""
     if filename.startswith("<cell "):
         cell = say("cell {number}, ", number=filename[6:-1])
@@ -146,7 +146,7 @@ def run(tree, filename, names):
 
 
 def look_at(name, names, errors, seed):
-    """(diagnosis, message) for one class or function."""
+    """Return (diagnosis, message) for one class or function."""
     thing = names.get(name)
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
         why = say("; {error}", error=errors[0]) if errors else ""
@@ -159,6 +159,6 @@ def look_at(name, names, errors, seed):
 
 
 def describe(error):
-    """An error in one line."""
+    """Return an error in one line."""
     text = one_line(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -15,7 +15,7 @@ PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ou
 
 
 class Stop(Exception):
-    """Nothing more can be compared: a diagnosis, what to say, and the tensor that it is about.
+    """Ends a check with a diagnosis, a message and the tensor that they are about.
 
     by_error : whether the student's code stopped with an error
     got : an array of a wrong shape
@@ -28,7 +28,7 @@ class Stop(Exception):
 
 
 def call(what, function, *args, case="", **options):
-    """function(*args, **options), without warnings; Stop for any error, named `what`, in a case."""
+    """Call a student's function without warnings, and turn any error into a Stop."""
     forget()
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -52,7 +52,7 @@ def call(what, function, *args, case="", **options):
 
 
 def forget():
-    """Fill with nan what NumPy keeps of freed memory: np.empty must not be right by chance."""
+    """Fill freed memory with nan, so that np.empty is not right by chance."""
     [np.full(n, np.nan) for n in range(1, 129) for _ in range(2)]
 
 
@@ -61,7 +61,7 @@ OWN_ARRAY = ("Write x = x + 1 and not x += 1 for what you did not make yourself:
 
 
 def line_of(error):
-    """The last line that is neither ours nor NumPy's, as " in line 7, `y = x @ W`,"."""
+    """Return the student's line in which an error came, as " in line 7, `y = x @ W`,"."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith((*PACKAGES, "<__array_function__", "<frozen"))
@@ -74,7 +74,7 @@ def line_of(error):
 
 
 def copied(thing):
-    """A copy of an array or generator, or of those in a tuple or dict; anything else as it is."""
+    """Copy arrays and generators, also those in a tuple or dict; return all else as it is."""
     if isinstance(thing, np.ndarray):
         return thing.copy()
     if isinstance(thing, tuple):

@@ -34,7 +34,7 @@ PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
 @dataclass(eq=False)
 class Place:
-    """An expression or line of a formula, and the codes that may stand there by mistake."""
+    """An expression or line of a formula, and the wrong codes that may stand there."""
 
     node: Any
     parents: list
@@ -43,13 +43,13 @@ class Place:
     codes: list[str] = dataclasses.field(default_factory=list)
 
     def number(self, code):
-        """The number of a code, which is added if it is new."""
+        """Return the number of a code, and add the code if it is new."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code) + 1
 
     def put(self, node):
-        """Put a node in this place of the tree, and return what stood there."""
+        """Put a node in this place of the tree."""
         holder = self.parents[-1]
         if self.index is None:
             setattr(holder, self.field, node)
@@ -57,7 +57,7 @@ class Place:
             getattr(holder, self.field)[self.index] = node
 
     def before_and_after(self, number):
-        """The largest piece that can be shown in a line, as it is, and with a change in it."""
+        """Return the largest piece that fits into a line, as it is and with a change."""
         shown: Any = next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
             p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
         if shown is self.node:
@@ -69,7 +69,7 @@ class Place:
 
 
 class Formula:
-    """A plain function or class that computes what is right, and all its Changes.
+    """A function or class that computes what is right, and all its Changes.
 
     known : (old code, new code, key, why), what many write; old and new may be tuples, of changes
         that belong together. (key, why) is said to every change of that kind.
@@ -89,11 +89,11 @@ class Formula:
 
     @functools.cached_property
     def by_itself(self):
-        """Whether it computes everything from the inputs, and takes no cache of the forward."""
+        """Tell whether it needs the inputs alone, and no cache of the forward."""
         return "cache" not in inspect.signature(self.function).parameters
 
     def __call__(self, *args, **options):
-        """What it computes with nothing changed but the base."""
+        """Compute it with no change but the base."""
         return self.run((), args, options)
 
     @functools.cached_property
@@ -102,20 +102,20 @@ class Formula:
 
     @functools.cached_property
     def replacements(self):
-        """(rank, key, code, number of the place) of all that may stand somewhere by mistake."""
+        """List (rank, key, code, number of the place) of every wrong code."""
         names = names_of(self.tree)
         return [(rank, key, code, i) for i, place in enumerate(self.places)
                 for rank, key, code in replacements(place, names)]
 
     @functools.cached_property
     def likely(self):
-        """The known changes, then the likeliest."""
+        """List the known changes, then the likeliest others."""
         known = [self.known_one(*entry) for entry in self.known]
         return [*known, *self.general(lambda rank: rank <= LIKELY), *self.exchanged()]
 
     @functools.cached_property
     def others(self):
-        """All other changes."""
+        """List all other changes."""
         return self.general(lambda rank: rank > LIKELY)
 
     def changes(self, computes):
@@ -129,7 +129,7 @@ class Formula:
         yield self.pairs(computes)
 
     def known_one(self, old, new, key, why):
-        """The Change of a known mistake, wherever the old code stands."""
+        """Return the Change that makes a known mistake wherever the old code stands."""
         parts = []
         for before, after in [(old, new)] if isinstance(old, str) else zip(old, new):
             spots = [i for i, p in enumerate(self.places) if text(p.node) == normal(before)]
@@ -139,8 +139,8 @@ class Formula:
         return Change(self, key, parts, why)
 
     def general(self, wanted):
-        """The changes of some ranks: in one place, and the same in all places alike."""
-        found, groups = [], dict[tuple, tuple[float, str, list]]()
+        """List the changes of some ranks: in one place, and in all places with the same code."""
+        every, groups = [], dict[tuple, tuple[float, str, list]]()
         for rank, key, code, i in self.replacements:
             if wanted(rank):
                 place = self.places[i]
@@ -149,13 +149,13 @@ class Formula:
                 if key == "wrong axis":                                # the same one in all calls
                     same = re.findall(r"axis=[^,)]*", code)[-1], ""
                 groups.setdefault((key, same), (rank, key, []))[2].append(part)
-                found.append((rank, key, [part]))
-        found += [group for group in groups.values() if len(group[2]) > 1]
-        found.sort(key=lambda change: change[0])
-        return [Change(self, key, parts, self.whys.get(key, "")) for _, key, parts in found]
+                every.append((rank, key, [part]))
+        every += [group for group in groups.values() if len(group[2]) > 1]
+        every.sort(key=lambda change: change[0])
+        return [Change(self, key, parts, self.whys.get(key, "")) for _, key, parts in every]
 
     def exchanged(self):
-        """Two arrays, two parts of self or two caches, exchanged wherever they stand."""
+        """Yield Changes that exchange two arrays, two parts of self or two caches everywhere."""
         arrays, parts, caches = names_of(self.tree)
         kinds = arrays, [f"self.{part}" for part in parts], [f"cache.{part}" for part in caches]
         codes = [text(place.node) for place in self.places]
@@ -166,7 +166,7 @@ class Formula:
                                                  for i, code in enumerate(codes) if code in new])
 
     def run(self, parts, args, options):
-        """What it computes with some places changed, (place, number of the code)."""
+        """Compute it with the base and other places changed: (place, number of the code)."""
         written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
@@ -181,7 +181,7 @@ class Formula:
         return self.compiled(*args, **options)
 
     def code(self):
-        """Its code with all changes in it: a switch for each place says what is computed."""
+        """Return its code with all changes in it. A switch for each place chooses one."""
         right = {}
         for i, place in reversed(list(enumerate(self.places))):        # the inner ones first
             if place.codes:
@@ -191,8 +191,8 @@ class Formula:
         for i in right:
             self.places[i].put(self.places[i].node)
 
-        def written(found):
-            indent, line, piece = found.groups()
+        def written(place):
+            indent, line, piece = place.groups()
             i = int(line or piece)
             codes = [PLACE.sub(written, right[i]), *self.places[i].codes]
             if piece:
@@ -205,9 +205,9 @@ class Formula:
         return PLACE.sub(written, whole)
 
     def same_as(self, changes):
-        """The parts of Changes of another formula that stand here, too: the same code."""
-        theirs = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
-        return [(i, mine.number(place.codes[n - 1])) for place, n in theirs
+        """List the parts of another formula's Changes for which this one has the same code."""
+        others = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
+        return [(i, mine.number(place.codes[n - 1])) for place, n in others
                 for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
     def pairs(self, computes):
@@ -229,7 +229,7 @@ class Formula:
 
 
 class Change:
-    """A formula with something changed in it; a call computes what comes out.
+    """A formula with a piece changed. A call computes the wrong result.
 
     known : what a teacher says to it, if many make it
     parts : (place, number of the code)
@@ -246,14 +246,14 @@ class Change:
         return self.formula.by_itself
 
     def apart_from(self, other):
-        """Whether no place of the one lies within a place of the other."""
-        mine, theirs = ([self.formula.places[i] for i, _ in c.parts] for c in (self, other))
+        """Tell whether no place of the one lies within a place of the other."""
+        ours, others = ([self.formula.places[i] for i, _ in c.parts] for c in (self, other))
         return not any(a.node is b.node or a.node in b.parents or b.node in a.parents
-                       for a in mine for b in theirs)
+                       for a in ours for b in others)
 
     @property
     def why(self):
-        """What was changed, and what a teacher says to it."""
+        """Tell what was changed, and what a teacher says about it."""
         pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
                                for i, n in self.parts)
         shown = [say("`{after}` where `{before}` is right" if after != "pass" else
@@ -277,12 +277,12 @@ class Pair(Change):
 
 
 def in_a_line(code):
-    """Lines of code as one."""
+    """Join lines of code into one."""
     return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
 
 
 def places(top):
-    """(node, parents, field, index) of every expression and line below a function or class."""
+    """Yield (node, parents, field, index) of each expression and line of a function or class."""
     def visit(node, parents):
         for name, value in ast.iter_fields(node):
             for i, child in enumerate(value if isinstance(value, list) else [value]):
@@ -300,7 +300,7 @@ def places(top):
 
 
 def names_of(tree):
-    """Names of arrays, attributes of self, and those of the cache, that a formula uses."""
+    """Return the names of the arrays, of self and of the cache that a formula uses."""
     names, of_self, of_cache = dict[str, int](), dict[str, int](), dict[str, int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in ("self", "model", "parameters", "cache"):

@@ -86,7 +86,7 @@ def name_of(student):
 
 
 def hint_text(subject, number):
-    """The hint of that number, or for 0 how to ask for one."""
+    """Return the hint of that number. Number 0 tells how to ask for one."""
     hints = subject.exercise.hints[subject.name]
     if not 0 <= number <= len(hints):
         raise ValueError(say("hint must be one of 1 to {last}, or 0 for none, got {number}",
@@ -111,5 +111,5 @@ def must_be_the_students(subject, student):
 
 
 def owner(student, name):
-    """The class in which a method is written."""
+    """Return the class in which a method is written."""
     return next(c for c in student.__mro__ if name in vars(c))

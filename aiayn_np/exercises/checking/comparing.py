@@ -11,13 +11,13 @@ TOLERANCE = 1e-10  # relative to the largest expected entry
 
 
 def scale_of(want):
-    """The largest finite entry of an array, at least a tiny number."""
+    """Return the largest finite entry of an array, at least a tiny number."""
     finite = np.abs(want[np.isfinite(want)])
     return max(float(finite.max(initial=0)), 1e-30)
 
 
 def errors(got, want, scale=None):
-    """|got - want| relative to the largest expected entry; inf where only one is not finite."""
+    """Return |got - want| relative to the largest expected entry; inf if only one is finite."""
     got, want = np.asarray(got), np.asarray(want)
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
@@ -29,14 +29,14 @@ def errors(got, want, scale=None):
 
 
 def is_numbers(thing):
-    """Whether it is a number or an array of real numbers or truth values."""
+    """Tell whether it is a number or an array of real numbers or truth values."""
     if not isinstance(thing, (np.ndarray, np.generic, float, int)):
         return False
     return np.asarray(thing).dtype.kind in "fiub"
 
 
 def same(got, want, tolerance=TOLERANCE):
-    """Whether two arrays have one shape and equal entries, to the tolerance."""
+    """Tell whether two arrays have one shape and, to the tolerance, equal entries."""
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return False
@@ -49,7 +49,7 @@ def same(got, want, tolerance=TOLERANCE):
 
 
 def row_of(tensor, compared):
-    """The Row of one tensor; `compared` holds (case, got, want) of equal shapes.
+    """Return the Row of one tensor from a list of (case, got, want) of equal shapes.
 
     It shows the worst entry of the first case that is wrong, or of all cases if none is.
     """
@@ -67,7 +67,7 @@ def row_of(tensor, compared):
 
 
 def guess(telling, everything):
-    """(diagnosis, sentence) for a wrong tensor, from lists of (case, got, want).
+    """Describe a wrong tensor as (diagnosis, sentence), from lists of (case, got, want).
 
     `telling` are the cases that are looked at first, `everything` all of them.
     """
@@ -76,9 +76,9 @@ def guess(telling, everything):
 
 
 def look(compared):
-    """(diagnosis, sentence) for what can be seen at once: nan, zeros, a sign, a factor, digits."""
+    """Describe what is seen at once: nan, zeros, a sign, a factor, lost digits; or None."""
     tests = not_finite, all_zero, factor, inverted, digits_lost
-    return next((found for test in tests if (found := test(compared))), None)
+    return next((seen for test in tests if (seen := test(compared))), None)
 
 
 UNKNOWN = "The difference fits none of the mistakes that are known here."
@@ -102,7 +102,7 @@ def all_zero(compared):
 
 
 def factor(compared):
-    """One number for each case by which every entry is off, and its name."""
+    """Find one factor for each case by which every entry is off, and name it."""
     ratios = []
     for case, got, want in compared:
         if want.dtype == bool or not np.isfinite(want).all() or scale_of(want) < 1e-20:
@@ -122,7 +122,7 @@ def factor(compared):
 
 
 def named_factor(ratios):
-    """A sentence with the name of a factor that fits in every case, such as 1 / √d_k, or None."""
+    """Return a sentence with a name of the factor, such as 1 / √d_k, or None."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
     forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
              "1 / √{}": lambda n: 1 / math.sqrt(n)}
@@ -136,7 +136,7 @@ def named_factor(ratios):
 
 
 def unnamed_factor(ratios):
-    """A sentence with a factor that has no name here."""
+    """Return a sentence with a factor that has no name."""
     values = say(" and ").join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
     return say("Every entry is off by a factor: {values}.", values=values)
 
@@ -149,14 +149,14 @@ def inverted(compared):
 
 
 def worst_of(compared):
-    """The largest error of all, inf for what holds no real numbers."""
+    """Return the largest error of all, or inf if there are no real numbers."""
     if any(want.dtype.kind != "f" for *_, want in compared):
         return math.inf
     return max(float(errors(got, want).max(initial=0)) for _, got, want in compared)
 
 
 def digits_lost(compared):
-    """Right but for the last digits: float32 in the end, or a rounding."""
+    """Find results that are right but for the last digits: float32, or rounded."""
     if worst_of(compared) > 1e-3:
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
@@ -170,7 +170,7 @@ def digits_lost(compared):
 
 
 def nearly(compared):
-    """Right but for the last digits, and none of these."""
+    """Find results that are right but for the last digits, for another reason."""
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
@@ -180,13 +180,13 @@ def nearly(compared):
 
 
 def apart(compared):
-    """(wrong, right): the cases that are, with what the student's code gave."""
+    """Return the wrong cases and the right ones, each with the student's result."""
     wrong = [(case, got) for case, got, want in compared if not same(got, want)]
     return wrong, [(case, got) for case, got, want in compared if same(got, want)]
 
 
 def other_axes(compared):
-    """Wrong wherever the inputs have some number of axes, and right with all others."""
+    """Find a number of axes with which every case is wrong, while all others are right."""
     wrong, right = apart(compared)
     if not right or not all(case.inputs for case, _ in (*wrong, *right)):
         return None
@@ -201,7 +201,7 @@ def other_axes(compared):
 
 
 def some_cases(compared):
-    """What the cases that are wrong are, where others are right."""
+    """Name the cases that are wrong, if they are fewer than the right ones."""
     wrong, right = apart(compared)
     if len(wrong) >= len(right):
         return None
@@ -212,7 +212,7 @@ def some_cases(compared):
 
 
 def some_slices(compared):
-    """An axis along which some slices are right and others wrong."""
+    """Find an axis along which some slices are right and others wrong."""
     case, bad = next((case, bad) for case, got, want in compared
                      if (bad := errors(got, want) > TOLERANCE).any())
     for axis in range(bad.ndim):

@@ -1,4 +1,4 @@
-"""Which change of the right formula, or which two, give the student's numbers."""
+"""Find the change of the right formula, or the two, that give the student's numbers."""
 
 import functools
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from .report import listed
 MOST = 2  # changes that are named, each for tensors of its own
 
 
-class Found(NamedTuple):
+class Explanation(NamedTuple):
     """An explanation: its key, its sentences, the changes, and the tensors that are left."""
 
     key: str
@@ -28,14 +28,14 @@ class Found(NamedTuple):
 
 
 def explain(formula, stage, trials, wrong):
-    """Return what explains the `wrong` tensors, as Found; or None.
+    """Return what explains the `wrong` tensors, as an Explanation; or None.
 
     A second change is named for tensors that the first does not explain.
     """
     trials, left = telling(trials, wrong), set(wrong)
     failing = [t for t in trials if is_wrong(t, wrong)]
     in_one = functools.cache(lambda change: explains(change, stage, failing[:1]))
-    found: list[Any] = []
+    changes: list[Any] = []
 
     @functools.cache
     def computes(change):
@@ -46,34 +46,34 @@ def explain(formula, stage, trials, wrong):
         part = any(same(got, value) for value, got in off)
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
-    while left and len(found) < MOST:
-        groups = [formula.likely] if found else formula.changes(computes)
+    while left and len(changes) < MOST:
+        groups = [formula.likely] if changes else formula.changes(computes)
         best, tensors = next(filter(any, (likeliest(group, stage, trials, left, in_one)
                                           for group in groups)), (None, set()))
         if best is None:
             break
-        found.append(best)
+        changes.append(best)
         left -= tensors
-    if not found:
+    if not changes:
         return None
-    why = say(" And then: ").join(dict.fromkeys(change.why for change in found))
+    why = say(" And then: ").join(dict.fromkeys(change.why for change in changes))
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
                    names=listed([say_name(tensor) for tensor in sorted(left)]))
-    return Found(found[0].key, why, found, left)
+    return Explanation(changes[0].key, why, changes, left)
 
 
-def told(plain, found, otherwise):
-    """(diagnosis, sentences): what is seen at once, then what explains it; or what is left."""
-    if not found:
+def reason(plain, explanation, otherwise):
+    """Return (diagnosis, sentences): what is seen at once, then the explanation."""
+    if not explanation:
         return plain or otherwise()
     if not plain:
-        return found.key, found.why
-    why, sure = found.why, found.known or found.key == "line left out"
-    zeros = plain[0] == "zero" and (found.key == "replaced by zeros" or not sure)
+        return explanation.key, explanation.why
+    why, sure = explanation.why, explanation.known or explanation.key == "line left out"
+    zeros = plain[0] == "zero" and (explanation.key == "replaced by zeros" or not sure)
     if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
-        why = " ".join(say(change.known) for change in found.changes)
-    return found.key if found.known else plain[0], f"{plain[1]} {why}".strip()
+        why = " ".join(say(change.known) for change in explanation.changes)
+    return explanation.key if explanation.known else plain[0], f"{plain[1]} {why}".strip()
 
 
 def likeliest(candidates, stage, trials, left, in_one):
@@ -109,7 +109,7 @@ def is_wrong(trial, tensors):
 
 
 def explains(change, stage, trials):
-    """The tensors that this change makes wrong in just the way in which they are; or none.
+    """Return the wrong tensors whose numbers the change gives; none if it spoils a right one.
 
     A tensor that the student has right must be right with the change, too.
     """
@@ -131,12 +131,12 @@ def explains(change, stage, trials):
     return differs - off
 
 
-def seen_elsewhere(found, stage, trials, wrong):
-    """What the cases that come later say of a second mistake, where all numbers are finite."""
-    known, one = telling(trials, wrong), found.changes[0]
-    for trial in trials[len(known) :] if len(found.changes) == 1 else ():
+def seen_elsewhere(explanation, stage, trials, wrong):
+    """Tell of a second mistake that only the later cases show."""
+    known, one = telling(trials, wrong), explanation.changes[0]
+    for trial in trials[len(known) :] if len(explanation.changes) == 1 else ():
         value = predict(one, stage, trial) or {}
-        for tensor in (value.keys() & set(wrong)) - found.left:
+        for tensor in (value.keys() & set(wrong)) - explanation.left:
             got, want = observed(trial, tensor)
             if np.isfinite(got).all() and np.isfinite(want).all() and not same(
                     got, value[tensor]) and not same(got, want):
@@ -150,7 +150,7 @@ def seen_elsewhere(found, stage, trials, wrong):
 
 
 def predict(formula, stage, trial, grad_y=None):
-    """{tensor: value} that a formula gives in one case; None where it cannot be computed.
+    """Return {tensor: value} of a formula in one case, or None if it cannot be computed.
 
     grad_y : that of the case if it is None
     """
@@ -166,19 +166,19 @@ def predict(formula, stage, trial, grad_y=None):
             for p in trial.our_parameters.values():
                 p.grad[...] = 0
             grad_y = trial.grad_y if grad_y is None else grad_y
-            found = dict(formula(layer, grad_y, *case.inputs, **options))
+            values = dict(formula(layer, grad_y, *case.inputs, **options))
     except Exception:                                                  # a change may break anything
         return None
-    return found | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
+    return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
 
 
 def has(trial, tensor):
-    """Whether there is such a tensor in this case: a bias may be missing."""
+    """Tell whether there is such a tensor in this case: a bias may be missing."""
     return tensor == "output" or tensor in trial.expected
 
 
 def observed(trial, tensor):
-    """(the student's value, the right one) of a tensor."""
+    """Return the student's value of a tensor, and the right one."""
     if tensor == "output":
         return np.asarray(trial.got), np.asarray(trial.want)
-    return trial.found[tensor], trial.expected[tensor]
+    return trial.results[tensor], trial.expected[tensor]

@@ -142,13 +142,13 @@ BEGINS = (  # what NumPy calls it, what it is
 
 
 def in_words(error):
-    """How nan or inf begins, from NumPy's error."""
+    """Tell how nan or inf begins, from NumPy's error."""
     return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
                 say("with: {error}", error=error))
 
 
 def advice(text, line, what=""):
-    """(diagnosis, sentence) for an error in `what`, and the line of code in which it came."""
+    """Return (diagnosis, sentence) for an error in `what`, which came in a line of code."""
     part = say(PARTS) if ".backward(" in line else ""
     for pattern, diagnosis, sentence in SAID:
         if match := re.search(pattern, f"{what} {text} `{line}"):

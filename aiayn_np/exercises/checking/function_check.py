@@ -8,7 +8,7 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import explain, is_wrong, seen_elsewhere, told
+from .diagnosis import explain, is_wrong, reason, seen_elsewhere
 from .report import Row
 from .shapes import BESIDE
 from .trial import check_shape
@@ -18,7 +18,7 @@ SHARED = ("`{name}` stands in the class, so all its objects share it. What belon
 
 
 class FunctionCheck:
-    """Runs the student's function on every case, and compares what comes out, name by name."""
+    """Runs the student's function on every case, and compares each result by its name."""
 
     def __init__(self, subject, student, seed):
         self.subject, self.student = subject, student
@@ -29,7 +29,7 @@ class FunctionCheck:
         self.rows = {name: Row(name) for wanted in self.wanted for name in wanted}
 
     def run_on(self, thing, case):
-        """{name: array} of one case."""
+        """Return {name: array} of one case."""
         return self.subject.run(thing, case)
 
     def run(self):
@@ -42,27 +42,29 @@ class FunctionCheck:
                 self.look_at(tried)
 
     def look_at(self, tried):
-        """Compare all that was tried; what has not even the right shape may be known, too."""
+        """Compare all that was tried. A result of a wrong shape may be explained, too."""
         try:
             self.must_fit(tried)
         except Stop as stop:
             if stop.diagnosis in ("dtype", "wrong type", "nothing returned"):
                 raise
-            found = self.explain(tried)
-            plain = stop.message.removesuffix(say(BESIDE)).strip() if found else stop.message
-            _, why = told((stop.diagnosis, plain), found, None)
-            raise Stop(found.key if found else stop.diagnosis, why, stop.tensor) from stop
+            explanation = self.explain(tried)
+            if not explanation:
+                raise
+            plain = stop.message.removesuffix(say(BESIDE)).strip()
+            _, why = reason((stop.diagnosis, plain), explanation, None)
+            raise Stop(explanation.key, why, stop.tensor) from stop
         self.compare(tried)
 
     def compare(self, tried):
-        """Compare what came out, (case, the student's, the right one), name by name."""
+        """Compare the results, (case, the student's, the right one), name by name."""
         pairs = {name: [(case, np.asarray(got[name]), want[name])
                         for case, got, want in tried if name in want] for name in self.rows}
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(*tried[0][:2])
             seen = pairs[wrong[0]]
-            raise Stop(*told(look(seen), self.explain(tried), lambda: guess(seen, seen)))
+            raise Stop(*reason(look(seen), self.explain(tried), lambda: guess(seen, seen)))
 
     def must_repeat(self, case, got):
         """Stop if the first case gives something else when it is run again."""
@@ -82,15 +84,15 @@ class FunctionCheck:
                 self.must_be_comparable(name, got.get(name), want[name], case)
 
     def student_on(self, case):
-        """{name: array} that the student's code gives; Stop for an error or a changed input."""
+        """Return {name: array} of the student's code; Stop for an error or a changed input."""
         inputs = copied(case.inputs)
-        found = call(self.subject.name, self.run_on, self.student,
+        results = call(self.subject.name, self.run_on, self.student,
                      dataclasses.replace(case, inputs=inputs))
         code = getattr(self.student, "__code__", None)
         names = [name for name in code.co_varnames if name != "model"] if code else [
             say("argument {number}", number=i + 1) for i in range(len(inputs))]
         must_be_unchanged(self.subject.name, names, case.inputs, inputs)
-        return found
+        return results
 
     def must_be_comparable(self, name, got, want, case):
         """Stop unless it is an array of the right shape and kind of number."""
@@ -106,17 +108,18 @@ class FunctionCheck:
                                     dtype=np.asarray(got).dtype), name)
 
     def explain(self, tried):
-        """The change, or the two, that give the same, as Found; or None."""
+        """Return what explains the student's numbers, as an Explanation; or None."""
         trials = [Tried(self, *each) for each in tried]
         wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
-        found = explain(self.formula, "function", trials, wrong)
-        if not found:
+        explanation = explain(self.formula, "function", trials, wrong)
+        if not explanation:
             return None
         trials += [Tried(self, *each) for each in self.others(len(tried))]
-        return found._replace(why=found.why + seen_elsewhere(found, "function", trials, wrong))
+        more = seen_elsewhere(explanation, "function", trials, wrong)
+        return explanation._replace(why=explanation.why + more)
 
     def others(self, number):
-        """The cases after some number of them, if the student's code does not stop there."""
+        """Return the cases after the first `number`, or none if the student's code stops there."""
         try:
             return [(case, self.student_on(case), want)
                     for case, want in list(zip(self.cases, self.wanted))[number:]]
@@ -125,21 +128,21 @@ class FunctionCheck:
 
 
 class Tried:
-    """One case: what the student's code `found`, and what is `expected`, each kind as a whole."""
+    """One case: what the student's code gave, and what is expected, one array for each kind."""
 
     def __init__(self, checking, case, got, want):
         self.checking, self.case = checking, case
-        self.found, self.expected = kinds(got), kinds(want)
+        self.results, self.expected = kinds(got), kinds(want)
 
     def run(self, change):
-        """What a change gives."""
+        """Return what a change gives."""
         return kinds(self.checking.run_on(change, self.case))
 
 
-def kinds(found):
-    """{kind: array}: what is numbered, such as the values after each step, as one array."""
+def kinds(results):
+    """Join numbered results, such as the values after each step, into {kind: array}."""
     parts: dict[str, list] = {}
-    for name, array in found.items():
+    for name, array in results.items():
         array = np.asarray(array if is_numbers(array) else np.nan)
         parts.setdefault(re.split(r" \d", name)[0], []).append(array)
     return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])

@@ -10,17 +10,17 @@ from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .comparing import factor, guess, look, other_axes, row_of, same, some_slices
-from .diagnosis import explain, has, is_wrong, observed, predict, seen_elsewhere, telling, told
+from .diagnosis import explain, has, is_wrong, observed, predict, reason, seen_elsewhere, telling
 from .errors import in_words
 from .report import Row, listed
 from .shapes import BESIDE
 from .trial import MUST_ADD, Trial, as_list
 
-TOLD = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
+SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
 
 
 class LayerCheck:
-    """Checks a student's layer; `rows` fill up as far as it gets, and a Stop says what is wrong."""
+    """Checks a student's layer. It fills `rows`, and a Stop says what is wrong."""
 
     def __init__(self, subject, student, seed):
         self.subject, self.student, self.seed = subject, student, seed
@@ -51,23 +51,23 @@ class LayerCheck:
             with self.axes_counted(trial):
                 self.try_forward(trial, trials)
         if self.wrong(["output"], trials):
-            key, why, found = self.why("forward", trials, ["output"])
+            key, why, explanation = self.why("forward", trials, ["output"])
             first = next(t for t in trials if is_wrong(t, ["output"]))
-            more = self.own_backward(first) or self.more(trials, found)
+            more = self.own_backward(first) or self.more(trials, explanation)
             raise Stop(key, f"{why} {more}".strip())
 
     def try_forward(self, trial, trials):
-        """Run it; a result of a wrong shape may be that of a change, in all cases so far."""
+        """Run one case. A result of a wrong shape may be explained, too."""
         try:
             trial.got, trial.cache = trial.forward()
         except Stop as stop:
-            if stop.got is None or not (found := self.of_a_shape(trials)):
+            if stop.got is None or not (explanation := self.of_a_shape(trials)):
                 raise
             plain = stop.message.removesuffix(say(BESIDE)).strip()
-            raise Stop(found.key, f"{plain} {found.why}", "output") from stop
+            raise Stop(explanation.key, f"{plain} {explanation.why}", "output") from stop
 
     def of_a_shape(self, trials):
-        """What explains all outputs, though their shapes are wrong, as Found; or None."""
+        """Return what explains outputs of wrong shapes, as an Explanation; or None."""
         for trial in trials:
             try:
                 trial.got, _ = trial.forward()
@@ -80,7 +80,7 @@ class LayerCheck:
 
     @contextlib.contextmanager
     def axes_counted(self, trial):
-        """Say with an error of Python whether the number of axes is new to the student's code."""
+        """Add to an error of Python that it came with a new number of axes."""
         axes, before = axes_of(trial), {axes_of(t) for t in self.trials[: self.trials.index(trial)]}
         try:
             yield
@@ -95,14 +95,14 @@ class LayerCheck:
                 some=say(" or ").join(map(str, sorted(before))))) from stop
 
     def wrong(self, tensors, trials):
-        """The tensors that are wrong in some case; fills their rows."""
+        """Return the tensors that are wrong in some case, and fill their rows."""
         for tensor in tensors:
             pairs = [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
             self.rows[tensor] = row_of(tensor, pairs)
         return [tensor for tensor in tensors if not self.rows[tensor].ok]
 
     def why(self, stage, trials, wrong):
-        """(diagnosis, sentences, Found): what it looks like, and what explains it."""
+        """Return (diagnosis, sentences, Explanation): what is seen, and what explains it."""
         def pairs(trials, tensor=wrong[0]):
             return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
         seen = pairs(telling(trials, wrong[:1]))
@@ -117,29 +117,30 @@ class LayerCheck:
                 known = explain(formula, stage, trials, wrong)
                 return (known.key, known.why, known) if known and known.known else (*other, None)
             plain = stage == "backward" and another_tensor(trials, wrong)
-        found = explain(formula, stage, trials, wrong)
-        if found and plain and plain[0] == "sign" and not found.known:
-            found = None                                               # the sign says it all
-        if not found and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
+        explanation = explain(formula, stage, trials, wrong)
+        if explanation and plain and plain[0] == "sign" and not explanation.known:
+            explanation = None                                               # the sign says it all
+        if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
             plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
                                 zero=plain[1], part=part)
-        key, why = told(plain, found, lambda: guess(seen, pairs(self.others(stage, trials))))
+        key, why = reason(plain, explanation,
+                          lambda: guess(seen, pairs(self.others(stage, trials))))
         if key == "wrong":                                             # others may tell more
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
                              for t in wrong[1:] if (some := some_slices(pairs(trials, t)))),
                             (key, why))
-        if found and key not in ("zero", "replaced by zeros"):
-            why += seen_elsewhere(found, stage, self.others(stage, trials), wrong)
-        return key, why, found
+        if explanation and key not in ("zero", "replaced by zeros"):
+            why += seen_elsewhere(explanation, stage, self.others(stage, trials), wrong)
+        return key, why, explanation
 
     def without_options(self, trials, wrong):
-        """(diagnosis, sentence) if the first output that is wrong is right without an option."""
+        """Find out whether the first wrong output is right without one of the options."""
         trial = next(t for t in trials if is_wrong(t, wrong))
         for name in trial.case.options:
             options = {n: option for n, option in trial.case.options.items() if n != name}
             try:
-                y, _ = call("forward", trial.theirs.forward, *copied(trial.case.inputs),
+                y, _ = call("forward", trial.layer.forward, *copied(trial.case.inputs),
                             **copied(options))
             except Stop:
                 continue
@@ -150,43 +151,43 @@ class LayerCheck:
         return None
 
     def others(self, stage, trials):
-        """The trials so far and those after them, if the student's code does not stop there."""
+        """Return all trials, or those so far if the student's code stops in a later one."""
         try:
             for trial in self.trials[len(trials) :]:
                 trial.got, trial.cache = trial.forward()
                 if stage == "backward":
-                    trial.found = trial.backward(trial.cache)
+                    trial.results = trial.backward(trial.cache)
         except Stop:
             return trials
         return self.trials
 
     def began(self, trials, stage):
-        """The line of the student's in which nan or inf begins, and how; or nothing."""
+        """Tell in which line of the student's code nan or inf begins, and how."""
         tensors = ["output"] if stage == "forward" else list(trials[0].expected)
         failing = next(t for t in trials if is_wrong(t, tensors))
         raising: Any = dict(over="raise", invalid="raise", divide="raise")
         try:
             with np.errstate(**raising if stage == "forward" else {}):
-                _, cache = failing.theirs.forward(*copied(failing.case.inputs),
+                _, cache = failing.layer.forward(*copied(failing.case.inputs),
                                                   **copied(failing.case.options))
             with np.errstate(**raising):
                 if stage == "backward":
-                    failing.theirs.backward(copied(failing.grad_y), cache)
+                    failing.layer.backward(copied(failing.grad_y), cache)
         except FloatingPointError as error:
             return say("It begins{line} {how}.", line=line_of(error), how=in_words(error))
         return ""
 
     def own_backward(self, trial):
-        """Whether backward is the derivative of the student's own forward, which is wrong."""
+        """Tell whether backward is the derivative of the student's own, wrong forward."""
         try:
-            fits = call("backward", is_derivative, trial.theirs, trial.case, self.seed)
+            fits = call("backward", is_derivative, trial.layer, trial.case, self.seed)
         except Stop:
             return ""
         return say("Your backward is the derivative of your own forward: it is the forward that"
                    " differs.") if fits else ""
 
-    def more(self, trials, found):
-        """What is wrong about backward besides, if its numbers tell: its cache is a wrong one.
+    def more(self, trials, explanation):
+        """Tell what else is wrong in backward, although its cache comes from a wrong forward.
 
         It is looked at where forward is right. If that is nowhere, the right backward is computed
         with the mistake of forward in it, where that is known.
@@ -194,14 +195,14 @@ class LayerCheck:
         formula = self.subject.formulas["backward"]
         try:
             for trial in trials:
-                trial.found = trial.backward(trial.cache)
+                trial.results = trial.backward(trial.cache)
         except Stop as stop:
-            sure = stop.diagnosis in TOLD or (formula.by_itself and stop.by_error)
+            sure = stop.diagnosis in SURE or (formula.by_itself and stop.by_error)
             return say("There is more: {more}", more=stop.message) if sure else ""
         right = [trial for trial in trials if not is_wrong(trial, ["output"])]
-        if not right and not (found and formula.by_itself):
+        if not right and not (explanation and formula.by_itself):
             return ""
-        formula.base = [] if right else formula.same_as(found.changes)
+        formula.base = [] if right else formula.same_as(explanation.changes)
         try:
             trials = right or telling(trials, ["output"])
             if not any(is_wrong(trial, trial.expected) for trial in trials):
@@ -216,7 +217,7 @@ class LayerCheck:
             plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
             if more and not more.known and (plain or more.left):       # it is not sure
                 more = None
-            why = told(plain, more, lambda: None)
+            why = reason(plain, more, lambda: None)
         finally:
             formula.base = []
         return say("There is more, in backward: wrong is {names}. {more}", names=listed(wrong),
@@ -226,7 +227,7 @@ class LayerCheck:
         """Run the new cases, and compare the gradients of all that have been run."""
         for trial in new:
             with self.axes_counted(trial):
-                trial.found = self.backward_of(trial)
+                trial.results = self.backward_of(trial)
         overwritten = "".join(say("backward writes over {names}. {why} ", why=say(MUST_ADD),
                                   names=listed(t.overwritten))
                               for t in trials[:1] if t.overwritten)
@@ -244,7 +245,7 @@ class LayerCheck:
             raise Stop("overwritten", overwritten.strip(), trials[0].overwritten[0])
 
     def backward_of(self, trial):
-        """Its gradients; another forward, elsewhere, comes between forward and backward."""
+        """Return its gradients, with a forward of other arrays between forward and backward."""
         trial.forward(other=True)
         return trial.backward(trial.cache)
 
@@ -252,8 +253,8 @@ class LayerCheck:
         """Stop if gradients are right without the forward in between: the layer keeps arrays."""
         for trial in trials:
             _, cache = trial.forward()
-            found = trial.backward(cache)
-            if not all(same(found[n], trial.expected[n]) for n in found):
+            gradients = trial.backward(cache)
+            if not all(same(gradients[n], trial.expected[n]) for n in gradients):
                 return
         raise Stop("stale", say("The gradients are right only as long as no other forward comes"
                                 " between forward and backward: the layer keeps arrays in itself."
@@ -265,15 +266,15 @@ class LayerCheck:
         trial = trials[0]
         _, cache = trial.forward()
         zeros = {name: np.zeros_like(x) for name, x in trial.start.items()}
-        found = trial.backward(cache, zeros)
+        gradients = trial.backward(cache, zeros)
         for tensor in wrong:
-            if tensor.endswith(".grad") and not same(found[tensor], trial.found[tensor]):
+            if tensor.endswith(".grad") and not same(gradients[tensor], trial.results[tensor]):
                 raise Stop("overwritten", say(
                     "{tensor} depends on what it held before: backward writes over it, at least in"
                     " part. {why}", tensor=tensor, why=say(MUST_ADD)), tensor)
 
     def protocol(self, trial):
-        """A second backward with one cache gives the same, and adds once more."""
+        """Stop unless a second backward with one cache gives the same, and adds once more."""
         _, cache = trial.forward()
         first = trial.backward(cache)
         second = trial.backward(cache)
@@ -284,9 +285,9 @@ class LayerCheck:
                     " into an array of the cache.", tensor=tensor), tensor)
 
     def methods(self, trial):
-        """What else was asked for, called by itself."""
+        """Call every other method that was asked for, by itself."""
         for name, (arguments, options) in self.subject.methods.items():
-            method = getattr(trial.theirs, name, None)
+            method = getattr(trial.layer, name, None)
             if method is None:
                 raise Stop("missing", say("{subject} has no {name}.", name=name,
                                           subject=self.subject.name))
@@ -297,9 +298,9 @@ class LayerCheck:
                     " else.", name=name))
 
     def dtypes(self, case):
-        """float32 in, float32 out; and the inputs are read-only."""
+        """Stop unless float32 comes out where float32 and read-only arrays go in."""
         trial = Trial(self.subject, self.student, case, self.rng)
-        layer = trial.theirs.astype(np.float32)
+        layer = trial.layer.astype(np.float32)
         inputs = tuple(read_only(x) for x in case.inputs)
         options = {k: read_only(v) for k, v in copied(case.options).items()}
         y, cache = call(f"{self.subject.name}.forward", layer.forward, *inputs, **options)
@@ -314,9 +315,9 @@ class LayerCheck:
 
 
 def another_tensor(trials, wrong):
-    """(diagnosis, sentence) if the first wrong gradient is what another one must be."""
+    """Find out whether the first wrong gradient is what another one must be."""
     for other in trials[0].expected:
-        if all(other in t.expected and same(t.found[wrong[0]], t.expected[other])
+        if all(other in t.expected and same(t.results[wrong[0]], t.expected[other])
                for t in trials if has(t, wrong[0])):
             return "another gradient", say("{tensor} is what {other} must be.", tensor=wrong[0],
                                            other=other)
@@ -324,7 +325,7 @@ def another_tensor(trials, wrong):
 
 
 def one_turn(formula, trials, wrong):
-    """(diagnosis, sentence) if of a loop over sequences or positions only one turn counts."""
+    """Find out whether only one turn of a loop over sequences or positions counts."""
     if not all(tensor.endswith(".grad") for tensor in wrong):
         return None
     for key, turn, i, axes in (
@@ -334,7 +335,7 @@ def one_turn(formula, trials, wrong):
             ("one sequence only", say("first sequence"), 0, -1),
             ("one position only", say("last position"), -1, 1),
             ("one position only", say("first position"), 0, 1)):
-        if all(same(t.found[n], gradients.get(n, ())) for t in trials for gradients in [
+        if all(same(t.results[n], gradients.get(n, ())) for t in trials for gradients in [
                 predict(formula, "backward", t, turn_alone(t.grad_y, i, axes)) or {}]
                for n in wrong if has(t, n)):
             return key, say("Only the {turn} counts in {names}, which must be the sum over all: in"
@@ -344,26 +345,26 @@ def one_turn(formula, trials, wrong):
 
 
 def turn_alone(grad_y, i, axes):
-    """A grad_y that is 0 but in turn number i; its last axes make a turn, or all but the first."""
+    """Return a grad_y that is 0 except in turn i; a turn has `axes` axes, or all but -axes."""
     rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
     counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
     return (counts * rows).reshape(grad_y.shape)
 
 
 def axes_of(trial):
-    """The number of axes of the inputs of a case."""
+    """Return the number of axes of the inputs of a case."""
     return max(np.ndim(x) for x in trial.case.inputs)
 
 
 def is_derivative(layer, case, seed):
-    """Whether backward is the derivative of the layer's own forward, all tensors together."""
+    """Tell whether backward is the derivative of the layer's own forward."""
     proof = Proof(layer, case.inputs, case.options, seed)
     gradients, problems = proof.gradients()
     return not problems and proof.row(ALL, gradients, proof.directions()).ok
 
 
 def read_only(thing):
-    """A float32 copy of a float array, and a copy of any other, that cannot be written to."""
+    """Return a read-only copy of an array, float32 if it holds floats."""
     if not isinstance(thing, np.ndarray):
         return thing
     thing = thing.astype(np.float32) if thing.dtype.kind == "f" else thing.copy()

@@ -21,7 +21,7 @@ LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
 
 def table(*kinds):
-    """((rank, key, template), ...) of (rank, key, templates)."""
+    """Write (rank, key, template, template, ...) as rows of one template each."""
     return tuple((rank, key, template) for rank, key, *templates in kinds for template in templates)
 
 
@@ -69,12 +69,12 @@ text = functools.cache(ast.unparse)
 
 @functools.cache
 def normal(code):
-    """Code as `text` writes it."""
+    """Return code as `text` writes it."""
     return ast.unparse(ast.parse(code))
 
 
 def replacements(place, names):
-    """(rank, key, code) of what may stand in a place.
+    """Yield (rank, key, code) of what may stand in a place by mistake.
 
     names : (names of arrays, attributes of self, of the cache) of the formula
     """
@@ -92,7 +92,7 @@ def replacements(place, names):
 
 
 def templates(place, code, names):
-    """The rows of the tables that fit a place."""
+    """Yield the rows of the tables that fit a place."""
     node, holder = place.node, place.parents[-1]
     if isinstance(node, ast.BinOp):
         yield from OPERATORS.get(type(node.op), ())
@@ -108,12 +108,12 @@ def templates(place, code, names):
 
 
 def is_array(place, code, names):
-    """Whether it is the name of an array, and not that of a function that is called."""
+    """Tell whether it is the name of an array, and not of a function that is called."""
     return isinstance(place.node, ast.Name) and code in names[0] and place.field != "func"
 
 
 def codes(place, code, names):
-    """What depends on more than the piece itself."""
+    """Yield changes that depend on what stands around the piece."""
     node, holder = place.node, place.parents[-1]
     if kind := KINDS.get(type(node)):
         yield from kind(node, code, names)
@@ -170,7 +170,7 @@ def called(node, code, names):
 
 
 def turned(owner, name, code):
-    """What is left of a reshape or a transpose that is left out, or made by a reshape."""
+    """Yield the code without a reshape or a transpose, and with a reshape for a transpose."""
     if name in LEFT_OUT:
         yield 0, f"{name} left out", text(owner)
         yield 1, "reshape for a transpose", f"{text(owner)}.reshape({code}.shape)"
@@ -188,7 +188,7 @@ def attribute(node, code, names):
 
 
 def added(node, code, names):
-    """Other brackets; a term that is computed, for its parts' gradients, and lost."""
+    """Yield other brackets, and a term that is computed and lost."""
     one, other = node.left, node.right
     if isinstance(other, ast.BinOp):                                   # (a * b) ** c
         first = ast.BinOp(one, node.op, other.left)

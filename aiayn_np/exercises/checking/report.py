@@ -18,7 +18,7 @@ PIECE = re.compile(r" +|[（“]*(?:[\u4e00-\u9fff]|[^ \u4e00-\u9fff（“）”
 
 @dataclass
 class Row:
-    """One tensor in all cases: the worst entry of the worst case.
+    """The worst entry of one tensor, in its worst case.
 
     verdict : "ok", "WRONG", or why it could not be compared
     index, yours, expected : the worst entry
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def details(self) -> str:
-        """The worst entry in words; empty if nothing was compared."""
+        """Describe the worst entry; empty if nothing was compared."""
         if not self.size:
             return ""
         if not self.wrong:
@@ -58,7 +58,7 @@ class Row:
 
 
 def listed(names, most=4):
-    """Names in a sentence, and how many more there are."""
+    """Join names into a phrase, and tell how many more there are."""
     more = [say("{count} more", count=len(names) - most)] if len(names) > most + 1 else names[most:]
     shown = [*names[:most], *more]
     return shown[0] if len(shown) == 1 else say(
@@ -66,13 +66,13 @@ def listed(names, most=4):
 
 
 def wrapped(text: str) -> list[str]:
-    """The lines of a text, none longer than a terminal is wide."""
+    """Break a text into lines, none longer than a terminal is wide."""
     return [line for long in text.splitlines()
             for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
 
 
 def in_chinese(text):
-    """The same for Chinese, where a line may end after every character."""
+    """Break a Chinese text into lines, which may end after every character."""
     if not re.search(WIDE, text):
         return textwrap.wrap(text, WIDTH)
     lines = [""]
@@ -131,7 +131,7 @@ class Report:
     __repr__ = __str__
 
     def cells(self) -> list[tuple[str, str, str]]:
-        """(tensor, verdict, details) of every row, in the language of the report."""
+        """Return (tensor, verdict, details) of each row, in the language of the report."""
         with speaking(self.language):
             return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]
 

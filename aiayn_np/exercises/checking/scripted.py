@@ -11,7 +11,7 @@ VOCAB_SIZE = 9
 
 
 class ScriptedModel:
-    """It has the parts of a Transformer that decoding uses, and does no arithmetic.
+    """A stand-in with the parts of a Transformer that decoding uses.
 
     A source of n real tokens is answered by n + 1 tokens, the last one eos, unless it is `endless`
     and the longest; each token depends on all real source tokens and on the prefix.
@@ -23,12 +23,12 @@ class ScriptedModel:
         self.encoded = 0                                               # rows of all sources
 
     def encode(self, src, *, rng=None):
-        """The ids themselves as memory (B, T_src, 1)."""
+        """Return the ids themselves as memory (B, T_src, 1), and None for a cache."""
         self.encoded += len(src)
         return src[..., None].astype(float), None
 
     def decode(self, tgt, memory, *, memory_allowed=None, rng=None):
-        """Logits (B, T_tgt, V); position t depends on tgt[:, : t + 1] and the memory."""
+        """Return logits (B, T_tgt, V). Position t depends on tgt[:, : t + 1] and the memory."""
         if tgt.shape[1] > self.max_len:
             raise Stop("longer than the model", say(
                 "The model has {count} positions, and is asked for {number}: max_len=None is"
@@ -43,7 +43,7 @@ class ScriptedModel:
             x.shape, x.astype(float).tobytes()) for x in given)).copy(), None
 
     def forward(self, src, tgt, *, rng=None):
-        """Logits for both at once, with the mask of a Transformer."""
+        """Return the logits of encode and decode, with the mask of a Transformer."""
         memory = src[..., None].astype(float)
         return self.decode(tgt, memory, memory_allowed=(src != self.pad)[:, None, None, :])
 
@@ -53,12 +53,12 @@ class ScriptedModel:
 
 @functools.lru_cache(4096)                                             # changes ask it all again
 def logits(pad, bos, eos, endless, *given):
-    """The logits of a model, told by sums and numbers of real source tokens, and the prefixes."""
+    """Compute logits from the sums and numbers of real source tokens, and the prefixes."""
     sums, sizes, tgt = (np.frombuffer(data).reshape(shape) for shape, data in given)
     length = np.arange(1, tgt.shape[1] + 1)
     prefixes = np.cumsum(tgt * length, axis=1)                         # (B, T_tgt)
-    told = 0.37 * sums[:, None] + 1.71 * prefixes + 2.3 * length       # all that a token depends on
-    scores = np.sin(1e3 * told[..., None] * np.arange(1, VOCAB_SIZE + 1) ** 0.5)
+    known = 0.37 * sums[:, None] + 1.71 * prefixes + 2.3 * length      # all that a token depends on
+    scores = np.sin(1e3 * known[..., None] * np.arange(1, VOCAB_SIZE + 1) ** 0.5)
     scores[..., [pad, bos, eos, 3]] -= 3                               # not by chance
     ends = (length == sizes[:, None] + 1) & ~(endless & (sizes[:, None] == 5))
     scores[..., eos] = np.where(ends, 2, -2)

@@ -23,10 +23,10 @@ FACTORS = ("In a product the last axis of the first factor and the last but one 
 
 
 def shapes_that_do_not_fit(text, line):
-    """(diagnosis, sentence) for an error of NumPy about shapes in a line, or None."""
-    if not (found := BROADCAST.search(text)):
+    """Return (diagnosis, sentence) for NumPy's error about shapes in a line, or None."""
+    if not (match := BROADCAST.search(text)):
         return None
-    shapes = [ast.literal_eval(shape) for shape in found[1].split()]
+    shapes = [ast.literal_eval(shape) for shape in match[1].split()]
     first, second, *target = [s for s in shapes if s] if len(shapes) > 2 else shapes
     if first == second[::-1]:
         return "transposed", say(TURNED)
@@ -38,12 +38,12 @@ def shapes_that_do_not_fit(text, line):
 
 
 def is_without_an_axis(short, long):
-    """Whether a shape is another with one axis left out."""
+    """Tell whether a shape is another one with an axis left out."""
     return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
 
 
 def shape_guess(got, want, sizes):
-    """(diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
+    """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
     in_front = got[: len(got) - len(want)]

@@ -24,17 +24,17 @@ MUST_ADD = ("It must add, `+=`: a layer may be used several times before the opt
 
 
 class Trial:
-    """Both layers in one case, with equal parameters.
+    """The student's layer and the right one in one case, with equal parameters.
 
     ours, want, expected : the right layer, its output, {tensor: gradient}
-    theirs, got, cache, found : the student's layer, and what it returned, when it has run
+    layer, got, cache, results : the student's layer, and what it returned, when it has run
     """
 
     def __init__(self, subject, student, case, rng):
         self.case, self.name = case, subject.name
         self.ours = case.make(subject.reference)
         self.our_parameters = dict(self.ours.named_parameters())
-        self.theirs = call(f"{self.name}.__init__", case.make, student)
+        self.layer = call(f"{self.name}.__init__", case.make, student)
         self.parameters = self.give_parameters(rng)
         signature = inspect.signature(self.ours.forward).parameters.values()
         names = [p.name for p in signature if p.kind == p.POSITIONAL_OR_KEYWORD]
@@ -45,25 +45,25 @@ class Trial:
         self.grad_y = grad_y if grad_y.ndim else float(grad_y)
         self.start = {n: rng.standard_normal(p.value.shape) for n, p in self.parameters.items()}
         self.expected = self.right_gradients()
-        self.got = self.cache = self.found = None
+        self.got = self.cache = self.results = None
         self.overwritten: list[str] = []
 
     def give_parameters(self, rng):
-        """The student's parameters by name, set to the values of ours."""
-        if not hasattr(self.theirs, "named_parameters"):
+        """Set the student's parameters to the values of ours, and return them by name."""
+        if not hasattr(self.layer, "named_parameters"):
             raise Stop("not a layer", say(
                 "{name} must be a subclass of Module, as in the stub.", name=self.name))
-        theirs, ours = (dict(layer.named_parameters()) for layer in (self.theirs, self.ours))
+        given, ours = (dict(layer.named_parameters()) for layer in (self.layer, self.ours))
         with contextlib.suppress(AttributeError):                      # kept in a list as well
-            named = {name: operator.attrgetter(name)(self.theirs) for name in ours}
-            if set(map(id, named.values())) == set(map(id, theirs.values())):
-                theirs = named
-        if set(theirs) != set(ours):
+            named = {name: operator.attrgetter(name)(self.layer) for name in ours}
+            if set(map(id, named.values())) == set(map(id, given.values())):
+                given = named
+        if set(given) != set(ours):
             raise Stop("parameters", say(
-                "{name} must have the parameters {ours}, and has {theirs}: leave __init__ as it is"
+                "{name} must have the parameters {ours}, and has {given}: leave __init__ as it is"
                 " in the stub.", name=self.name, ours=", ".join(ours) or say("none"),
-                theirs=", ".join(theirs) or say("none")))
-        for name, p in theirs.items():
+                given=", ".join(given) or say("none")))
+        for name, p in given.items():
             want = ours[name].value
             if np.shape(p.value) != want.shape:
                 raise Stop("parameters", say(
@@ -74,27 +74,27 @@ class Trial:
                     "{name} must start as {number} everywhere: leave __init__ as it is in the"
                     " stub.", name=name, number=f"{want[0]:.0f}"))
         randomise(self.ours, rng)
-        for name, p in theirs.items():
+        for name, p in given.items():
             p.value = ours[name].value.copy()
             ours[name].value.flags.writeable = False                   # a change may do anything
-        return theirs
+        return given
 
     def right_gradients(self):
-        """{tensor: gradient} of the right layer, whose backward is proven."""
+        """Return {tensor: gradient} of the right layer."""
         self.ours.zero_grad()
         returned = as_list(self.ours.backward(copied(self.grad_y), self.our_cache))
-        found = {f"grad_{n}": g for n, g in zip(self.moving, returned)}
-        return found | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
+        gradients = {f"grad_{n}": g for n, g in zip(self.moving, returned)}
+        return gradients | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
 
     def forward(self, other=False):
-        """The student's (y, cache), or that of other arrays; Stop if it breaks the protocol."""
+        """Return the student's (y, cache); Stop if forward breaks the protocol."""
         inputs, options = copied(self.case.inputs), copied(self.case.options)
         if other:
             inputs = tuple(map(another, inputs))
             options = {name: another(option) for name, option in options.items()}
         given = [copied(x) for x in (*inputs, *options.values())]
         values = [p.value.copy() for p in self.parameters.values()]
-        result = call(f"{self.name}.forward", self.theirs.forward, *inputs, case=self.case.what,
+        result = call(f"{self.name}.forward", self.layer.forward, *inputs, case=self.case.what,
                       **options)
         if result is None:
             raise Stop("nothing returned", say(
@@ -115,7 +115,7 @@ class Trial:
         return y, cache
 
     def swapped(self, y, cache, inputs):
-        """Whether the output came second, and what came first is no attempt at it.
+        """Tell whether the output came second, and what came first is no attempt at it.
 
         An attempt is a list, or numbers of the output's shape that are not an input as it was.
         """
@@ -126,35 +126,35 @@ class Trial:
         return not isinstance(y, list)
 
     def is_output(self, thing):
-        """Whether it is the right output of this case."""
+        """Tell whether it is the right output of this case."""
         return is_numbers(thing) and same(thing, self.want)
 
     def backward(self, cache, start=None):
-        """{tensor: the student's gradient}, parameters' as what was added to `start`."""
+        """Return {tensor: the student's gradient}; a parameter's is what was added to `start`."""
         start = self.start if start is None else start
         for name, p in self.parameters.items():
             p.grad = start[name].copy()
         grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
         what = f"{self.name}.backward"
-        returned = call(what, self.theirs.backward, grad_y, cache, case=self.case.what)
+        returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)
         self.unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
         self.unchanged("backward", self.parameters, values,
                        [p.value for p in self.parameters.values()])
-        found = {}
+        results = {}
         for name, gradient in zip(self.moving, self.counted(returned)):
             tensor = f"grad_{name}"
             if is_numbers(gradient):
                 self.must_not_be_another(tensor, gradient)
             check_shape("backward", tensor, gradient, self.expected[tensor], self.case)
-            found[tensor] = self.without_rounding(name, tensor, np.array(gradient))
+            results[tensor] = self.without_rounding(name, tensor, np.array(gradient))
         for name, p in self.parameters.items():
             check_shape("backward", f"{name}.grad", p.grad, start[name], self.case)
             got, right = np.asarray(p.grad), self.expected[f"{name}.grad"]
             if same(got, right) and not same(got - start[name], right):
                 self.overwritten.append(f"{name}.grad")                # go on as if it were added
                 got = got + start[name]
-            found[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", got - start[name])
-        return found
+            results[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", got - start[name])
+        return results
 
     def without_rounding(self, name, tensor, gradient):
         """Return the gradient, made exact where only rounding parts it from the right one.
@@ -169,27 +169,27 @@ class Trial:
             return np.where(np.abs(gradient - want) <= ROUNDING * size, want, gradient)
 
     def counted(self, returned):
-        """What backward returned, as a list of the right length."""
-        found = [g for g in as_list(returned) if g is not None]
-        if len(self.moving) and not found:
+        """Return the gradients as a list of the right length, or Stop."""
+        gradients = [g for g in as_list(returned) if g is not None]
+        if len(self.moving) and not gradients:
             raise Stop("nothing returned", say("backward returns nothing: it must return {count}.",
                                                count=say(COUNT)), f"grad_{self.moving[0]}")
-        if found and not self.moving:
+        if gradients and not self.moving:
             raise Stop("wrong count", say(
                 "backward must return None: ids have no gradient, and those of the parameters are"
                 " added to them."))
-        if len(found) != len(self.moving):
-            numbers = dict(count=say(COUNT), right=len(self.moving), number=len(found))
-            if self.parameters and len(found) > len(self.moving):
+        if len(gradients) != len(self.moving):
+            numbers = dict(count=say(COUNT), right=len(self.moving), number=len(gradients))
+            if self.parameters and len(gradients) > len(self.moving):
                 raise Stop("wrong count", say(
                     "backward must return {count}, {right} here, and returns {number}. The"
                     " gradients of parameters are not returned: add them to `.grad`.", **numbers))
             raise Stop("wrong count", say(
                 "backward must return {count}, {right} here, and returns {number}.", **numbers))
-        if len(found) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
+        if len(gradients) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
             raise Stop("wrong count", say(
                 "backward must return a single gradient as it is, not in a tuple."))
-        return found
+        return gradients
 
     def must_not_be_another(self, tensor, gradient):
         """Stop if it has the shape of another input's gradient, and not its own."""
@@ -207,14 +207,14 @@ class Trial:
 
 
 def another(thing):
-    """An array of the same shape and kind with other numbers; everything else as it is."""
+    """Return an array with other numbers of its shape and kind; all else as it is."""
     if not isinstance(thing, np.ndarray):
         return thing
     return (thing[::-1] * (0.5 if thing.dtype.kind == "f" else 1)).astype(thing.dtype)
 
 
 def kind(thing):
-    """What it is, for a message."""
+    """Describe a thing for a message."""
     if isinstance(thing, np.ndarray):
         return say("one array of shape {shape} and type {dtype}", shape=thing.shape,
                    dtype=thing.dtype)
@@ -224,7 +224,7 @@ def kind(thing):
 
 
 def as_list(returned):
-    """What a backward returned, as a list."""
+    """Return what a backward returned as a list."""
     if returned is None:
         return []
     return list(returned) if isinstance(returned, (tuple, list)) else [returned]
@@ -248,10 +248,10 @@ def check_shape(what, tensor, got, want, case):
 
 
 def unpacked(what, got):
-    """What is to be unpacked, where a tuple stands for an array."""
+    """Tell what must be unpacked if a tuple stands for an array."""
     return say(GRADIENTS if what == "backward" else UNPACK) if isinstance(got, tuple) else ""
 
 
 def parameter(value):
-    """A Parameter of its own for every layer that a case makes."""
+    """Make a Parameter of its own for each layer."""
     return Parameter(np.array(value))

@@ -38,7 +38,7 @@ FORMULA = re.compile(rf"""((?:^|_|[^\w\s{SIGNS}])[\s"']*(?=[{SIGNS}])"""
 
 @dataclass
 class Grade:
-    """How one student's answer to one exercise is.
+    """The grade of one student's answer to one exercise.
 
     points : how many of its classes and functions are right, `of` how many
     diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
@@ -92,17 +92,17 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
 
 
 def graded_all(folder, exercise, timeout, memory, seed, language):
-    """What `grade` returns."""
+    """Return what `grade` returns, in the language that is spoken."""
     must_be_limits(exercise, timeout, memory)
     seed = secrets.randbelow(2**31) if seed is None else seed
-    found = submissions(folder)
-    handed_in = {s.exercise for s in found}
-    names = [exercise] if exercise else [name for name in EXERCISES if name in handed_in]
-    who = students_of(folder, found)
+    handed_in = submissions(folder)
+    exercises = {s.exercise for s in handed_in}
+    names = [exercise] if exercise else [name for name in EXERCISES if name in exercises]
+    who = students_of(folder, handed_in)
 
     def rows():
         for student in who:
-            own = [s for s in found if s.student == student]
+            own = [s for s in handed_in if s.student == student]
             for name in names:
                 mine = [s for s in own if s.exercise == name]
                 with speaking(language):                               # not while it waits
@@ -126,7 +126,7 @@ def must_be_limits(exercise, timeout, memory):
 
 
 def graded(submission, folder, timeout, memory, seed):
-    """The Grade of one file."""
+    """Return the Grade of one file."""
     path, points, seconds = submission.path, 0, 0.0
     if submission.problem:
         diagnosis, message = "not readable", submission.problem
@@ -144,7 +144,7 @@ def graded(submission, folder, timeout, memory, seed):
 
 
 def verdict(outcome, timeout):
-    """(points, diagnosis, message) of a process that has ended."""
+    """Return (points, diagnosis, message) of a process that has ended."""
     if outcome.answer is not None:
         return tuple(outcome.answer[name] for name in ("points", "diagnosis", "message"))
     if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
@@ -158,21 +158,21 @@ def verdict(outcome, timeout):
 
 
 def best(grades):
-    """The Grade that counts: the one with most points, or else one that was written."""
+    """Return the Grade that counts: most points first, then one that was written."""
     return min(grades, key=lambda g: (-g.points, g.diagnosis in ("not written yet", "missing")))
 
 
 def totals(grades: Iterable[Grade]) -> dict[str, tuple[int, int]]:
-    """{student: (points, of how many)} over all exercises."""
-    found: dict[str, tuple[int, int]] = {}
+    """Return {student: (points, of how many)} over all exercises."""
+    points_of: dict[str, tuple[int, int]] = {}
     for g in grades:
-        points, of = found.get(g.student, (0, 0))
-        found[g.student] = points + g.points, of + g.of
-    return found
+        points, of = points_of.get(g.student, (0, 0))
+        points_of[g.student] = points + g.points, of + g.of
+    return points_of
 
 
 def commonest(grades: Iterable[Grade]) -> dict[str, tuple[str, int, int]]:
-    """{exercise: (diagnosis, how often, of how many that were wrong)}, the commonest mistake."""
+    """Return the commonest mistake as {exercise: (diagnosis, how often, of how many wrong)}."""
     wrong: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
     for g in grades:
         if not g.passed and g.diagnosis not in ("missing", "not written yet"):
@@ -182,7 +182,7 @@ def commonest(grades: Iterable[Grade]) -> dict[str, tuple[str, int, int]]:
 
 
 def missing(student, exercise, own, seed):
-    """The Grade of who handed in nothing."""
+    """Return the Grade of a student who handed in nothing."""
     others = [s.path.name for s in own if s.exercise is None]
     more = say("; not recognised: {names}", names=", ".join(others[:3])) if others else ""
     message = printable(say("no file for it{more}", more=more))
@@ -191,7 +191,7 @@ def missing(student, exercise, own, seed):
 
 
 def printable(text):
-    """A text that can neither leave its line nor steer a terminal, and that UTF-8 can hold.
+    """Return a text in one line that cannot steer a terminal and that UTF-8 can hold.
 
     A byte of a file's name that is not UTF-8, or half a character, is shown as in \\udcfc.
     """
@@ -201,7 +201,7 @@ def printable(text):
 
 
 def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
-    """Write Grades as a table that a spreadsheet opens, and does not take for formulas."""
+    """Write Grades as a table for a spreadsheet, with no cell that it takes for a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -213,5 +213,5 @@ def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
 
 
 def harmless(cell):
-    """A cell of which no piece begins as a formula does, between any separators."""
+    """Return a cell of which no piece begins as a formula, whatever separates cells."""
     return FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""Which files in a folder are whose answer to which exercise."""
+"""Find out which file in a folder is whose answer to which exercise."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LARGEST = 5_000_000  # bytes of a file that is looked at
 class Submission:
     """One file of a student, as it was when the folder was read.
 
-    exercise : that it belongs to, None where none was found
+    exercise : that it belongs to, None if there is none
     data : what it holds
     problem : why it could not be read, or nothing
     """
@@ -27,7 +27,7 @@ class Submission:
 
 
 def stem(exercise):
-    """The name of an exercise's file without its ending, such as 02_layer_norm."""
+    """Return the name of an exercise's file without its ending, such as 02_layer_norm."""
     return f"{exercise.number:02}_{re.sub(r'[^a-z]+', '_', exercise.name)}"
 
 
@@ -36,7 +36,7 @@ NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])
 
 
 def submissions(folder):
-    """All Submissions in a folder, by student and exercise, read at once.
+    """Read all Submissions in a folder, in the order of their paths.
 
     FOLDER/STUDENT/... holds one student's files, in folders of their own if need be. Files that lie
     in FOLDER itself belong to the student whose name stands before that of the exercise, as in
@@ -52,7 +52,7 @@ def submissions(folder):
     if not folder.is_dir():
         raise ValueError(say("FOLDER must be a folder that holds submissions, got {folder}",
                              folder=folder))
-    found = []
+    handed_in = []
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) for part in inside)
@@ -62,13 +62,13 @@ def submissions(folder):
             alone = (named["student"] if named else path.stem) or folder.resolve().name
             student = inside[0] if len(inside) > 1 else alone
             data, problem = read(path)
-            found += [Submission(student, exercise, path, data, problem)
+            handed_in += [Submission(student, exercise, path, data, problem)
                       for exercise in exercises_of(data, named)]
-    return found
+    return handed_in
 
 
 def read(path):
-    """(what a file holds, why it cannot be read)"""
+    """Return what a file holds, and why it cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
@@ -79,14 +79,14 @@ def read(path):
 
 
 def exercises_of(data, named):
-    """The exercises that a file belongs to, by its name, or else by what it defines."""
+    """Return the exercises that a file belongs to, by its name or by what it defines."""
     if named:
         return [STEMS[named["stem"].lower()]]
     defined = set(re.findall(r"\b(?:class|def) +(\w+)", data.decode(errors="replace")))
     return [e.name for e in EXERCISES.values() if defined & set(e.objects)] or [None]
 
 
-def students(folder, found):
-    """All students: those with a file, and those whose folder holds none."""
+def students(folder, handed_in):
+    """Return all students: those with a file, and those with an empty folder."""
     folders = {p.name for p in Path(folder).iterdir() if p.is_dir() and p.name[0] not in "._"}
-    return sorted({s.student for s in found} | folders)
+    return sorted({s.student for s in handed_in} | folders)

@@ -75,7 +75,7 @@ ORDER = [EXAMPLE, *sorted(
 
 @dataclass(frozen=True, repr=False)
 class Mystery:
-    """What is needed to train, of which one part may be wrong.
+    """All that is needed to train. One part of it may be wrong.
 
     model : a Transformer, initialised as usual, in float64
     loss : a LabelSmoothedCrossEntropy
@@ -95,7 +95,7 @@ class Mystery:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a guess is worth: true if it is right."""
+    """The answer to a guess: true if it is right."""
 
     right: bool
     message: str
@@ -108,7 +108,7 @@ class Verdict:
 
 
 def mystery(n: int, *, seed: int = 0) -> Mystery:
-    """One of the models, made anew: nothing done to it is left in the next one.
+    """Make one of the models anew: nothing done to it is left in the next one.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def mystery(n: int, *, seed: int = 0) -> Mystery:
 
 
 def bug_of(n):
-    """The Bug of a number, None for the healthy one."""
+    """Return the Bug of a number, None for the healthy one."""
     n = check_integers("n", n, ndim=0)
     if not 0 <= n < len(ORDER):
         raise ValueError(say("n must be one of 0 to {last}, got {n}", last=len(ORDER) - 1, n=n))
@@ -157,7 +157,7 @@ def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
 
 
 def verdict(n, letter):
-    """The Verdict on a guess, in the language that is spoken."""
+    """Return the Verdict on a guess, in the language that is spoken."""
     bug = bug_of(n)
     if isinstance(letter, str):
         letter = letter.upper()
@@ -179,13 +179,13 @@ def verdict(n, letter):
 
 
 def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
-    """Help with a model, as text: 1 a tool that shows it, 2 the part to look at, 3 what happens."""
+    """Return help as text: stage 1 a tool that shows it, 2 the part, 3 what happens."""
     with speaking(language):
         return help_with(n, stage)
 
 
 def help_with(n, stage):
-    """The hint, in the language that is spoken."""
+    """Return the hint in the language that is spoken."""
     bug, stages = bug_of(n), (1, 2, 3)
     if stage not in stages:
         raise ValueError(say("stage must be 1, 2 or 3, got {stage}", stage=repr(stage)))
@@ -198,13 +198,13 @@ def help_with(n, stage):
 
 
 def reveal(n: int, *, language: str | None = None) -> str:
-    """The whole story of a model, as text: what is wrong, what must be, and who had it."""
+    """Return the whole story of a model: what is wrong, what must be, and who had it."""
     with speaking(language):
         return story(n)
 
 
 def story(n):
-    """What `reveal` returns, in the language that is spoken."""
+    """Return the story in the language that is spoken."""
     bug = bug_of(n)
     if bug is None:
         return say("This one is healthy. That every tool passes is the finding, not a failure to"

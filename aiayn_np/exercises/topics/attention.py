@@ -157,5 +157,5 @@ def right_gradients(self, grad_out, Q, K, V, allowed=None, rng=None):
 
 
 def softmax(scores, axis=-1):
-    """The right softmax, along any axis."""
+    """Compute the right softmax, along any axis."""
     return np.moveaxis(Softmax()(np.moveaxis(scores, axis, -1)), -1, axis)

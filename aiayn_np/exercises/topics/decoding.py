@@ -14,7 +14,7 @@ EXERCISE = exercise(
 
 
 def decoded(it, case):
-    """What it decodes with the scripted model of this case."""
+    """Decode with the scripted model of a case."""
     model = ScriptedModel(**case.options["model"])
     ids = it(model, *case.inputs, bos=model.bos, eos=model.eos, **case.options["call"])
     return {"ids": ids, "rows encoded": np.array(max(model.encoded, len(case.inputs[0])))}

@@ -80,7 +80,7 @@ def right_rows(self, ids):
 
 
 def written_once(grad, ids, rows):
-    """What `grad[ids] += rows` does: of repeated ids the last one counts."""
+    """Do what `grad[ids] += rows` does: of repeated ids the last one counts."""
     grad[ids] += rows
 
 

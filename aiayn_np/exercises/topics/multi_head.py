@@ -142,7 +142,7 @@ def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
 
 
 def of_last_head(cache):
-    """A cache that holds the last head in the place of every one."""
+    """Return a cache that holds the last head in place of every head."""
     return (Cache(**{name: of_last_head(part) for name, part in vars(cache).items()})
             if isinstance(cache, Cache) else cache if np.ndim(cache) < 3
             else np.broadcast_to(cache[..., -1:, :, :], cache.shape))

@@ -14,19 +14,19 @@ EXERCISE = exercise(
 
 
 def after_steps(cls, case):
-    """The values of two parameters after each of some steps."""
+    """Return the values of two parameters after each step."""
     (gradients,) = case.inputs
     parameters = [Parameter(x.copy()) for x in START.reshape(gradients.shape[1:])]
     adam = cls(iter(parameters), **case.options)
     values = [p.value for p in parameters]                             # layers hold them, too
-    found: dict[str, np.ndarray] = {}
+    results: dict[str, np.ndarray] = {}
     for t, (grads, rate) in enumerate(zip(gradients, RATES), 1):
         for p, grad in zip(parameters, grads):
             p.grad[...] = grad
         adam.step(rate)
-        found |= {f"value {i} after step {t}": p.value.copy() for i, p in enumerate(parameters)}
-        found |= {f"gradient {i} after step {t}": p.grad.copy() for i, p in enumerate(parameters)}
-    return found | {"arrays that layers hold": np.array(values)}
+        results |= {f"value {i} after step {t}": p.value.copy() for i, p in enumerate(parameters)}
+        results |= {f"gradient {i} after step {t}": p.grad.copy() for i, p in enumerate(parameters)}
+    return results | {"arrays that layers hold": np.array(values)}
 
 
 START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
