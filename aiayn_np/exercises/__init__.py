@@ -4,10 +4,10 @@
     >>> EXERCISES["layer norm"].objects
     ['LayerNorm']
 
-A student writes the class or function of an exercise under the same name and calls
-``print(check(LayerNorm))``. The report is true when everything is right; if it is not, it names the
-worst entry, yours and the right one, and the most likely mistake. ``train_with(LayerNorm)`` then
-trains the Transformer with it. The files to fill in are in notebooks/exercises.
+A student writes the class or function of an exercise under its name and calls
+``print(check(LayerNorm))``. The report is true if everything is right. Otherwise it names the worst
+entry, yours and the right one, and the most likely mistake. ``train_with(LayerNorm)`` then trains
+the Transformer with the student's layer. The files to fill in are in notebooks/exercises.
 
     exercise, topics/                  what the exercises are: cases, right formulas, known mistakes
     checker, report                    check, and what it returns
@@ -17,13 +17,13 @@ trains the Transformer with it. The files to fill in are in notebooks/exercises.
     changes, operators, diagnosis      changes of the right formula, and which one explains it
     plug_in, scripted                  the student's parts in the real model; a model for decoding
     grading, submissions               a table for a folder of answers (`aiayn-np grade`)
-    sandbox, answer                    one of them in a process of its own
-    language, chinese.json             in which language all this is said
+    sandbox, answer                    grading one answer in a process of its own, with limits
+    language, chinese.json             the language of all that is said
     editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
 
 An explanation is a change of the right formula that gives the student's numbers in every case.
-``check`` compares results and cannot see how they came about: it refuses the library's own classes,
+``check`` compares results. It cannot see how they came about: it refuses the library's own classes,
 but not an answer that calls them.
 
 Public names, by the file that defines them:

@@ -1,7 +1,7 @@
-"""The student edition of a lesson: no outputs, answers folded, the exercises that belong to it.
+"""Make the student edition of a lesson: no outputs, folded answers, links to its exercises.
 
-A notebook is the dict that its JSON is, so that no package for notebooks is needed.
-`aiayn-np lessons DIR` writes this edition; the lessons in `notebooks/` are the teacher edition.
+A notebook is the dict that its JSON holds, so no package for notebooks is needed.
+`aiayn-np lessons DIR` writes this edition. The lessons in `notebooks/` are the teacher edition.
 """
 
 import copy
@@ -21,9 +21,9 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
 
     Parameters
     ----------
-    notebook : dict, as `json.load` gives it; it is left as it is
+    notebook : dict, as `json.load` gives it; it is not changed
     number : int, of the lesson
-    language : "en" or "zh", that of the notebook's text
+    language : "en" or "zh", of the notebook's text
     """
     _, shows, exercises, exercise = WORDS[language]
     edition, asked = copy.deepcopy(notebook), False

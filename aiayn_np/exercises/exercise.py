@@ -1,4 +1,4 @@
-"""What an exercise is made of: its text, the cases it is tried on, and its right formulas."""
+"""The parts of an exercise: its text, its cases and its right formulas."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ class Case:
 
     what : what is special about it, in a few words
     make : makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
-    inputs : what we differentiate by
+    inputs : the arrays by which we differentiate
     options : keyword arguments of forward
-    sizes : numbers by whose value, or root, a wrong result may be off: {"d_k": 4}
+    sizes : names of numbers, {"d_k": 4}; a wrong result may be off by one of them, or by its root
     special : whether it is looked at only after all others are right
-    why : what a teacher says to an answer that is wrong here alone
+    why : a teacher's sentence for an answer that is wrong in this case alone
     grad : the size of the gradient that comes back from above
     """
 
@@ -35,11 +35,12 @@ class Case:
 
 @dataclass
 class Exercise:
-    """One exercise; `objects` are the classes and functions that the student writes.
+    """One exercise.
 
-    hints : {name of an object: its hints, the last of which is the derivation}
+    objects : the classes and functions that the student writes
+    hints : {name of an object: its hints}; the last hint is the derivation
     lesson : the notebook lesson that explains it
-    minutes : to expect, for all of it
+    minutes : that the whole exercise takes
     """
 
     number: int
@@ -59,13 +60,13 @@ class Subject:
     reference : the right one
     kind : "layer" or "function"
     cases : a function of an rng that gives the Cases
-    run : for a function: run(it, case) -> {name: array}, what is compared
-    formulas : {stage: Formula}, the right ones, which are changed piece by piece to explain an
-        answer: "forward", f(layer, *inputs, **options) -> y; "backward", f(layer, grad_y, *inputs,
-        **options) -> {tensor: gradient}, which adds those of parameters, or f(layer, grad_y,
-        *inputs, cache) with the cache of the reference; "function", what computes the same as the
-        reference
-    methods : {name: (arguments, options)} of what is called by itself, besides
+    run : for a function, run(it, case) -> {name: array}: the results that are compared
+    formulas : {stage: Formula}, the right formulas. They are changed piece by piece to explain an
+        answer. "forward" is f(layer, *inputs, **options) -> y. "backward" is f(layer, grad_y,
+        *inputs, **options) -> {tensor: gradient}, or f(layer, grad_y, *inputs, cache) with the
+        cache of the reference; it adds the gradients of parameters. "function" computes what the
+        reference does.
+    methods : {name: (arguments, options)} of other methods, which are called by themselves
     made_like : for a layer: made_like(cls, ours) makes one with the sizes of ours
     """
 

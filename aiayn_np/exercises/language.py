@@ -1,4 +1,4 @@
-"""The language of what the exercises say: English, or Chinese from the catalogue chinese.json.
+"""Say the texts of the exercises in English, or in Chinese from the catalogue chinese.json.
 
     >>> from aiayn_np.exercises.language import say, speaking
     >>> say("{subject} returns nothing.", subject="causal")
@@ -7,8 +7,8 @@
     ...     say("{subject} returns nothing.", subject="causal")
     'causal 什么也没有返回。'
 
-The English text is the key of its Chinese one. What is inserted has a name, so that each language
-has its own order of words. A text without a Chinese one stays English.
+The English text is the key of the Chinese one. Each inserted value has a name, so that a language
+has its own order of words. A text that the catalogue does not have stays English.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Train the real Transformer with a student's parts in it, beside the same model with ours."""
+"""Train the Transformer with a student's parts in it, beside the same model with ours."""
 
 import copy
 import sys
@@ -138,25 +138,25 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
                language: str | None = None) -> TrainingReport:
     """Train on the copy task with the students' layers and functions in place of ours.
 
-    Two models start from the same parameters and see the same batches: one is the library's, in the
-    other every layer, function, loss or optimizer that was given is exchanged. After a step that
-    was equal ours goes on from the students' parameters, so that rounding does not pile up.
+    Two models start from the same parameters and see the same batches. One is the library's. The
+    other has the given layers, functions, loss and optimizer in place of ours. After an equal step
+    our model takes over the parameters of the other, so that rounding does not pile up.
 
     Parameters
     ----------
     students : classes and functions of the exercises, as for ``check``
-    steps : of training
+    steps : number of training steps
     seed : of parameters and batches
-    language : "en" or "zh", of what it says; None: as AIAYN_LANG or the locale has it
+    language : "en" or "zh", of the report; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
-    TrainingReport, true when both stay equal; it names the first step and tensor that differ, and
-    training stops there. An error in the student's code is reported in the same way.
+    TrainingReport, true if both stay equal. Otherwise it names the first step and tensor that
+    differ, where training stops, or the error in the student's code.
 
     Raises
     ------
-    ValueError for nothing to exchange, and for a language that does not exist
+    ValueError if no class or function is given, or there is no such language
     """
     with speaking(language):
         return trained(students, steps, seed)

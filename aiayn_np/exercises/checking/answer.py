@@ -1,7 +1,7 @@
-"""The other side of `sandbox`: runs one student's file, checks what it defines, and answers.
+"""Run one student's file, check what it defines, and give the verdict: the process of `sandbox`.
 
-Every statement at the top of a file, or of a notebook's cell, is run by itself: one that fails
-does not lose the class above it. `check` and `train_with` do nothing here while the file runs.
+Each statement at the top of a file, or of a notebook's cell, runs by itself. If one fails, the
+classes above it still count. While the file runs, `check` and `train_with` do nothing.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Calling the student's code: an error in it becomes one sentence with the student's own line."""
+"""Call the student's code, and turn an error into one sentence with the student's own line."""
 
 import copy
 import traceback

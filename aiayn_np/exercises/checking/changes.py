@@ -1,12 +1,12 @@
-"""The right formula with one change, or two: explanations computed from the numbers.
+"""The right formula with one change, or two. They explain a student's numbers.
 
 A topic gives its right formula as a plain function. Here each piece of it is changed in turn: a
-term or factor left out, a sign, an axis, another array in its place, two lines in the other order.
-Whose numbers are equal to those of a change, in every case, has most likely made it. What a topic
-knows by heart is a change too, with a sentence of the teacher's: the second line of the reason.
+term or factor is left out, a sign or an axis is another, another array stands in its place. If a
+change gives the student's numbers in every case, it is most likely the mistake. A topic also lists
+known mistakes. Each is a change with a teacher's sentence, which follows the numbers in a report.
 
-All changes of a formula are compiled at once. A list of switches, one for each place, says what is
-computed there: 0 what is right, 1, 2, ... the changes.
+All changes of a formula are compiled at once. Each place of the formula has a switch: 0 computes
+what is right there; 1, 2, ... compute the changes.
 """
 
 import ast
@@ -71,8 +71,8 @@ class Place:
 class Formula:
     """A function or class that computes what is right, and all its Changes.
 
-    known : (old code, new code, key, why), what many write; old and new may be tuples, of changes
-        that belong together. (key, why) is said to every change of that kind.
+    known : common mistakes, (old code, new code, key, why). Old and new may be tuples: then these
+        changes belong together. (key, why) belongs to every change with that key.
     """
 
     def __init__(self, function, known=()):
@@ -121,8 +121,8 @@ class Formula:
     def changes(self, computes):
         """Yield all Changes in three groups: likely ones, others, and two likely ones at once.
 
-        computes : gives (whether a change alone explains a part of the student's numbers, what it
-            computes, as something that can be compared), or None if it changes nothing
+        computes : returns (whether a change alone explains a part of the student's numbers, what
+            it computes), or None if it changes nothing
         """
         yield self.likely
         yield self.others
@@ -211,9 +211,9 @@ class Formula:
                 for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
     def pairs(self, computes):
-        """Yield two likely Changes at once, of those that compute something else by themselves.
+        """Yield pairs of likely Changes that each change something alone.
 
-        What explains a part of the numbers comes first, with every other.
+        A Change that explains a part of the numbers comes first, paired with every other.
         """
         distinct: dict[Any, Any] = {}
         for change in self.likely[:LIKELIEST]:
@@ -231,7 +231,7 @@ class Formula:
 class Change:
     """A formula with a piece changed. A call computes the wrong result.
 
-    known : what a teacher says to it, if many make it
+    known : a teacher's sentence, if the mistake is common
     parts : (place, number of the code)
     """
 

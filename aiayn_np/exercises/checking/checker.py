@@ -1,4 +1,4 @@
-"""check: is the student's class or function right, and if not, why."""
+"""Check whether a student's class or function is right, and say why it is not."""
 
 import inspect
 from collections.abc import Callable
@@ -17,23 +17,23 @@ CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
 
 def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
           language: str | None = None) -> Report:
-    """Check one class or function of an exercise, and say what is wrong and most likely why.
+    """Check one class or function of an exercise, and say what is wrong and the likely reason.
 
     Parameters
     ----------
-    student : the class itself, not an object of it, or the function; the exercise is found by its
-        name, or by the name under which its file holds it
+    student : the class itself, not an object of it, or the function; its name, or the name that
+        its file gives it, tells the exercise
     hint : 1, 2, ... adds that hint to the report; the last one is the derivation
-    seed : of the random numbers that it is tried on
-    language : "en" or "zh", of what it says; None: as AIAYN_LANG or the locale has it
+    seed : of the random numbers on which it is tried
+    language : "en" or "zh", of the report; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
-    Report, true when everything is right; ``print`` shows it
+    Report, true if everything is right; ``print`` shows it
 
     Raises
     ------
-    TypeError for what is neither a class nor a function; ValueError for a name that belongs to no
+    TypeError for anything but a class or a function; ValueError for a name that belongs to no
     exercise, and for a hint or a language that does not exist
     """
     with speaking(language):

@@ -1,4 +1,4 @@
-"""Comparing two arrays, and what their difference looks like: sign, factor, rows, axes."""
+"""Compare two arrays, and describe their difference: a sign, a factor, some rows, an axis."""
 
 import math
 
@@ -51,7 +51,7 @@ def same(got, want, tolerance=TOLERANCE):
 def row_of(tensor, compared):
     """Return the Row of one tensor from a list of (case, got, want) of equal shapes.
 
-    It shows the worst entry of the first case that is wrong, or of all cases if none is.
+    It shows the worst entry of the first wrong case. If no case is wrong, it shows that of all.
     """
     row = Row(tensor, "ok", error=0.0)
     for case, got, want in compared:
@@ -69,7 +69,7 @@ def row_of(tensor, compared):
 def guess(telling, everything):
     """Describe a wrong tensor as (diagnosis, sentence), from lists of (case, got, want).
 
-    `telling` are the cases that are looked at first, `everything` all of them.
+    telling : the cases that are looked at first      everything : all cases
     """
     return (nearly(telling) or some_cases(everything)
             or some_slices(everything) or ("wrong", say(UNKNOWN)))

@@ -15,7 +15,7 @@ MOST = 2  # changes that are named, each for tensors of its own
 
 
 class Explanation(NamedTuple):
-    """An explanation: its key, its sentences, the changes, and the tensors that are left."""
+    """A key, its sentences, the changes, and the tensors that they do not explain."""
 
     key: str
     why: str
@@ -77,9 +77,9 @@ def reason(plain, explanation, otherwise):
 
 
 def likeliest(candidates, stage, trials, left, in_one):
-    """Return (change, tensors) of the first one that explains most of the tensors that are left.
+    """Return the change that explains most of the tensors that are left, and these tensors.
 
-    in_one : gives what a change explains in one failing trial; most are out at once
+    in_one : returns the tensors that a change explains in one failing trial; most changes fail it
     """
     best: Any = None
     explained: set[str] = set()
@@ -95,8 +95,10 @@ def likeliest(candidates, stage, trials, left, in_one):
 
 
 def telling(trials, tensors):
-    """The trials by which a mistake is known: all ordinary ones, and then up to the first special
-    one that is wrong; beyond it a wrong formula may do anything."""
+    """Return the trials that tell a mistake: the ordinary ones if one of them is wrong.
+
+    Otherwise they go up to the first special one that is wrong. Beyond it anything may happen.
+    """
     ordinary = [trial for trial in trials if not trial.case.special]
     if any(is_wrong(trial, tensors) for trial in ordinary):
         return ordinary
@@ -109,9 +111,9 @@ def is_wrong(trial, tensors):
 
 
 def explains(change, stage, trials):
-    """Return the wrong tensors whose numbers the change gives; none if it spoils a right one.
+    """Return the wrong tensors whose numbers the change gives.
 
-    A tensor that the student has right must be right with the change, too.
+    It returns none if the change makes a tensor wrong that the student has right.
     """
     differs, off = set(), set()
     for trial in trials:
@@ -152,7 +154,7 @@ def seen_elsewhere(explanation, stage, trials, wrong):
 def predict(formula, stage, trial, grad_y=None):
     """Return {tensor: value} of a formula in one case, or None if it cannot be computed.
 
-    grad_y : that of the case if it is None
+    grad_y : None stands for that of the case
     """
     try:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What a teacher says to an error of Python or NumPy."""
+"""Sentences of a teacher for errors of Python and NumPy."""
 
 import re
 

@@ -189,8 +189,8 @@ class LayerCheck:
     def more(self, trials, explanation):
         """Tell what else is wrong in backward, although its cache comes from a wrong forward.
 
-        It is looked at where forward is right. If that is nowhere, the right backward is computed
-        with the mistake of forward in it, where that is known.
+        Only cases with a right forward count. If there is none and the mistake of forward is known,
+        the right backward is computed with this mistake.
         """
         formula = self.subject.formulas["backward"]
         try:

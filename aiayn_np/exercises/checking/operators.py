@@ -1,7 +1,7 @@
-"""What may stand in the place of a piece of a right formula by mistake, as code.
+"""The code that may stand in place of a piece of a right formula by mistake.
 
-A table holds (rank, key, template): the lower the rank, the likelier. In a template {0} is the code
-that is right, {l} and {r} are the two sides of an operator.
+A table holds (rank, key, template). A lower rank is likelier. In a template {0} is the right code;
+{l} and {r} are the two sides of an operator.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""What a check found: true when all is right; as text, and as a table in a notebook."""
+"""The report of a check, as text and as a table in a notebook."""
 
 import html
 import math
@@ -85,16 +85,16 @@ def in_chinese(text):
 
 @dataclass(repr=False)
 class Report:
-    """What `check` found; true when everything is right.
+    """The report of `check`, true if everything is right.
 
     exercise : name of the exercise
     subject : the class or function that was checked
     passed : whether everything is right, in all cases
     diagnosis : a short key: "right", "not written yet", "sign", "unbiased variance", ...
-    message : what is wrong and most likely why
-    table : a Row for every tensor, in the order in which they are looked at
+    message : what is wrong, and the likely reason
+    table : a Row for each tensor, in the order of the check
     hint : the hint that was asked for, or how to ask for one
-    language : in which all this is said; diagnosis and table are the same in each
+    language : of the message and the hint; diagnosis and table are the same in each
     """
 
     exercise: str

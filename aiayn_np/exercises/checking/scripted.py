@@ -1,4 +1,4 @@
-"""A stand-in for a trained Transformer, whose answers are known: for the check of decoding."""
+"""A stand-in for a trained Transformer whose answers are known, for the check of decoding."""
 
 import functools
 
@@ -13,8 +13,8 @@ VOCAB_SIZE = 9
 class ScriptedModel:
     """A stand-in with the parts of a Transformer that decoding uses.
 
-    A source of n real tokens is answered by n + 1 tokens, the last one eos, unless it is `endless`
-    and the longest; each token depends on all real source tokens and on the prefix.
+    A source of n real tokens is answered by n tokens and eos. With `endless`, the longest source
+    never gets eos. Each token depends on all real source tokens and on the prefix.
     """
 
     def __init__(self, pad=0, bos=1, eos=2, endless=False, max_len=64):

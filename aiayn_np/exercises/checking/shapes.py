@@ -1,4 +1,4 @@
-"""What a wrong shape, or NumPy's complaint about shapes, most likely comes from."""
+"""Likely reasons for a wrong shape, and for NumPy's errors about shapes."""
 
 import ast
 import math

@@ -1,4 +1,4 @@
-"""One case tried on the student's layer and on the right one, with the same parameters."""
+"""Try one case on the student's layer and on the right one, with the same parameters."""
 
 import contextlib
 import inspect
@@ -117,7 +117,7 @@ class Trial:
     def swapped(self, y, cache, inputs):
         """Tell whether the output came second, and what came first is no attempt at it.
 
-        An attempt is a list, or numbers of the output's shape that are not an input as it was.
+        A list is an attempt. So are numbers of the output's shape, unless they are an input.
         """
         if self.is_output(y) or not self.is_output(cache):
             return False
@@ -157,10 +157,10 @@ class Trial:
         return results
 
     def without_rounding(self, name, tensor, gradient):
-        """Return the gradient, made exact where only rounding parts it from the right one.
+        """Return the gradient, without what is only rounding.
 
-        A gradient may be 0 because large terms cancel. The rounding of these terms is as large as
-        the product of grad_y and all other inputs, times the precision of a float.
+        A gradient may be 0 because large terms cancel. Their rounding is as large as the product of
+        grad_y and all other inputs, times the precision of a float.
         """
         others = [x for n, x in zip(self.names, self.case.inputs) if n in self.moving and n != name]
         size = math.prod(map(scale_of, (np.asarray(self.grad_y), *others)))

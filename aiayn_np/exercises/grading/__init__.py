@@ -1,1 +1,1 @@
-"""Checking a folder of students' answers."""
+"""Grade a folder of students' answers."""

@@ -1,12 +1,12 @@
-"""Grade a folder of submissions: a row for every student and exercise.
+"""Grade a folder of submissions, with a row for each student and exercise.
 
     >>> from aiayn_np.exercises.grading.grading import COLUMNS
     >>> COLUMNS
     ['student', 'exercise', 'passed', 'points', 'of', 'diagnosis', 'message', 'seconds', 'file',
      'seed']
 
-`submissions` finds the files and reads them all, before the first one runs; `sandbox` runs each in
-a process of its own, and `answer` is that process.
+`submissions` reads all files before the first one runs. `sandbox` runs each in a process of its
+own, and `answer` is what that process does.
 """
 
 import base64
@@ -43,9 +43,9 @@ class Grade:
     points : how many of its classes and functions are right, `of` how many
     diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
     message : what is wrong, in one line
-    seconds : that it took, start of Python included
-    file : the file that was graded, as seen from the folder
-    seed : of the numbers on which it was tried, one for the whole run
+    seconds : the time that it took, start of Python included
+    file : the path of the file in the folder
+    seed : of the numbers on which all answers of the run were tried
     """
 
     student: str
@@ -70,12 +70,12 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
 
     Parameters
     ----------
-    folder : see `submissions.submissions` for the two ways in which files may lie in it
-    exercise : name of the only exercise to grade; None: all that anyone handed in
+    folder : with files as `submissions.submissions` describes them
+    exercise : name of the only exercise to grade; None: all that were handed in
     timeout : seconds for each file
-    memory : MB of address space for each file; it is kept to on Linux only
+    memory : MB of address space for each file; only Linux keeps to it
     seed : of the numbers on which all answers are tried; None: one is drawn for the run
-    language : "en" or "zh", of the messages; None: as AIAYN_LANG or the locale has it
+    language : "en" or "zh", of the messages; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
@@ -84,8 +84,7 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
 
     Raises
     ------
-    ValueError for what is no folder, an exercise or a language that does not exist, a limit that is
-    not positive
+    ValueError if there is no such folder, exercise or language, or a limit is not positive
     """
     with speaking(language):
         return graded_all(folder, exercise, timeout, memory, seed, spoken())

@@ -42,7 +42,7 @@ class Outcome:
     answer : its verdict, None if it gave none
     code : its exit code, None if it was stopped at the limit of time
     output : the beginning of what it printed, at most OUTPUT bytes
-    seconds : that it took
+    seconds : the time that it took
     """
 
     answer: dict | None

@@ -14,9 +14,9 @@ LARGEST = 5_000_000  # bytes of a file that is looked at
 class Submission:
     """One file of a student, as it was when the folder was read.
 
-    exercise : that it belongs to, None if there is none
-    data : what it holds
-    problem : why it could not be read, or nothing
+    exercise : the exercise that it answers, None if there is none
+    data : its bytes
+    problem : why it could not be read, or ""
     """
 
     student: str
@@ -38,11 +38,11 @@ NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])
 def submissions(folder):
     """Read all Submissions in a folder, in the order of their paths.
 
-    FOLDER/STUDENT/... holds one student's files, in folders of their own if need be. Files that lie
-    in FOLDER itself belong to the student whose name stands before that of the exercise, as in
-    anna_01_softmax.py. Without a name, as `aiayn-np exercises FOLDER` writes them, they belong to a
-    student who is called as the folder. A file that does not have the name of an exercise's file
-    belongs to every exercise whose classes or functions it defines. `find_the_bug` is not graded.
+    FOLDER/STUDENT/... holds one student's files, in folders if need be. The name of a file in
+    FOLDER itself begins with the student, as in anna_01_softmax.py. Without a student's name, as
+    `aiayn-np exercises FOLDER` writes the files, the student is called as the folder. A file with
+    another name belongs to every exercise whose classes or functions it defines. `find_the_bug` is
+    not graded.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Find the bug: models that are broken without saying where.
+"""Make models with a hidden bug, and answer guesses at it.
 
 See notebooks/exercises/find_the_bug.ipynb.
 
@@ -9,8 +9,8 @@ See notebooks/exercises/find_the_bug.ipynb.
     >>> print(guess(1, "V"))                   # a letter of STATEMENTS
     No: something is wrong with it.
 
-Number 0 is the worked example. Of 1 to 13 twelve have one bug each, and one is healthy. The bugs
-are from the zoo (`aiayn_np.zoo`), where they have names: this file and that one spoil the hunt.
+Number 0 is the worked example. Of the models 1 to 13 twelve have one bug each, and one is healthy.
+The bugs come from the zoo (`aiayn_np.zoo`). Who reads this file or the zoo spoils the hunt.
 """
 
 import collections
@@ -117,7 +117,7 @@ def mystery(n: int, *, seed: int = 0) -> Mystery:
 
     Returns
     -------
-    Mystery. The package stays right, and so do other models, whatever is alive at the time.
+    Mystery. The package and all other models stay right.
 
     Raises
     ------
@@ -142,11 +142,11 @@ def bug_of(n):
 
 
 def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
-    """Say what is wrong with a model: a letter of STATEMENTS, large or small.
+    """Check a guess at what is wrong with a model: a letter of STATEMENTS, large or small.
 
     Returns
     -------
-    Verdict, true if it is right; otherwise it says how near the guess is
+    Verdict, true if the guess is right; otherwise it says how near the guess is
 
     Raises
     ------

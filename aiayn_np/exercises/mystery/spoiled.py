@@ -1,7 +1,7 @@
-"""Parts of a model that compute with a bug of the zoo planted, while the package stays right.
+"""Make parts of a model compute with a bug of the zoo, while the package stays right.
 
-Each layer gets a subclass under the name of its class, whose methods plant the bug, call the method
-of the class, and take the bug out again. All layers get one, so that no type says where the bug is.
+Each layer gets a subclass under the name of its class. A method of the subclass plants the bug,
+calls the method of the class, and takes the bug out. All layers get one, so no type tells the bug.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ PLANTED: set[int] = set()  # numbers of the bugs that are planted right now
 
 @contextlib.contextmanager
 def plant(bug):
-    """Plant a bug within a `with` block, once, however deep layers call each other."""
+    """Plant a bug within a `with` block. It is planted once, however deep layers call layers."""
     if bug is None or bug.number in PLANTED:
         yield
         return
@@ -28,9 +28,9 @@ def plant(bug):
 
 
 def spoiled(place, name, bug):
-    """Return a function that calls the one of this name in a class or module, with the bug planted.
+    """Wrap a function of a class or module: the wrapper calls it with the bug planted.
 
-    It has the documentation, the signature and the source of the right one.
+    The wrapper shows the documentation, the signature and the source of the right function.
     """
     @functools.wraps(getattr(place, name))
     def method(*arguments, **options):

@@ -1,4 +1,4 @@
-"""One file for each exercise: its text, its cases, and the mistakes it knows."""
+"""One file for each exercise, with its text, its cases and its known mistakes."""
 
 from . import softmax  # noqa: F401  isort: skip  # in this order they fill EXERCISES
 from . import layer_norm  # noqa: F401  isort: skip

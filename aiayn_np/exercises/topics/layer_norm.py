@@ -1,4 +1,4 @@
-"""Exercise 2: layer normalisation, through whose mean and variance every feature moves all."""
+"""Exercise 2: layer normalisation, where each feature moves all others by mean and variance."""
 
 import numpy as np
 
