@@ -96,7 +96,8 @@ def with_fall_backs(fig):
     installed = {font.name for font in fontManager.ttflist}
     families = [family for family in FALL_BACKS if family in installed]
     for text in fig.findobj(Text):
-        text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
+        if not text.get_text().isascii():
+            text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
     return fig
 
 
