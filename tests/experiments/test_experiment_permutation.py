@@ -41,13 +41,6 @@ def test_something_was_reordered(measured):
     assert committed(PERMUTATION).random["encoder"].min() > 0
 
 
-@pytest.mark.slow
-def test_the_committed_result_is_this_one():
-    kept, again = committed(PERMUTATION), permutation_symmetry()
-    for name in ("causal", "positions"):
-        np.testing.assert_allclose(kept.random[name], again.random[name], rtol=1e-3)
-
-
 @pytest.mark.parametrize("name", ["positions", "causal"])
 def test_positions_or_a_causal_mask_break_the_symmetry_more_the_more_tokens_move(measured, name):
     assert np.median(measured.random[name]) > BROKEN

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from committed import committed
 
 from aiayn_np import LearnedPositionalEncoding, SinusoidalPositionalEncoding
-from aiayn_np.experiments.claims.positions import ROTATION, fitted, rotation, shift_is_rotation
+from aiayn_np.experiments.claims.positions import fitted, rotation, shift_is_rotation
 from aiayn_np.experiments.experiment import AGREES, DISAGREES
 
 
@@ -54,13 +53,6 @@ def test_the_product_depends_on_the_distance_only_and_is_largest_at_0(measured):
     np.testing.assert_allclose(measured.similarity[:, middle], 1)
     assert np.all(np.delete(measured.similarity, middle, axis=1) < 0.98)
     assert np.all(np.diff(measured.falling) < 0)
-
-
-def test_the_committed_result_is_this_one(measured):
-    kept = committed(ROTATION)
-    assert measured.verdict == kept.verdict == AGREES
-    np.testing.assert_allclose(kept.similarity, measured.similarity, atol=1e-5)
-    np.testing.assert_allclose(kept.random_error, measured.random_error, rtol=1e-4)
 
 
 def test_learned_positions_would_not_agree():

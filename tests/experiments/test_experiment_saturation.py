@@ -78,12 +78,5 @@ def test_a_share_at_512_that_is_large_does_not_agree():
     assert kept.verdict == NOT_HERE
 
 
-@pytest.mark.slow
-def test_the_committed_result_is_this_one():
-    kept, again = committed(SATURATION), saturation()
-    for field in ("jacobian", "gradient", "mean_gradient", "one_hot"):
-        np.testing.assert_allclose(getattr(kept, field), getattr(again, field), rtol=1e-4)
-
-
 def test_widths_at_which_nothing_vanishes_do_not_agree():
     assert saturation((1, 16, 64), queries=128).verdict == NOT_HERE
