@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .common import UsageError, integer, opened, tell
+from .common import UsageError, integer, opened
 
 
 def add_generate_options(parser):
@@ -34,13 +34,11 @@ def generate_command(args):
     import numpy as np
 
     from ..decoding.generation import generate
-    from ..runs.decoding_estimates import generation_line
     from ..training.checks import check_seed
 
     check_seed(args.seed)
     run = opened_as(args.run, "gpt2")
     ids = run.task.source(args.text)[0]
-    tell(generation_line(run.model, ids, args.steps))
     written, before = list(ids), run.task.text(ids)
     print(before, end="", flush=True)
     for token in generate(run.model, ids, steps=args.steps, temperature=args.temperature,
@@ -58,12 +56,10 @@ def generate_command(args):
 def perplexity_command(args):
     """Print how surprised a language model is by a file."""
     from ..decoding.generation import perplexity
-    from ..runs.decoding_estimates import perplexity_line
     from ..text.pairs import read_lines
 
     run = opened_as(args.run, "gpt2")
     ids = run.task.source("\n".join(read_lines(args.file)))[0]
-    tell(perplexity_line(run.model, ids))
     value, count = perplexity(run.model, ids)
     print(f"perplexity {value:.2f} for each of {count:,} tokens")
     return 0

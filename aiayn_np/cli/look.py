@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from .common import UsageError, integer, lines_of_stdin, note, opened, tell
+from .common import UsageError, integer, lines_of_stdin, note, opened
 from .writing import add_out, check_file, check_folder, make_writable
 
 
@@ -62,14 +62,11 @@ def source_of(run, text):
 
 
 def decode_command(args):
-    from ..runs.decoding_estimates import translation_line
-
+    """Print the output of the model for a sequence, or for each line of stdin."""
     run = opened(args.run)
     typed = [" ".join(args.symbol)] if args.symbol else None
     for text in typed or filter(str.strip, lines_of_stdin("sequence")):
         src = source_of(run, text)
-        if args.symbol and hasattr(run.model, "decoder"):
-            tell(translation_line(run.model, list(src), bos=run.task.bos, beam=args.beam))
         out = run.decode(src, beam=args.beam, alpha=args.alpha)
         print(run.task.text(out[0]), flush=True)
     return 0
@@ -91,12 +88,10 @@ def attend_command(args):
 def trace_command(args):
     """Print a table of what every component does with a sequence."""
     from ..plotting.tracing import trace
-    from ..runs.decoding_estimates import trace_line
 
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
-    tell(trace_line(run.model, *(ids for ids in (src, tgt_in) if ids is not None)))
     table = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
     try:
         print((table[args.of] if args.of else table).table(args.depth))

@@ -158,7 +158,7 @@ def new_toy_run(folder, args, given):
     return Run(folder, config | states_of(args)), []
 
 
-def new_text_run(folder, args, given, ranks=1):
+def new_text_run(folder, args, given):
     """(a new run on sentence pairs, notes on the pairs)."""
     from ..runs.text_start import start
 
@@ -166,8 +166,8 @@ def new_text_run(folder, args, given, ranks=1):
     options.pop("float64", None)
     variants = {option: options.pop(option) for option in CHOICES if option in options}
     files = {name: getattr(args, name) for name in FILES}
-    return start(folder, files, dtype=dtype_of(args), variants=variants, ranks=ranks,
-                 **options, **states_of(args))
+    return start(folder, files, dtype=dtype_of(args), variants=variants, **options,
+                 **states_of(args))
 
 
 def states_of(args):

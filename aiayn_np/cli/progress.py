@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 
-from ..runs.estimates import clock
 from .common import note
 
 EVERY = 15  # seconds between two lines
@@ -112,3 +111,10 @@ class TextLog:
             line += f", BLEU {p.bleu:.2f}, chrF {p.chrf:.2f}"
         self.last, self.tokens, self.losses = time.perf_counter(), 0, []
         return line
+
+
+def clock(seconds):
+    """Seconds as text, in s, min or h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

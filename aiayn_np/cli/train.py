@@ -100,7 +100,7 @@ def shared_run(folder, args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         run, notes = (resumed_run(folder, args) if args.resume
-                      else new_run(folder, args, ranks.size))
+                      else new_run(folder, args))
         for line in notes:
             note(line)
     run = ranks.first(run)
@@ -174,11 +174,11 @@ def interruptible(run):
         signal.signal(signal.SIGINT, handler)
 
 
-def new_run(folder, args, ranks=1):
-    """(a new run in a folder without one, notes on its data); `ranks` is how many train it."""
+def new_run(folder, args):
+    """(a new run in a folder without one, notes on its data)."""
     given = given_options(args)
     if args.task == "text":
-        return new_text_run(folder, args, given, ranks)
+        return new_text_run(folder, args, given)
     return new_toy_run(folder, args, given)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..checks import check_sizes
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
-from .common import UsageError, integer, lines_of_stdin, note, opened, tell
+from .common import UsageError, integer, lines_of_stdin, note, opened
 
 
 def add_translate_options(parser):
@@ -24,10 +24,9 @@ def add_translate_options(parser):
 
 def translate_command(args):
     """Print the translation of every line; with references, BLEU and chrF on stderr."""
-    from ..runs.decoding_estimates import translation_line
     from ..runs.estimates import check_beam
     from ..text.pairs import read_lines
-    from ..text.translation import ROWS, translate
+    from ..text.translation import translate
 
     check_sizes(batch=args.batch)
     run = opened(args.run)
@@ -41,7 +40,7 @@ def translate_command(args):
     tokenize = args.bleu_tokenize or run.bleu_tokenize
     if references is not None:
         check_tokenizer(tokenize)
-    check_beam(model, ROWS, args.beam)
+    check_beam(model, args.beam)
     whole = None if args.file is None else read_lines(args.file)
     if whole is not None and references is not None and len(references) != len(whole):
         raise UsageError(f"--reference must have as many lines as {args.file}, {len(whole)},"
@@ -49,9 +48,6 @@ def translate_command(args):
     for lines in ([line] for line in lines_of_stdin("sentence")) if whole is None else [whole]:
         lines = [fitting(model, run.task.vocabulary, line, len(out) + i)
                  for i, line in enumerate(lines, 1)]
-        if args.file:
-            tell(translation_line(model, run.task.vocabulary.encode(lines), bos=run.task.bos,
-                                   rows=args.batch, beam=args.beam))
         new = translate(model, run.task.vocabulary, lines, beam=args.beam, alpha=args.alpha,
                         rows=args.batch)
         print(*(f"{line}\n" for line in new), sep="", end="", flush=True)

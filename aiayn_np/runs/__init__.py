@@ -3,8 +3,7 @@
 Public names, by the file that defines them:
 
     checkpoint          load_checkpoint, save_checkpoint
-    decoding_estimates  generation_line, perplexity_line, trace_line, translation_line
-    estimates           check_beam, check_fits, clock, memory_of, parameter_count
+    estimates           check_beam, check_fits, large, parameter_count, training_bytes
     live_page           write_live_page
     open                announcement, check_size, open_run
     pretrained_run      GPT2Run, MarianRun, open_pretrained

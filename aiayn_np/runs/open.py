@@ -7,14 +7,11 @@ from typing import Any
 from ..files import CheckpointError
 from ..training.tasks import TASKS
 from .checkpoint import read_header, restore
-from .estimates import PROGRAM, clock, parameter_count, size
+from .estimates import large, parameter_count
 from .run import Run
 from .text_run import TextRun
 
 KINDS = dict.fromkeys(TASKS, Run) | {TextRun.name: TextRun}  # the task of a run -> its class
-
-BYTES_PER_SECOND = 200e6  # of weights that are loaded, about
-ANNOUNCED = 10e6  # bytes of weights from which on loading is announced
 
 
 def open_run(folder: str | Path) -> Any:
@@ -62,11 +59,8 @@ def is_pretrained(folder: str | Path) -> bool:
 
 
 def announcement(folder: str | Path) -> str:
-    """A line on the memory and time that loading a real model needs; "" for a small one."""
+    """A line on the memory that loading a large real model needs; "" for a smaller one."""
     path = Path(folder) / "model.safetensors"
     if not (is_pretrained(folder) and path.is_file()):
         return ""
-    if (weights := path.stat().st_size) < ANNOUNCED:
-        return ""
-    return (f"loading {size(weights)} of weights: about {size(PROGRAM + 1.3 * weights)} of memory,"
-            f" {clock(max(1, weights / BYTES_PER_SECOND))}")
+    return large(path.stat().st_size, f"loading {path}")

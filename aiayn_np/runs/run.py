@@ -32,7 +32,7 @@ from ..training.tasks import TASKS
 from ..transformer import Transformer
 from ..variants.choices import keywords
 from .checkpoint import save_checkpoint
-from .estimates import check_beam
+from .estimates import check_beam, large, training_bytes
 from .states import STATES, KeptStates
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -120,6 +120,17 @@ class Run:
     def announcement(self) -> Iterator[str]:
         """Yield lines on the training that begins."""
         yield f"training on the task {self.task.name}, into {self.folder}"
+        o = self.config["train"]
+        yield from self.memory_line(o["batch_size"] * self.task.max_length)
+
+    def memory_line(self, positions: int) -> Iterator[str]:
+        """Yield a line if training by batches of so many positions a side needs much memory."""
+        share = positions // (self.ranks.size * self.config["train"].get("accumulate", 1))
+        itemsize = next(self.model.parameters()).value.itemsize
+        needed = training_bytes(self.task.vocab_size, share, **self.config["model"],
+                                itemsize=itemsize)
+        if line := large(needed, "training"):
+            yield line
 
     @property
     def training_state(self) -> dict[str, Any]:
@@ -244,7 +255,7 @@ class Run:
         """Output ids for source ids: greedy for a beam of 1, else by a beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
-        check_beam(self.model, len(src), beam)
+        check_beam(self.model, beam)
         return beam_search(self.trained(), src, **self.ends, beam=beam, alpha=alpha,
                            max_len=max_len)
 

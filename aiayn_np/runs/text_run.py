@@ -28,7 +28,6 @@ from ..training.memory import keep_freed_memory
 from ..training.optimizer import warmup_rate
 from ..training.ranks import SharedGradient, shared_gradient
 from ..transformer import Transformer
-from .estimates import clock, memory_of, seconds_of_epoch, size
 from .run import Run
 
 VOCABULARY = "vocabulary.model"
@@ -155,21 +154,15 @@ class TextRun(Run):
         return self.record(step, loss, tokens, rate, seconds)
 
     def announcement(self) -> Iterator[str]:
-        """Yield lines on the data, the model, and the memory and time that training will need."""
-        batches, options = self.batches, self.config["train"]
+        """Yield lines on the data and the model."""
+        batches = self.batches
         real, padded = batches.tokens()
         parameters = sum(p.value.size for p in self.model.parameters())
         yield (f"{len(batches.pairs):,} pairs for training, {len(self.validation):,} for"
                f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
         yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
-        seconds = seconds_of_epoch(self.model, self.criterion, batches, self.gradient,
-                                   self.ranks)
-        left = options["epochs"] - self.optimizer.t / batches.per_epoch
-        memory = memory_of(self.model, batches, self.ranks.size, options.get("accumulate", 1))
-        each = f" for each of {self.ranks.size} ranks" if self.ranks.size > 1 else ""
-        yield (f"estimated: {size(memory)} of memory{each}, {clock(seconds)} for an epoch,"
-               f" {clock(seconds * left)} for {left:.3g} epochs, without validation")
+        yield from self.memory_line(batches.budget)
 
     def measure(self, progress: TextProgress) -> None:
         """Add to a record the validation losses, and the scores of the average of the last states.

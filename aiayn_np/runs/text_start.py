@@ -12,7 +12,7 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import Vocabulary, check_vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
-from .estimates import COPIES, check_fits, memory_of, parameter_count
+from .estimates import COPIES, check_fits, parameter_count
 from .text_run import VOCABULARY, TextRun, check_options, digest_of
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
@@ -22,7 +22,7 @@ POSITIONS = 256  # at least; a text to translate may be longer than those in tra
 
 def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int = 0,
           dtype: str = 'float32', variants: dict[str, str] | None = None, keep_states: bool = False,
-          ranks: int = 1, **options: Any) -> tuple[TextRun, list[str]]:
+          **options: Any) -> tuple[TextRun, list[str]]:
     """Make a TextRun that is ready to train; return (run, notes on its pairs).
 
     Parameters
@@ -33,10 +33,9 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     seed : of held-out pairs, weights, batches and dropout
     variants : {option: name} as in `variants.choices`
     keep_states : whether to keep states of the model during training, see states.py
-    ranks : how many processes will train it; each takes its part of every batch
 
-    Raises OSError and ValueError for bad files and options, and MemoryError if the parameters or a
-    step would need more memory than the machine has.
+    Raises OSError and ValueError for bad files and options, and MemoryError if the parameters would
+    need more memory than the machine has.
     """
     options = options_of(preset, options)
     sizes = {name: options.pop(name) for name in SIZES}
@@ -65,7 +64,6 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     notes = run.prepare(corpus)
     config["examples"] = [source for source, _ in run.validation[:5]]
     options["average_every"] = max(1, run.steps // (LAST_PART * AVERAGED))
-    check_fits(memory_of(run.model, run.batches, ranks, options["accumulate"]), "training")
     return run, notes
 
 

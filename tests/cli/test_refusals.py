@@ -74,12 +74,6 @@ def test_closed_streams_lose_no_result_without_a_word(run, tmp_path, closed, cod
     assert (tmp_path / "r" / "model.npz").exists() == (code == 0)
 
 
-def test_a_beam_that_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.estimates.memory_bytes", lambda: 10_000)
-    assert main(["decode", str(run), "1 2", "--beam", "13"]) == 2
-    assert "beam must fit into memory" in capsys.readouterr().err
-
-
 def test_a_missing_package_is_found_before_the_first_step(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     assert main([*options(tmp_path), "--out", str(tmp_path / "run")]) == 2

@@ -19,6 +19,7 @@ from threads import now
 
 from aiayn_np.cli.main import main
 from aiayn_np.files import CheckpointError
+from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
@@ -258,10 +259,18 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, mon
     assert main(argv) == 1
     count = estimates.parameter_count(60, N=2, d_model=16, d_ff=16)
     assert f"training {count:,} parameters needs about 1 MB" in capsys.readouterr().err
-    monkeypatch.setattr(estimates, "memory_bytes", lambda: estimates.PROGRAM + 6e5)
-    assert main([*argv, "--tokens", "4000"]) == 1
-    assert "training needs about " in capsys.readouterr().err
     assert not (out / "model.npz").exists()
+
+
+@pytest.mark.parametrize("task", ["copy", "text"])
+def test_a_training_that_needs_much_of_the_memory_says_so(tmp_path, monkeypatch, capsys, task):
+    argv = (options(tmp_path) if task == "text" else
+            ["train", "copy", "--N", "2", "--d-model", "16", "--d-ff", "16", "--steps", "1"])
+    for memory in (1e12, 2.5e6):
+        monkeypatch.setattr(estimates, "memory_bytes", lambda memory=memory: memory)
+        assert main([*argv, "--out", str(tmp_path / f"{memory}")]) == 0
+        line = "training needs about " in capsys.readouterr().err
+        assert line == (memory == 2.5e6)
 
 
 def test_the_parameter_formula_counts_the_model(tmp_path):
@@ -270,13 +279,11 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
     run, _ = start(tmp_path / "r", dict(source=source, target=target), vocabulary=60, **sizes)
     count = sum(p.value.size for p in run.model.parameters())
     assert estimates.parameter_count(60, **sizes) == count
-    held = estimates.bytes_of_pair(run.model, 20)
-    assert held > 20 * 60 * 4 * estimates.LOGITS
-    whole, half, quarter = (estimates.memory_of(run.model, run.batches, *shares)
-                            for shares in ((1, 1), (1, 2), (2, 2)))
-    copies = estimates.PROGRAM + 4 * count * estimates.COPIES
-    assert half - copies == pytest.approx((whole - copies) / 2, rel=0.1)
-    assert quarter - copies == pytest.approx((whole - copies) / 4, rel=0.1)
+    assert estimates.training_bytes(60, 0, **sizes) == 4 * estimates.COPIES * count
+    _, cache = run.model.forward(np.full((2, 20), 3), np.full((2, 20), 3))
+    held = sum(array.nbytes for _, array in leaves(cache, np.ndarray))
+    needed = estimates.training_bytes(60, 40, **sizes) - estimates.training_bytes(60, 0, **sizes)
+    assert needed / 2 < held < needed * 2
 
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):

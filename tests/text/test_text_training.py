@@ -9,7 +9,6 @@ import pytest
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer, warmup_rate
 from aiayn_np.cli import progress
 from aiayn_np.cli.progress import TextLog
-from aiayn_np.runs import estimates
 from aiayn_np.runs.text_run import TextRun, check_options
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import TextProgress, loss_on
@@ -120,24 +119,4 @@ def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "text"), [(5.4, "5 s"), (600, "10 min"), (9000, "2.5 h")])
 def test_time_is_written_in_fitting_units(seconds, text):
-    assert estimates.clock(seconds) == text
-
-
-def test_time_of_an_epoch_is_that_of_its_positions(seed, monkeypatch):
-    """A clock that goes on by one for every position: an epoch takes as long as it has of them.
-
-    The first step takes longer, and is not counted unless it is the only one.
-    """
-    model, batches, _ = parts(seed)
-    now = [0.0]
-    monkeypatch.setattr(estimates.time, "perf_counter", lambda: now[0])
-
-    def gradient(batch, rng):
-        now[0] += (batch[0].size + batch[2].size) * (2 if now[0] == 0 else 1)
-
-    monkeypatch.setattr(estimates, "LONG", 1e9)
-    parts_of_it = model, None, batches, gradient
-    assert estimates.seconds_of_epoch(*parts_of_it) == pytest.approx(batches.tokens()[1])
-    monkeypatch.setattr(estimates, "LONG", 1)
-    now[0] = 0.0
-    assert estimates.seconds_of_epoch(*parts_of_it) == pytest.approx(2 * batches.tokens()[1])
+    assert progress.clock(seconds) == text
