@@ -41,6 +41,7 @@ from aiayn_np.experiments.claims.heads_cost import HEADS_COST
 from aiayn_np.multi_head import merge_heads, split_heads
 from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
+from aiayn_np.training.threads import blas_threads
 
 np.set_printoptions(precision=4, suppress=True)
 
@@ -324,13 +325,14 @@ def fit(h, steps=3000, seed=0, **widths):
     rng = np.random.default_rng(seed)
     layer, errors = MultiHeadAttention(16, h, **widths, rng=rng), []
     optimizer = Adam(layer.parameters())                                # the optimizer of Lesson 10
-    for _ in range(steps):
-        x, wanted = neighbours(16, rng)
-        layer.zero_grad()
-        y, cache = layer.forward(x, x, x)
-        errors.append(((y - wanted) ** 2).mean())                       # mean squared error
-        layer.backward(2 * (y - wanted) / y.size, cache)
-        optimizer.step(0.02)
+    with blas_threads():                                                # one, as in the library's loop
+        for _ in range(steps):
+            x, wanted = neighbours(16, rng)
+            layer.zero_grad()
+            y, cache = layer.forward(x, x, x)
+            errors.append(((y - wanted) ** 2).mean())                   # mean squared error
+            layer.backward(2 * (y - wanted) / y.size, cache)
+            optimizer.step(0.02)
     return cache, errors
 
 # %% [markdown]

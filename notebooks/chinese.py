@@ -160,18 +160,13 @@ def code_alone(cell):
 
 def page_faults(english, chinese):
     """The faults of a Chinese page, which holds the line `<!-- en="1a2b3c4d" -->`."""
-    text = re.sub(r"<!-- en=.*", "", chinese)
-    return stale(f'<!-- en="{page_digest(english)}" -->', chinese) + language_faults(english, text)
+    line, text = f'<!-- en="{page_digest(english)}" -->', re.sub(r"<!-- en=.*", "", chinese)
+    changed = f"its English has changed: translate again, then write {line}"
+    return [changed] * (line not in chinese) + language_faults(english, text)
 
 
 def page_digest(english):
     return hashlib.sha256(english.strip().encode()).hexdigest()[:8]
-
-
-def stale(mark, text):
-    if mark in text:
-        return []
-    return [f"its English has changed: translate again, then write {mark}"]
 
 
 def pages():

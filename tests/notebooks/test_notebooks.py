@@ -2,12 +2,10 @@
 
 import copy
 import functools
-import importlib.util
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,10 +13,7 @@ nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
-ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")
-build = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(build)
+import build  # noqa: E402
 
 SECONDS = 35  # for a lesson as a script, on one core
 LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
@@ -128,7 +123,7 @@ def test_no_section_that_the_text_names_is_missing(source):
 
 
 def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
-    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    page = (build.FOLDER / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \|", page, re.MULTILINE)
     assert [name for _, _, name in rows] == [s.with_suffix(".ipynb").name for s in build.SOURCES]
     for (number, title, _), source in zip(rows, build.SOURCES):
