@@ -606,7 +606,7 @@ print("all true")
 #
 # - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
 #   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Divided by $d_k$ it would be too flat.
-# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get no gradient, and a few get more than ten times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
+# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a few get more than ten times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
 #   one-hot, and the typical gradient is larger, not smaller.
 # - The scale stands in the backward pass as well, where it cancels the length of the keys.
 # - Additive attention needs no scale: tanh is bounded, and its parameters start small.

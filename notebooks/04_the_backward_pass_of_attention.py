@@ -204,7 +204,7 @@ print(inspect.getsource(ScaledDotProductAttention.backward))
 
 # %% [markdown]
 # Where we wrote `.T` the class has `.mT`, which transposes the last two axes and leaves the axes for batch and heads in
-# front as they are. `product_like` is a matrix product and nothing else; it only chooses how the result lies in memory. Each of the other lines has its own line above.
+# front as they are. Each of the other lines has its own line above.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?

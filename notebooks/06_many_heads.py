@@ -156,14 +156,13 @@ for name, (split, merge) in splits.items():
 # columns. Here is its source:
 
 # %%
-for method in ("project_Q", "attend"):
-    print(inspect.getsource(getattr(MultiHeadAttention, method)))
+print(inspect.getsource(MultiHeadAttention.forward))
 
 # %% [markdown]
-# `project_Q` is one product for all heads, and then `split_heads`. Keys and values are made in the same way.
-# `attend` calls the attention of Lesson 1 once: its heads are a further axis in front, which every
-# line of Equation 1 leaves alone. Then it merges the heads and multiplies by $W^O$. Check the class with the loop of the
-# formula.
+# Its boxes are those of Figure 2 (right), from below to above. Each Linear is one product for all heads, and then comes
+# `split_heads`. The attention of Lesson 1 is called once: its heads are a further axis in front, which every line of
+# Equation 1 leaves alone. Concat is `merge_heads`, and the last Linear multiplies by $W^O$. Check the class with the loop of
+# the formula.
 
 # %%
 rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 import build  # noqa: E402
+import chinese  # noqa: E402
 
 SECONDS = 35  # for a lesson as a script, on one core
 LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
@@ -102,6 +103,7 @@ def test_its_parts_are_those_of_every_lesson(source):
     assert re.findall(r"^## (\d+)\.(\d+) ", text, re.MULTILINE) == [
         (str(number), str(i + 1)) for i in range(text.count(f"\n## {number}."))
     ]
+    assert not re.search(r"\w [,;.!?](\s|$)", chinese.KEPT.sub("x", text))     # no space before it
     assert text.index("## Summary") < text.index("## Questions")
     assert text.count("<details><summary>Answer</summary>") == text.count("</details>") == 3
     assert code_cells(source)[-1].source.count("assert ") >= 3
@@ -135,6 +137,15 @@ def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
     for question, cells in questions:
         assert re.fullmatch(r"(Lesson \d+\.\d+(, )?)+", cells), question
         assert set(re.findall(r"\d+\.\d+", cells)) <= headings, question
+
+
+def test_one_sentence_runs_through_the_lessons_that_the_page_names():
+    page = (build.FOLDER / "README.md").read_text(encoding="utf-8")
+    first, last = re.search(r"Lessons (\d) to (\d) use one sentence", page).groups()
+    assert f"it runs through\nLessons {first} to {last}" in markdown(build.SOURCES[0])
+    used = [int(source.name[:2]) for source in build.SOURCES
+            if re.search(r"drawings import .*\bSENTENCE\b", source.read_text(encoding="utf-8"))]
+    assert used == [*range(int(first), int(last) + 1)]
 
 
 def run_as_script(source):
