@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 import subprocess
 
@@ -210,27 +209,6 @@ def test_hostile_texts_are_only_data(rng):
     assert data["task"]["tokens"] == HOSTILE
     assert data["title"] == "</title><script>alert(1)</script>{{script}}"
     assert "\u2028" not in page
-
-
-def test_every_text_is_in_the_table_of_words_and_is_used():
-    words = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))["en"]
-    template = (live.PAGE / "page.html").read_text(encoding="utf-8")
-    script = live.scripts(live.INTERFACE)
-    own = {"title", "policy", "style", "script", "data", "lang", "no_script_zh"}
-    in_template = set(re.findall(r"\{\{(\w+)\}\}", template)) - own
-    in_script = set(re.findall(r'"([a-z]+_?\w*)"', script)) & set(words)
-    built = {f"box_{side}_embedding" for side in ("src", "tgt")} | {
-        f"box_{name}" for name in ("self_attention", "cross_attention", "feed_forward")} | {
-        "figure_encoder", "figure_decoder"}
-    assert in_template | in_script | built == set(words)
-    assert not re.search(r">[^<{]*[a-z]{3}[^<{]*<", template.split("<body>")[1].split("<script")[0])
-
-
-def test_the_forward_is_a_file_to_read():
-    lines = (live.PAGE / "transformer.js").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 300
-    for name in (*live.FORWARD, *live.INTERFACE):
-        assert max(map(len, (live.PAGE / name).read_text(encoding="utf-8").splitlines())) <= 100
 
 
 @pytest.mark.slow

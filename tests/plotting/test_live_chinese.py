@@ -102,18 +102,6 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
     assert page.title() == "工作中的 Transformer：任务 copy"
 
 
-def test_english_that_is_left_is_found(page):
-    page.evaluate("""() => {
-      data.words.zh.map_help = data.words.en.map_help;
-      data.words.zh.parts = data.words.en.parts;
-      data.words.zh.example_none = data.words.en.example_none;
-      choose_language("zh");
-    }""")
-    found = set(english(page))
-    assert found == set(page.evaluate(
-        "['map_help', 'parts', 'example_none'].map((key) => data.words.en[key])"))
-
-
 def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
