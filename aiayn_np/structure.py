@@ -6,7 +6,7 @@ from .module import Module, Parameter, leaves
 
 
 def structure(module, without=()):
-    """{dotted name: text} of every layer: its class and its values, "MultiHeadAttention(h=4, ...)".
+    """Return {dotted name: text} of every layer: class and values, "MultiHeadAttention(h=4, ...)".
 
     It tells models apart whose arrays have the same names and shapes: two heads or four, scores
     with a scale or without. A method that was assigned on a layer is left out.
@@ -16,7 +16,7 @@ def structure(module, without=()):
 
 
 def description(layer, without=()):
-    """One layer as text, without the layers and Parameters that it holds."""
+    """Return one layer as text, without the layers and Parameters that it holds."""
     values = {name: value for name, value in sorted(vars(layer).items()) if name not in without
               and not callable(getattr(type(layer), name, None))
               and not any(True for _ in leaves(value, (Module, Parameter)))}
@@ -24,7 +24,7 @@ def description(layer, without=()):
 
 
 def plain(value):
-    """A value as text that is the same in every process."""
+    """Return a value as text that is the same in every process."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}"
     value = value.item() if isinstance(value, np.generic) else value
@@ -34,7 +34,9 @@ def plain(value):
 
 
 def difference(one, other):
-    """(name, text in one, text in the other) of the first layer in which structures differ; None
-    where they are equal. The text of a missing layer is "missing"."""
+    """Return (name, text in one, text in the other) of the first layer in which structures differ.
+
+    Return None where they are equal. The text of a missing layer is "missing".
+    """
     name = next((name for name in [*one, *other] if one.get(name) != other.get(name)), None)
     return None if name is None else (name, one.get(name, "missing"), other.get(name, "missing"))

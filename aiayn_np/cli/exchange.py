@@ -41,7 +41,7 @@ FORMATS = {
 
 
 def add_export_options(parser):
-    """The options of `export`."""
+    """Add the options of `export`."""
     formats = {name: f for name, f in FORMATS.items() if f.writes}
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
     parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
@@ -50,7 +50,7 @@ def add_export_options(parser):
 
 
 def add_import_options(parser):
-    """The options of `import`."""
+    """Add the options of `import`."""
     parser.add_argument("path", type=Path, help=f"what to open; known are {', '.join(FORMATS)}")
     parser.add_argument("--out", type=new_path, required=True,
                         help="folder of the run; it must not exist yet")

@@ -6,7 +6,7 @@ from .common import UsageError, integer, opened
 
 
 def add_generate_options(parser):
-    """The options of `generate`."""
+    """Add the options of `generate`."""
     parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
     parser.add_argument("text", help="the beginning of a text")
     parser.add_argument("--steps", type=integer, default=40, help="tokens, at most (default: 40)")
@@ -17,13 +17,13 @@ def add_generate_options(parser):
 
 
 def add_perplexity_options(parser):
-    """The options of `perplexity`."""
+    """Add the options of `perplexity`."""
     parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
     parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
 
 
 def add_fill_options(parser):
-    """The options of `fill`."""
+    """Add the options of `fill`."""
     parser.add_argument("run", type=Path, help="folder of a BERT, as Hugging Face gives it")
     parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
     parser.add_argument("--top", type=integer, default=5, help="guesses for each (default: 5)")

@@ -8,7 +8,7 @@ from .common import UsageError, integer, lines_of_stdin, note, opened
 
 
 def add_translate_options(parser):
-    """The options of `translate`."""
+    """Add the options of `translate`."""
     parser.add_argument("run", type=Path, help="folder that `train text` wrote")
     parser.add_argument("file", type=Path, nargs="?", help="of lines, UTF-8 or .gz; none: stdin")
     parser.add_argument("--beam", type=integer, default=1, help="beam width (default: 1, greedy)")
@@ -59,7 +59,7 @@ def translate_command(args):
 
 
 def fitting(model, vocabulary, line, number):
-    """The line. If it is too long for the model's positions, cut it and warn."""
+    """Cut a line that is too long for the model's positions, and warn."""
     from ..text.translation import cut
 
     line, was_cut = cut(model, vocabulary, line)

@@ -11,7 +11,7 @@ from .layout import to_ours, to_theirs
 
 
 def to_torch(model: Transformer) -> Any:
-    """A torch.nn.Module made of torch.nn.Transformer, with the values of a Transformer copied.
+    """Make a torch.nn.Module of torch.nn.Transformer, with the values of a Transformer copied.
 
     Its forward(src, tgt) takes ids (B, T_src), (B, T_tgt) and gives logits (B, T_tgt, vocab_size).
     It builds the masks from `pad`, as ours does. It has our eps, dropout rates, norms and dtype,
@@ -28,7 +28,7 @@ def to_torch(model: Transformer) -> Any:
 
 
 def from_torch(module: Any, config: dict | None = None) -> Transformer:
-    """The Transformer of a module that `to_torch` made, with the values copied.
+    """Make the Transformer of a module that `to_torch` made, with the values copied.
 
     module : that module; or its state_dict, with its `.config` as `config`
 
@@ -49,7 +49,7 @@ def from_torch(module: Any, config: dict | None = None) -> Transformer:
 
 
 def numpy_of(name, value):
-    """A tensor, or an array, as an array of floats."""
+    """Return a tensor, or an array, as an array of floats."""
     array = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
     if array.dtype.char not in "fd":
         raise TypeError(f"{name} must be float32 or float64, got {array.dtype}")

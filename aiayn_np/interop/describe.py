@@ -22,7 +22,7 @@ KEYS = (*SIZES, "pad", "P_drop", "attention_P_drop", "eps", "bias", "positions",
 
 
 def describe(model):
-    """The config of a Transformer whose layers torch.nn.Transformer has too.
+    """Return the config of a Transformer whose layers torch.nn.Transformer has too.
 
     Raises TypeError for another model, and ValueError with the first layer that is not as in the
     model that `build` makes of the config.
@@ -37,7 +37,7 @@ def describe(model):
 
 
 def sizes_of(model):
-    """The config of a Transformer as its first layers say it, without "positions" and "norm"."""
+    """Read the config of a Transformer from its first layers, without "positions" and "norm"."""
     try:
         layer = model.encoder.layers[0]
         attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
@@ -53,7 +53,7 @@ def sizes_of(model):
 
 
 def choice(option, cls):
-    """The name in CHOICES of an option whose first class is this one."""
+    """Return the name of an option in CHOICES by the class that it chooses."""
     for name, chosen in CHOICES[option].items():
         if cls is next(iter(chosen.values())):
             return name
@@ -61,7 +61,7 @@ def choice(option, cls):
 
 
 def check_same(model, built, what):
-    """Refuse a model that is not, to its last layer, the one that was built: ValueError names it.
+    """Refuse a model that differs from the one that was built: ValueError names the first layer.
 
     Both must have the same layers, and Parameters of the same names and shapes. A Parameter that is
     shared has one name alone.
@@ -81,7 +81,7 @@ def check_same(model, built, what):
 
 
 def shapes(model):
-    """{name: shape} of the Parameters, as text."""
+    """Return {name: shape} of the Parameters, as text."""
     return {name: f"Parameter{p.value.shape}" for name, p in model.named_parameters()}
 
 
@@ -107,7 +107,7 @@ def check_config(config):
 
 
 def build(config, activation=None):
-    """The Transformer of a config; its values are to be overwritten.
+    """Build the Transformer of a config; its values are to be overwritten.
 
     activation : the class that replaces the paper's feed-forward network with ReLU
     """

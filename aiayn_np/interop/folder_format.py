@@ -21,7 +21,7 @@ ACTIVATIONS = {ReLU: "relu", GELU: "gelu", TanhGELU: "gelu_new", SiLU: "silu"}
 
 
 def recognises(path):
-    """Whether the path is a folder whose config.json names one of the three families."""
+    """Tell whether config.json in a folder names one of the three families."""
     try:
         return read_json(Path(path) / "config.json").get("model_type") in KINDS
     except (OSError, CheckpointError, TypeError):
@@ -29,7 +29,7 @@ def recognises(path):
 
 
 def read(path, folder, *, convert=False):
-    """The run in a folder of Hugging Face, copied into `folder`.
+    """Open a folder of Hugging Face as a run, copied into `folder`.
 
     convert : whether PyTorch may read a pickle, with weights_only=True, if there is no other file
     """
@@ -71,7 +71,7 @@ def convert_pickle(path, target):
 
 
 def without_copies(state):
-    """Yield (name, tensor), but of a tied matrix under its first name only."""
+    """Yield (name, tensor); a tied matrix comes once, under its first name."""
     seen = set()
     for name, tensor in state.items():
         place = tensor.data_ptr(), tensor.shape
@@ -94,7 +94,7 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
 
 
 def activation_of(layer):
-    """(the class of a layer's activation, or None for the paper's network; its name there)."""
+    """Return (class of a layer's activation, its name in a config); the paper's has None."""
     chosen = getattr(layer.feed_forward, "activation", None)
     name = ACTIVATIONS.get(ReLU if chosen is None else type(chosen))
     if name is None:
@@ -104,7 +104,7 @@ def activation_of(layer):
 
 
 def copied(run: Any, folder: Path) -> list[str]:
-    """Write a run that came from such a folder into another one: its files, the current weights."""
+    """Write an imported run into another folder: its files, and the current weights."""
     for name in FOLDER_FILES:
         copy_if_there(run.folder / name, folder / name)
     write_folder(folder, run.loaded.config, run.loaded.state())

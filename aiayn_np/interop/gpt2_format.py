@@ -59,7 +59,7 @@ def save_gpt2(model: LanguageModel, folder: Path) -> None:
 
 
 def config_of(model):
-    """The content of config.json. ValueError for a model that GPT-2's layers cannot represent."""
+    """Make config.json. ValueError for a model that GPT-2's layers cannot represent."""
     if type(model) is not LanguageModel:
         raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
                          f" {type(model).__name__}")

@@ -33,7 +33,7 @@ def links(config):
 
 
 def attention_links(ours, theirs):
-    """The links of one multi-head attention."""
+    """Yield the links of one multi-head attention."""
     for part, letter in enumerate("QKV"):
         yield f"{ours}linear_{letter}.W", f"{theirs}in_proj_weight", part
         yield f"{ours}linear_{letter}.b", f"{theirs}in_proj_bias", part
@@ -42,18 +42,18 @@ def attention_links(ours, theirs):
 
 
 def norm_links(ours, theirs):
-    """The links of one layer norm."""
+    """Yield the links of one layer norm."""
     yield f"{ours}gamma", f"{theirs}weight", None
     yield f"{ours}beta", f"{theirs}bias", None
 
 
 def is_projection_bias(name):
-    """Whether our name is that of a bias in an attention. The paper has none there."""
+    """Tell whether our name is that of a bias in an attention. The paper has none there."""
     return "_attention." in name and name.endswith(".b")
 
 
 def to_theirs(state, config):
-    """Our state as PyTorch's; a projection bias that our model lacks is zero."""
+    """Turn our state into PyTorch's; a projection bias that our model lacks is zero."""
     found: dict[str, list] = {}
     for ours, theirs, _ in links(config):
         if ours in state:
@@ -65,7 +65,7 @@ def to_theirs(state, config):
 
 
 def to_ours(state, config):
-    """PyTorch's state as ours; KeyError and ValueError for a state of another model.
+    """Turn PyTorch's state into ours; KeyError and ValueError for a state of another model.
 
     A projection bias that the config does not have must be zero.
     """
@@ -81,7 +81,7 @@ def to_ours(state, config):
 
 
 def shapes(config):
-    """{PyTorch's name: shape} of a whole state."""
+    """Return {PyTorch's name: shape} of a whole state."""
     d, d_ff = config["d_model"], config["d_ff"]
     known = {"in_proj_weight": (3 * d, d), "in_proj_bias": (3 * d,), "out_proj.weight": (d, d),
              "linear1.weight": (d_ff, d), "linear1.bias": (d_ff,), "linear2.weight": (d, d_ff),

@@ -33,7 +33,7 @@ def write(run, folder):
 
 
 def config_of(model, task):
-    """The content of config.json. ValueError for a model that Marian's layers cannot represent."""
+    """Make config.json. ValueError for a model that Marian's layers cannot represent."""
     if type(model) is not Transformer:
         raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
                          f" {type(model).__name__}")
@@ -58,7 +58,7 @@ def config_of(model, task):
 
 
 def state_of(model):
-    """{Marian's name: array}: channels in the order of halves, zero biases in attentions.
+    """Return {Marian's name: array}: channels in the order of halves, zero biases in attentions.
 
     Our sines and cosines alternate; Marian has all sines first. A model computes the same if all
     its d_model channels change places together: in E, and in each matrix and norm that reads or
@@ -79,12 +79,12 @@ def state_of(model):
 
 
 def d_type(model):
-    """The dtype of a model."""
+    """Return the dtype of a model."""
     return model.src_embedding.E.value.dtype
 
 
 def moved(value, path, halves):
-    """The value with its d_model channels in the order of halves."""
+    """Put the d_model channels of a value in the order of halves."""
     writes = path.endswith(("O.W", "O.b", "linear_2.W", "linear_2.b", "gamma", "beta"))
     reads = path.endswith(("Q.W", "K.W", "V.W", "linear_1.W"))
     return value[..., halves] if writes else value[halves] if reads else value
@@ -121,7 +121,8 @@ def changes(run, model):
 
 
 def measured(run):
-    """(batches (src, tgt_in), a function from a model to what it decodes, references) of a run."""
+    """Return (batches (src, tgt_in), a function from a model to its outputs, references) of a run.
+    """
     if getattr(run.task, "vocabulary", None) is None:
         src, tgt_in, _ = run.task.validation(MEASURED)
         return [(src, tgt_in)], lambda model: [
@@ -132,7 +133,7 @@ def measured(run):
 
 
 def sources_of(run):
-    """(lines, references) of the validation set; without its files, the run's examples and []."""
+    """Return (lines, references) of the validation set; without its files, the examples and []."""
     try:
         run.prepare()
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ CONFIG = "config.json"
 
 
 def recognises(path):
-    """Whether the path is a folder that `write` wrote."""
+    """Tell whether the path is a folder that `write` wrote."""
     try:
         with open(Path(path) / CONFIG, encoding="utf-8", errors="replace") as file:
             return f'"{FORMAT}"' in file.read(200)
@@ -49,7 +49,7 @@ def write(run, folder):
 
 
 def read(path, folder):
-    """The run in a folder that `write` wrote, with `folder` as its own.
+    """Make a run of a folder that `write` wrote, with `folder` as its own.
 
     Everything is checked before the model is made. Raises FileNotFoundError, or CheckpointError
     with path and reason.
@@ -84,7 +84,7 @@ def unusable(path: Path) -> Iterator[None]:
 
 
 def read_state(path: Path, config: dict, dtype: str) -> dict[str, np.ndarray]:
-    """One of our states from a file; names and shapes are checked before values are read."""
+    """Read one of our states; names and shapes are checked before the values are read."""
     file = File(path, of="torch")
     try:
         check_shapes(file.shapes, config)

@@ -42,7 +42,7 @@ class TorchTransformer(nn.Module):
                 parameter.requires_grad_(False)
 
     def embed(self, ids):
-        """(B, T, d_model): E[ids] sqrt(d_model), the positions, dropout."""
+        """Return (B, T, d_model): E[ids] sqrt(d_model), the positions, dropout."""
         x = nn.functional.embedding(ids, self.E) * math.sqrt(self.config["d_model"])
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"length must be at most max_len={len(self.positions)}, got length"
@@ -74,7 +74,7 @@ def no_fast_path():
 
 
 def stacks(config):
-    """torch.nn.Transformer with the norms and the dropout of our layers."""
+    """Make torch.nn.Transformer with the norms and the dropout of our layers."""
     d_model, h, eps = config["d_model"], config["h"], config["eps"]
     pre = config["norm"] == "pre"
     options = dict(dropout=config["P_drop"], layer_norm_eps=eps, norm_first=pre, batch_first=True)

@@ -90,7 +90,7 @@ class Bert(Pretrained):
 
     def forward(self, *ids: np.ndarray, segments: np.ndarray | None = None,
                 **options: Any) -> tuple[np.ndarray, Cache]:
-        """(logits (B, T, V), cache) for ids (B, T) and segments (B, T), all 0 for None."""
+        """Return (logits (B, T, V), cache) for ids (B, T) and segments (B, T), all 0 for None."""
         tokens, segments = ids if len(ids) == 2 else (ids[0], segments)
         return super().forward(tokens, segments=segments, **options)
 

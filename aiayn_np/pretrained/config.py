@@ -45,14 +45,14 @@ class Config:
         raise CheckpointError(f"{self.path}: {key} must be {must}, got {got}")
 
     def size(self, key, default=None):
-        """An integer of at least 1."""
+        """Read an integer of at least 1."""
         value = default if self.values.get(key) is None else self.values[key]
         if not is_integer(value) or value < 1:
             self.refuse(key, "an integer of at least 1")
         return value
 
     def token(self, key, vocab_size, default=None, *, optional=False):
-        """The id of a token; None if it is optional and missing."""
+        """Read the id of a token; None if it is optional and missing."""
         value = self.values.get(key, default)
         if value is None and optional:
             return None
@@ -61,28 +61,28 @@ class Config:
         return value
 
     def fraction(self, key, default):
-        """A number in [0, 1)."""
+        """Read a number in [0, 1)."""
         value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
             self.refuse(key, "a number in [0, 1)")
         return float(value)
 
     def flag(self, key, default):
-        """True or False."""
+        """Read true or false."""
         value = self.values.get(key, default)
         if not isinstance(value, bool):
             self.refuse(key, "true or false")
         return value
 
     def activation(self, key, default):
-        """The class of an activation."""
+        """Read the name of an activation, and return its class."""
         value = self.values.get(key, default)
         if not isinstance(value, str) or value not in ACTIVATIONS:
             self.refuse(key, "one of " + ", ".join(ACTIVATIONS))
         return ACTIVATIONS[value]
 
     def heads(self, key, default, d_model):
-        """A number of heads that divides the width."""
+        """Read a number of heads that divides the width."""
         h = self.size(key, default)
         if d_model % h:
             self.refuse(key, f"a divisor of the width {d_model}")
@@ -90,13 +90,13 @@ class Config:
 
 
 def generation_settings(config):
-    """What generation_config.json says, or config.json in older folders."""
+    """Read generation_config.json; older folders have its settings in config.json."""
     path = config.path.with_name(GENERATION)
     return read_json(path) if path.is_file() else config.values
 
 
 def not_used(settings):
-    """{name: value} of the settings for writing that decoding here does not follow."""
+    """Return {name: value} of the settings for writing that decoding here does not follow."""
     several = [word for word in settings.get("bad_words_ids") or () if len(word) > 1]
     found = {name: settings.get(name) for name in CHOICES} | {"bad_words_ids": several}
     if isinstance(settings.get("eos_token_id"), list):
@@ -106,7 +106,7 @@ def not_used(settings):
 
 
 def read_json(path: str | Path) -> dict:
-    """The object in a JSON file; FileNotFoundError, or CheckpointError for another content."""
+    """Read the object in a JSON file; FileNotFoundError, or CheckpointError for another content."""
     try:
         found = json.loads(small_file(path).read_bytes(), parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -117,14 +117,14 @@ def read_json(path: str | Path) -> dict:
 
 
 def small_file(path):
-    """The Path of a file that is not a weight; CheckpointError for one of many bytes."""
+    """Return the Path of a file besides the weights; CheckpointError for one of many bytes."""
     if (path := Path(path)).stat().st_size > LARGEST:
         raise CheckpointError(f"{path} must have at most {LARGEST:,} bytes")
     return fetched(path)
 
 
 def fetched(path):
-    """The path; CheckpointError for a file that stands for another one, which was not fetched."""
+    """Return the path; CheckpointError for a file that Git LFS has not fetched."""
     with open(path, "rb") as file:
         if file.read(len(POINTER)) == POINTER:
             raise CheckpointError(f"{path} is a pointer of Git LFS, and not the file itself: git"

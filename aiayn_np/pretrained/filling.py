@@ -8,7 +8,7 @@ MASK = "[MASK]"
 
 
 def fill(loaded: Any, text: str, top: int = 5) -> list[list[tuple[float, str, str]]]:
-    """The `top` likeliest tokens for each [MASK] of a text: lists of (share, piece, whole text).
+    """Return the `top` likeliest tokens for each [MASK] of a text: lists of (share, piece, text).
 
     loaded : a Bert with a vocabulary. In a whole text one mask is filled, and the others stay.
     Raises ValueError for a text without a mask, or with more tokens than the model has positions.

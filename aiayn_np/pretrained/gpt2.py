@@ -101,7 +101,7 @@ def tensors_of(V: int, d: int, d_ff: int, max_len: int, N: int, *, tied: bool) -
 
 
 def tensor(name, shape, *paths, form=SAME, also=()):
-    """A Tensor whose name may lack the prefix."""
+    """Make a Tensor whose name may lack the prefix."""
     return Tensor((PREFIX + name, name, *also), shape, paths, form)
 
 

@@ -45,7 +45,7 @@ class Pretrained:
         raise NotImplementedError
 
     def other_head(self, config: Config) -> str:
-        """The end of a message on tensors that do not fit, if the config names another head."""
+        """Write the end of a message on tensors that do not fit: which head the config names."""
         names = config.values.get("architectures") or [self.heads[0]]
         return "" if set(names) & set(self.heads) else (
             f"; its config.json says {', '.join(map(str, names))}, and this is for"
@@ -56,7 +56,7 @@ class Pretrained:
         raise NotImplementedError
 
     def ignored(self, name: str) -> bool:
-        """Whether a tensor that is not wanted may be in the file."""
+        """Tell whether a tensor that is not wanted may be in the file."""
         return False
 
     def build(self, rng: np.random.Generator) -> Any:
@@ -64,14 +64,14 @@ class Pretrained:
         raise NotImplementedError
 
     def read_vocabulary(self, folder: str | Path) -> Any:
-        """The vocabulary of the folder, or None if it has none."""
+        """Read the vocabulary of the folder; None if it has none."""
         raise NotImplementedError
 
     def check_constants(self, file: File) -> None:
         """Refuse a file whose constants differ from those of the layers."""
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
-        """(logits, cache) for ids (B, T) of the folder; options are those of the model."""
+        """Return (logits, cache) for ids (B, T) of the folder; options are those of the model."""
         return self.model.forward(*map(np.asarray, ids), **options)
 
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
@@ -79,17 +79,17 @@ class Pretrained:
         self.model.backward(grad_logits, cache)
 
     def logits(self, *ids: np.ndarray, **options: Any) -> np.ndarray:
-        """Logits (B, T, V) for ids of the folder."""
+        """Return logits (B, T, V) for ids of the folder."""
         return self.forward(*ids, **options)[0]
 
     def state(self) -> dict[str, np.ndarray]:
-        """{name in the file: array}, the current values of the model."""
+        """Return {name in the file: array}, the current values of the model."""
         parameters = dict(self.model.named_parameters())
         return {t.names[0]: t.form.theirs([parameters[path].value for path in t.paths])
                 for t in self.tensors}
 
     def gradients(self) -> dict[str, np.ndarray]:
-        """{name in the file: array}, the current gradients of the model."""
+        """Return {name in the file: array}, the current gradients of the model."""
         parameters = dict(self.model.named_parameters())
         return {t.names[0]: t.form.gradient([parameters[path].grad for path in t.paths])
                 for t in self.tensors}

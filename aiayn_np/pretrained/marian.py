@@ -129,8 +129,7 @@ class Marian(Pretrained):
                 raise CheckpointError(f"{file.path}: {name} must be the sinusoids of the config")
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
-        """(logits (B, T_tgt, V), cache) for ids (src, tgt) of the folder; tgt begins with `start`.
-        """
+        """Return (logits (B, T_tgt, V), cache) for ids (src, tgt); tgt begins with `start`."""
         src = check_ids("src", ids[0], self.V_src, ndim=2)
         tgt = check_ids("tgt", ids[1], self.V, ndim=2).copy()
         tgt[:, 0] = np.where(tgt[:, 0] == self.start, self.bos, tgt[:, 0])
@@ -142,7 +141,7 @@ class Marian(Pretrained):
         self.model.backward(np.pad(grad_logits, ((0, 0), (0, 0), (0, 1))), cache)
 
     def decoding_model(self) -> Transformer:
-        """The model with the same parameters, but with the logit -inf for the ids in `never`."""
+        """Return the model with the same parameters, and the logit -inf for the ids in `never`."""
         model = copy.copy(self.model)
         projection = model.output_projection = copy.copy(model.output_projection)
         bias = projection.b.value.copy()
@@ -152,7 +151,7 @@ class Marian(Pretrained):
 
 
 def is_positions(name):
-    """Whether a tensor holds the sinusoids, which our layers compute."""
+    """Tell whether a tensor holds the sinusoids, which our layers compute."""
     return name.endswith("embed_positions.weight")
 
 

@@ -25,17 +25,17 @@ BERT_TOKENS = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]",
 
 
 def gpt2_vocabulary(folder, sizes):
-    """The TokenizerVocabulary of a folder of GPT-2, or None if it has no tokenizer."""
+    """Make the vocabulary of a folder of GPT-2; None if it has no tokenizer."""
     return tokenizer_vocabulary(folder, sizes, "GPT2Tokenizer", ("vocab.json", "merges.txt"), gpt2)
 
 
 def bert_vocabulary(folder, sizes):
-    """The TokenizerVocabulary of a folder of BERT, or None if it has no tokenizer."""
+    """Make the vocabulary of a folder of BERT; None if it has no tokenizer."""
     return tokenizer_vocabulary(folder, sizes, "BertTokenizer", ("vocab.txt",), bert)
 
 
 def tokenizer_vocabulary(folder, sizes, usual, names, make):
-    """The vocabulary of tokenizer.json, or else of the files `names`; None without either.
+    """Make a vocabulary of tokenizer.json, or else of the files `names`; None without either.
 
     usual : the class of transformers;  make : gpt2 or bert
     """
@@ -64,7 +64,7 @@ def tokenizer_vocabulary(folder, sizes, usual, names, make):
 
 
 def settings_of(folder):
-    """The settings in tokenizer_config.json, and what older versions wrote into further files."""
+    """Read tokenizer_config.json, and what older versions wrote into further files."""
     def read(name):
         return read_json(folder / name) if (folder / name).is_file() else {}
 
@@ -80,12 +80,12 @@ def settings_of(folder):
 
 
 def content(token):
-    """The text of a token of the settings, which is a string or an object."""
+    """Return the text of a token of the settings, which is a string or an object."""
     return token.get("content") if isinstance(token, dict) else token
 
 
 def gpt2(library, tokenizer, paths, settings):
-    """The tokenizer of GPT-2; `tokenizer` is that of tokenizer.json, if there is one."""
+    """Make the tokenizer of GPT-2, from that of tokenizer.json if there is one."""
     if tokenizer is None:
         tokenizer = library.Tokenizer(library.models.BPE.from_file(*paths))
     tokenizer.normalizer, tokenizer.decoder = None, library.decoders.ByteLevel()
@@ -100,7 +100,7 @@ def gpt2(library, tokenizer, paths, settings):
 
 
 def bert(library, tokenizer, paths, settings):
-    """The tokenizer of BERT; `tokenizer` is that of tokenizer.json, if there is one."""
+    """Make the tokenizer of BERT, from that of tokenizer.json if there is one."""
     unknown = content(settings.get("unk_token", BERT_TOKENS["unk_token"]))
     if tokenizer is None:
         tokenizer = library.Tokenizer(library.models.WordPiece.from_file(*paths, unk_token=unknown))
@@ -117,7 +117,7 @@ def bert(library, tokenizer, paths, settings):
 
 
 def named(library, tokenizer, defaults, settings):
-    """{name: text} of the special tokens that the vocabulary has. They become special in it."""
+    """Make the named tokens of the vocabulary special, and return {name: text} of them."""
     tokens = {name: settings.get(name, defaults.get(name)) for name in NAMES}
     tokens = {name: token for name, token in tokens.items()
               if token and tokenizer.token_to_id(content(token)) is not None}
@@ -128,7 +128,7 @@ def named(library, tokenizer, defaults, settings):
 
 
 def template(library, tokenizer, before, after):
-    """What adds special tokens before and after a text."""
+    """Make what adds special tokens before and after a text."""
     special = [(token, tokenizer.token_to_id(token)) for token in {*before, *after}]
     return library.processors.TemplateProcessing(single=[*before, "$A", *after],
                                                  special_tokens=special)
@@ -148,6 +148,6 @@ def add_tokens(library, tokenizer, settings):
 
 
 def added(library, token):
-    """A token of the settings as the library has it."""
+    """Turn a token of the settings into one of the library."""
     token = token if isinstance(token, dict) else dict(content=token, special=True)
     return library.AddedToken(**{name: value for name, value in token.items() if name != "__type"})

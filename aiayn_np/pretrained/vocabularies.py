@@ -17,7 +17,7 @@ SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they st
 
 
 def all_or_none(folder, *names):
-    """Whether all these files are in the folder, or none of them; CheckpointError in between."""
+    """Tell whether all these files are there, or none; CheckpointError names what is missing."""
     missing = [name for name in names if not (Path(folder) / name).is_file()]
     if 0 < len(missing) < len(names):
         there = ", ".join(name for name in names if name not in missing)
@@ -26,7 +26,7 @@ def all_or_none(folder, *names):
 
 
 def marian_vocabulary(folder, sizes):
-    """The MarianVocabulary of a folder, or None if it has no tokenizer."""
+    """Make the vocabulary of a folder of Marian; None if it has no tokenizer."""
     whole = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
     return MarianVocabulary(folder, sizes) if whole else None
 
@@ -54,11 +54,11 @@ class MarianVocabulary:
         return self.size
 
     def encode(self, lines):
-        """The ids of every line of the source language, with eos at the end: arrays (T,)."""
+        """Return the ids of every line of the source language, with eos at the end: arrays (T,)."""
         return [np.array([*self.ids(line), self.eos], dtype=np.int32) for line in lines]
 
     def ids(self, line):
-        """Ids of a line without eos; an unknown piece is <unk>."""
+        """Return ids of a line without eos; an unknown piece is <unk>."""
         unknown, pieces = self.source_ids["<unk>"], []
         for part in SPECIAL.split(whole_text(line)):
             code = SPECIAL.match(part) or CODE.match(part)
@@ -67,7 +67,7 @@ class MarianVocabulary:
         return [self.source_ids.get(piece, unknown) for piece in pieces]
 
     def decode(self, ids):
-        """The text of ids of the target language, up to the first eos."""
+        """Return the text of ids of the target language, up to the first eos."""
         kept = []
         for token in map(int, ids):
             if token == self.eos:
@@ -77,14 +77,14 @@ class MarianVocabulary:
         return self.target.decode_pieces(kept).replace(SPACE, " ").strip()
 
     def pieces(self, ids, side="target"):
-        """The pieces of ids, for labels; a word begins with an underscore."""
+        """Return the pieces of ids, for labels; a word begins with an underscore."""
         names = self.target_pieces if side == "target" else self.source_pieces
         return ["<s>" if i == self.bos else names.get(i, "<unk>").replace(SPACE, "_")
                 for i in map(int, ids)]
 
 
 def sentence_pieces(path):
-    """The SentencePiece model in a file; CheckpointError if it is damaged."""
+    """Read a SentencePiece model; CheckpointError if it is damaged."""
     try:
         library = extra("sentencepiece", of="pretrained")
         return library.SentencePieceProcessor(model_proto=small_file(path).read_bytes())
@@ -93,7 +93,7 @@ def sentence_pieces(path):
 
 
 def vocabulary_file(path, vocab_size):
-    """{piece: id} of a vocab.json."""
+    """Read {piece: id} of a vocab.json."""
     found = read_json(path)
     if not all(isinstance(i, int) and not isinstance(i, bool) for i in found.values()):
         raise CheckpointError(f"{path} must give an integer for every piece")
@@ -104,7 +104,7 @@ def vocabulary_file(path, vocab_size):
 
 
 class TokenizerVocabulary:
-    """Turns text into ids and back, with the library `tokenizers`."""
+    """Turn text into ids and back, with the library `tokenizers`."""
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
@@ -113,18 +113,18 @@ class TokenizerVocabulary:
         return self.tokenizer.get_vocab_size()
 
     def encode(self, text):
-        """Ids (T,) of a text, with the special tokens that the tokenizer adds."""
+        """Return ids (T,) of a text, with the special tokens that the tokenizer adds."""
         return np.array(self.tokenizer.encode(whole_text(text)).ids, dtype=np.int64)
 
     def decode(self, ids):
-        """The text of ids."""
+        """Return the text of ids."""
         return self.tokenizer.decode([int(i) for i in ids])
 
     def pieces(self, ids):
-        """The pieces of ids, for labels; a space is an underscore."""
+        """Return the pieces of ids, for labels; a space is an underscore."""
         names = (self.tokenizer.id_to_token(int(i)) or "<unk>" for i in ids)
         return [name.replace("Ġ", "_") for name in names]
 
     def id(self, piece):
-        """The id of a piece, or None."""
+        """Return the id of a piece, or None."""
         return self.tokenizer.token_to_id(piece)

@@ -75,7 +75,8 @@ class File:
             raise CheckpointError(f"{self.path} is not a safetensors file: {error}") from error
 
     def instead(self) -> str:
-        """The end of the message for a missing file: what to do with a pickle, or with parts."""
+        """Write the end of the message for a missing file: what to do with a pickle, or with parts.
+        """
         folder = self.path.parent
         if (folder / "pytorch_model.bin").is_file():
             return ("; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
@@ -85,7 +86,7 @@ class File:
         return ""
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor as float32 or float64, writable; CheckpointError if it is not finite."""
+        """Read a tensor as float32 or float64, writable; CheckpointError if it is not finite."""
         kind = self.kinds[name]
         array = self.bfloat16(name) if kind == "BF16" else self.file.get_tensor(name)
         array = array.astype(KINDS[kind], copy=False)
@@ -94,8 +95,8 @@ class File:
         return array
 
     def bfloat16(self, name: str) -> np.ndarray:
-        """A bfloat16 tensor as float32. NumPy lacks this kind: it is the upper half of a float32.
-        """
+        """Read a bfloat16 tensor as float32. NumPy lacks this kind: it is the upper half of a
+        float32."""
         with open(self.path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             begin, end = json.loads(file.read(length))[name]["data_offsets"]
@@ -105,7 +106,7 @@ class File:
 
 
 def match(file, wanted, ignored, why=""):
-    """[(Tensor, its name in the file)] for all tensors that the config asks for.
+    """Return [(Tensor, its name in the file)] for all tensors that the config asks for.
 
     wanted : iterable of Tensor, in any number: the first missing one ends it
     ignored : function of a name: whether a tensor that is not wanted may be in the file
@@ -133,7 +134,7 @@ def match(file, wanted, ignored, why=""):
 
 
 def dtype_of(file, found):
-    """float64 if all the tensors are, else float32. CheckpointError for more than the memory."""
+    """Return float64 if all tensors are, else float32. CheckpointError for more than the memory."""
     dtype = np.float64 if all(file.kinds[name] == "F64" for _, name in found) else np.float32
     needed = sum(math.prod(tensor.shape) for tensor, _ in found) * np.dtype(dtype).itemsize
     if needed > memory_bytes():
@@ -163,7 +164,7 @@ def fill(model, file, found, dtype):
 
 
 def same(file, name, array):
-    """Whether a tensor has these values."""
+    """Tell whether a tensor has these values."""
     return file.shapes[name] == array.shape and np.array_equal(
         file.read(name).astype(array.dtype, copy=False), array)
 

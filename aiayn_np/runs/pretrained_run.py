@@ -26,7 +26,7 @@ EXAMPLE = 12  # tokens of the source that is shown if none is given
 
 
 def open_pretrained(folder: str | Path) -> "PretrainedRun":
-    """The run in a folder of Hugging Face, by the model_type of its config.json.
+    """Open a folder of Hugging Face as a run, by the model_type of its config.json.
 
     Raises FileNotFoundError, and CheckpointError for what does not fit.
     """
@@ -56,23 +56,23 @@ class PretrainedRun(Run):
                                f" the options of {self.command} decide")
 
     def make_task(self):
-        """The object that turns text into ids and back."""
+        """Make the object that turns text into ids and back."""
         return PretrainedTask(self.loaded)
 
     def trained(self):
-        """The model to use."""
+        """Return the model to use."""
         return self.model
 
     def save(self):
-        """Nothing has to be written: everything is in the folder already."""
+        """Write nothing: everything is in the folder already."""
 
     def load_history(self):
-        """A real model comes without a history."""
+        """Set an empty history: a real model comes without one."""
         self.history = []
 
 
 class PretrainedTask:
-    """Turns text into ids of a real model, and ids into text.
+    """Turn text into ids of a real model, and ids into text.
 
     Without a vocabulary a text is a list of ids, such as "17 4 9".
     """
@@ -83,7 +83,7 @@ class PretrainedTask:
         self.vocab_size, self.pad = loaded.V, loaded.pad
 
     def source(self, text):
-        """Ids (1, T) of a text; ValueError for an empty one."""
+        """Return ids (1, T) of a text; ValueError for an empty one."""
         if self.vocabulary is None:
             return self.plain(text)
         ids = self.vocabulary.encode(text)
@@ -92,7 +92,7 @@ class PretrainedTask:
         return ids[None].astype(int)
 
     def plain(self, text):
-        """Ids (1, T) of a text that is a list of ids."""
+        """Return ids (1, T) of a text that is a list of ids."""
         words = text.split()
         if not words or not all(word.isdecimal() for word in words):
             raise ValueError("this folder has no tokenizer, so a text must be a list of ids, such"
@@ -100,13 +100,13 @@ class PretrainedTask:
         return np.array([[int(word) for word in words]])
 
     def text(self, ids):
-        """The text of ids."""
+        """Return the text of ids."""
         if self.vocabulary is None:
             return " ".join(str(int(i)) for i in ids)
         return self.vocabulary.decode(ids)
 
     def tokens(self, ids):
-        """Labels of ids."""
+        """Return labels of ids."""
         if self.vocabulary is None:
             return [str(int(i)) for i in ids]
         return self.vocabulary.pieces(ids)
@@ -120,7 +120,7 @@ class MarianTask(PretrainedTask):
         self.bos, self.eos, self.vocab_size = loaded.bos, loaded.eos, loaded.V + 1
 
     def source(self, text):
-        """Source ids (1, T) of a line, with eos at the end."""
+        """Return source ids (1, T) of a line, with eos at the end."""
         if self.vocabulary is None:
             return np.append(self.plain(text), [[self.eos]], axis=1)
         (ids,) = self.vocabulary.encode([text])
@@ -129,7 +129,7 @@ class MarianTask(PretrainedTask):
         return ids[None].astype(int)
 
     def tokens(self, ids, side="target"):
-        """Labels of ids; the label of the token that starts a target is <s>."""
+        """Return labels of ids; the token that starts a target is <s>."""
         if self.vocabulary is None:
             return ["<s>" if i == self.bos else str(int(i)) for i in ids]
         return self.vocabulary.pieces(ids, side)
@@ -145,7 +145,7 @@ class MarianRun(PretrainedRun, TextRun):
         return MarianTask(self.loaded)
 
     def trained(self) -> Transformer:
-        """The model that never writes padding."""
+        """Return the model that never writes padding."""
         return self.loaded.decoding_model()
 
     @property
@@ -154,12 +154,12 @@ class MarianRun(PretrainedRun, TextRun):
         return LabelSmoothedCrossEntropy(0.0, pad=self.task.pad)
 
     def example(self, src: np.ndarray) -> tuple:
-        """A batch of one source (1, T), with the model's own translation as its target."""
+        """Return a batch of one source (1, T), with the model's translation as its target."""
         out = self.decode(src)
         return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """(source tokens, target tokens, maps, masks) of one source (1, T) and its translation."""
+        """Return (source tokens, target tokens, maps, masks) of one source (1, T)."""
         _, tgt_tokens, maps, masks = Run.attention(self, src)
         return self.task.tokens(src[0], "source"), tgt_tokens, maps, masks
 
@@ -169,7 +169,7 @@ class MarianRun(PretrainedRun, TextRun):
         return self.task.tokens(src[0], "source"), written, weights, allowed
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
-        """One source (1, T) of the first ids, since a folder has no test set."""
+        """Return one source (1, T) of the first ids, since a folder has no test set."""
         ids = [i for i in range(self.loaded.V_src) if i not in (self.task.pad, self.task.eos)]
         return [np.array([[*ids[:EXAMPLE], self.task.eos]])]
 
@@ -188,7 +188,7 @@ class TokensRun(PretrainedRun):
         return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
 
     def attention(self, src):
-        """(tokens, tokens, maps, masks) of one text (1, T)."""
+        """Return (tokens, tokens, maps, masks) of one text (1, T)."""
         _, cache = self.loaded.forward(src)
         maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
         masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
@@ -206,7 +206,7 @@ class TokensRun(PretrainedRun):
         return paths
 
     def test_sources(self, n=5):
-        """One text (1, T) of the first ids, since a folder has no test set."""
+        """Return one text (1, T) of the first ids, since a folder has no test set."""
         return [np.arange(min(EXAMPLE, self.loaded.V, self.loaded.max_len))[None]]
 
     def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
@@ -222,7 +222,7 @@ class GPT2Run(TokensRun):
     command = "generate"
 
     def example(self, src: np.ndarray) -> tuple:
-        """(all tokens but the last, None, all but the first) of one text (1, T)."""
+        """Return (all tokens but the last, None, all but the first) of one text (1, T)."""
         if src.shape[1] < 2:
             raise ValueError("a text must hold at least two tokens: each is what should come out"
                              f" after those before it, got {src.shape[1]}")
@@ -242,8 +242,10 @@ class BertRun(TokensRun):
         return -1 if known is None else known
 
     def example(self, src):
-        """(one text (1, T), None, targets): what the model itself puts for each mask; without a
-        mask every token should come out as it is."""
+        """Return (one text (1, T), None, targets).
+
+        The targets are what the model itself puts for each mask. Without a mask they are the text.
+        """
         masked = src == self.not_asked
         if not masked.any():
             return src, None, src
