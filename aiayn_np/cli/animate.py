@@ -17,6 +17,7 @@ def add_animate_options(parser):
     parser.add_argument("--steps", type=integer, default=500, help="at most (default: 500)")
     parser.add_argument("--max-length", type=integer, default=8,
                         help="longest sequence (default: 8)")
+    parser.add_argument("--threads", type=integer, help="of BLAS, as for `train` (default: 1)")
 
 
 def animate_command(args):
@@ -36,7 +37,8 @@ def animate_command(args):
     model = Transformer(task.vocab_size, **sizes, rng=rng).astype(np.float32)
     note(f"training on the task {task.name}, {args.steps} steps at most, then drawing")
     watch = functools.partial(shown, total=args.steps, what="training")
-    recording = record(model, task, steps=args.steps, rng=rng, watch=watch)
+    recording = record(model, task, steps=args.steps, rng=rng, threads=args.threads,
+                       watch=watch)
     animate(recording, path)
     print(path)
     return 0
