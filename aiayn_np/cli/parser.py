@@ -9,6 +9,7 @@ import re
 import sys
 
 from .. import __version__
+from ..checks import one_line
 from ..training.ranks import may_speak
 from .animate import add_animate_options, animate_command
 from .check import add_check_options, check_command
@@ -131,7 +132,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         """End the program with exit code 2, and with the name that was probably meant."""
-        self.exit(2, f"{self.prog}: error: {message}{self.meant(message)}"
+        self.exit(2, f"{self.prog}: error: {one_line(message)}{self.meant(message)}"
                      f" (see {self.prog} --help)\n")
 
     def meant(self, message):

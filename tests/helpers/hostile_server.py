@@ -30,6 +30,7 @@ from aiayn_np.runs import open as _open  # noqa: F401
 from aiayn_np.runs import text_start  # noqa: F401
 from aiayn_np.zoo import learning
 
+UNTIL_CTRL_C, UNTIL_LATE = 10, 120  # seconds
 DOT = io.BytesIO()
 Image.new("RGB", (1, 1)).save(DOT, "PNG")
 
@@ -43,8 +44,7 @@ def child(job, out, err, stdin):
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w"), encoding="utf-8")
     sys.stderr = io.TextIOWrapper(io.FileIO(2, "w"), encoding="utf-8", errors="backslashreplace",
                                   line_buffering=True)
-    if not job["draw"]:
-        matplotlib.figure.Figure.savefig = blank
+    matplotlib.figure.Figure.savefig = blank
     code = 70
     try:
         code = main(job["argv"])
@@ -63,30 +63,15 @@ def blank(figure, file, **options):
     file.write(DOT.getvalue())
 
 
-def wait(process, seconds, of=time.monotonic):
-    """The exit code of a process, or None if it does not end within so many seconds of a clock."""
-    end = of() + seconds
-    while of() < end:
+def wait(process, seconds):
+    """The exit code of a process, or None if it does not end within so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         done, status = os.waitpid(process, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.002)
     return None
-
-
-def own_time(process):
-    """A clock: the seconds of a processor that a process has had, and a fifteenth of all others, so
-    that a command is not called slow because the machine is busy, and one that waits for ever is
-    found too."""
-    def now():
-        try:
-            with open(f"/proc/{process}/stat", "rb") as file:
-                used = sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
-        except OSError:
-            used = 0
-        return used / os.sysconf("SC_CLK_TCK") + time.monotonic() / 15
-
-    return now
 
 
 def run(job):
@@ -95,29 +80,21 @@ def run(job):
             tempfile.TemporaryFile() as stdin:
         stdin.write(job["stdin"].encode("utf-8", "surrogatepass"))
         stdin.seek(0)
-        started, late = time.monotonic(), False
         process = os.fork()
         if not process:
             child(job, out, err, stdin)
-        if job["kill_after"] is not None:
-            code = wait(process, job["kill_after"])
-            if code is None:
-                os.kill(process, job["kill_by"])
-                code = wait(process, 30, own_time(process))
-        else:
-            clock = own_time(process)
-            code = wait(process, job["limit"], clock)
-            if code is None:
-                os.kill(process, signal.SIGINT)
-                code = wait(process, 20, clock)
+        code = wait(process, UNTIL_CTRL_C)
         if code is None:
-            late, code = True, -9
+            os.kill(process, signal.SIGINT)
+            code = wait(process, UNTIL_LATE)
+        late = code is None
+        if late:
+            code = -9
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
         out.seek(0)
         err.seek(0)
-        return dict(code=code, late=late, seconds=time.monotonic() - started,
-                    out=out.read().decode("utf-8", "replace"),
+        return dict(code=code, late=late, out=out.read().decode("utf-8", "replace"),
                     err=err.read().decode("utf-8", "replace"))
 
 

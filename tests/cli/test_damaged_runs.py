@@ -2,17 +2,16 @@
 
 import io
 import json
-import zipfile
 
 import numpy as np
 import pytest
-from hostile import Place, problem, until
+from hostile import Place, problem
 from marks import LINUX
 from sentences import sentences
 from test_command_lines import TEXT, TINY
 
-pytestmark = LINUX
-COUNT = 1000  # damaged files, with -m hostile
+pytestmark = [LINUX, pytest.mark.slow]
+COUNT = 100  # damaged files
 ODD = [None, [], {}, -1, 0, 1, 2**70, -2**70, 1e308, "", "x", "9" * 5000, True, [None], {"a": []},
        [[[]]], "copy", "text"]
 COMMANDS = {"toy": ["decode", "toy", "1 2 3"], "text": ["translate", "text", "lines"]}
@@ -112,11 +111,11 @@ def restore(place, run, files):
             place.write(f"{run}/{name}", data)
 
 
-def hunt(place, rng, numbers):
-    """(damaged files, how many were refused, list of problems)"""
+def hunt(place, rng):
+    """(how many damaged files were refused, list of problems)"""
     good, wanted = prepare(place)
-    problems, refused, n = [], 0, 0
-    for n in numbers:
+    problems, refused = [], 0
+    for n in range(COUNT):
         run = list(COMMANDS)[rng.integers(2)]
         name, data = damage(good[run], rng)
         if data is None:
@@ -132,31 +131,11 @@ def hunt(place, rng, numbers):
                 problems.append(f"{n}: {run}/{name}: {what or 'another result'}"
                                 f" {done['err'][-300:]}")
         restore(place, run, good[run])
-    return n + 1, refused, problems
+    return refused, problems
 
 
-@pytest.mark.parametrize("numbers", [
-    pytest.param(lambda: until(60), marks=pytest.mark.slow, id="a minute"),
-    pytest.param(lambda: range(COUNT), marks=pytest.mark.hostile, id=str(COUNT))])
-def test_a_damaged_run_is_refused_or_gives_what_it_gave(seed, numbers):
+def test_a_damaged_run_is_refused_or_gives_what_it_gave(seed):
     with Place() as place:
-        n, refused, problems = hunt(place, np.random.default_rng(seed), numbers())
-    print(f"\n{n} damaged files: {refused} refused, {len(problems)} problems")
+        refused, problems = hunt(place, np.random.default_rng(seed))
     assert not problems, "\n\n".join(problems[:20])
-    assert refused > n / 3
-
-
-def test_the_damage_is_real(rng):
-    """Half of the damaged zip files cannot be read, and none is the one that it was."""
-    out = io.BytesIO()
-    np.savez(out, header=np.frombuffer(b'{"a": {"b": 1}}', np.uint8), x=np.ones(1000))
-    good, unreadable = out.getvalue(), 0
-    for _ in range(60):
-        bad = damaged_bytes(good, rng)
-        try:
-            with zipfile.ZipFile(io.BytesIO(bad)) as file:
-                unreadable += file.testzip() is not None
-        except Exception:
-            unreadable += 1
-        damaged_header(good, rng)
-    assert unreadable > 30
+    assert refused > COUNT / 3
