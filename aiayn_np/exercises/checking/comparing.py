@@ -89,7 +89,7 @@ def not_finite(compared):
         if np.any(np.isnan(got) & ~np.isnan(want)):
             return "nan", say("It holds nan ({case}).", case=say(case.what))
         if np.any(np.isinf(got) & np.isfinite(want)):
-            return "inf", say("It holds inf or -inf where a number must be ({case}).",
+            return "inf", say("It holds inf or -inf where a finite number is right ({case}).",
                               case=say(case.what))
     return None
 
@@ -160,8 +160,8 @@ def digits_lost(compared):
     if worst_of(compared) > 1e-3:
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
-        return "float32", say("The numbers are those of float32, where float64 came in: something"
-                              " is turned into float32, and every result is to have the type of x.")
+        return "float32", say("The numbers are rounded to float32, and the input is float64."
+                              " Every result must have the type of x.")
     for digits in range(2, 9):
         if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
             return "rounded", say("The numbers are rounded to {digits} digits. They must not be.",

@@ -74,8 +74,8 @@ class FunctionCheck:
             in_class = [name for name, value in vars(self.student).items()
                         if isinstance(value, (list, dict, set, np.ndarray)) and name[:2] != "__"]
             raise Stop("stale", say(SHARED, name=in_class[0]) if in_class else say(
-                "The first case gives something else when run again: something is kept from one"
-                " call or object to the next. It must begin anew."))
+                "The first case gives another result when it runs again: something is kept from one"
+                " call or object to the next. Each must begin anew."))
 
     def must_fit(self, tried):
         """Stop at the first result of a wrong shape or kind of number."""

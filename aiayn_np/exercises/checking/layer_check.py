@@ -90,9 +90,9 @@ class LayerCheck:
             if not stop.by_error or not before or axes in before:
                 raise
             raise Stop("number of axes", say(
-                "{message} It works with {some} axes, and here are {axes}: count axes from the end,"
-                " -1, -2: any number of axes may stand in front.", message=stop.message, axes=axes,
-                some=say(" or ").join(map(str, sorted(before))))) from stop
+                "{message} It works with {some} axes, and this input has {axes}. Count axes from"
+                " the end, -1, -2: any number of axes may stand in front.", message=stop.message,
+                axes=axes, some=say(" or ").join(map(str, sorted(before))))) from stop
 
     def wrong(self, tensors, trials):
         """Return the tensors that are wrong in some case, and fill their rows."""
@@ -122,7 +122,7 @@ class LayerCheck:
             explanation = None                                               # the sign says it all
         if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
-            plain = "zero", say("{zero} It is {part}.backward that adds to it: is it called?",
+            plain = "zero", say("{zero} {part}.backward adds to it: is it called?",
                                 zero=plain[1], part=part)
         key, why = reason(plain, explanation,
                           lambda: guess(seen, pairs(self.others(stage, trials))))

@@ -7,7 +7,7 @@ import re
 from ..language import say
 
 BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
-BESIDE = "Write the shape of every array beside its line, and see where they part."
+BESIDE = "Write the shape of each array beside its line, and find the first wrong one."
 EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
              " or one of them 1.")
 NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradient is the sum over"

@@ -150,7 +150,7 @@ def verdict(outcome, timeout):
         return 0, "too slow", say("it did not end within {seconds} seconds", seconds=f"{timeout:g}")
     last = (outcome.output.strip().splitlines() or [""])[-1]
     if "MemoryError" in last:
-        return 0, "memory", say("it needs more memory than it may have")
+        return 0, "memory", say("it needs more memory than is allowed")
     message = say("it ends the process, with code {code}, before it was checked. {last}",
                   code=outcome.code, last=last)
     return 0, "exits", message

@@ -192,7 +192,7 @@ def help_with(n, stage):
     if stage == 1:
         return say("{tool}.", tool=say(TOOLS[bug.number if bug else HEALTHY]))
     if bug is None:
-        return say("Every part that you look at is what it must be.") if stage == 2 else story(n)
+        return say("Every part is right.") if stage == 2 else story(n)
     part = bug.where.split(".")[0]
     return say("Look at {part}.", part=part) if stage == 2 else say(bug.what)
 
@@ -207,8 +207,7 @@ def story(n):
     """Return the story in the language that is spoken."""
     bug = bug_of(n)
     if bug is None:
-        return say("This one is healthy. That every tool passes is the finding, not a failure to"
-                   " find.")
+        return say("This one is healthy: every tool passes, and that is the right answer.")
     common = bug.seen == "common"
     seen = say("a mistake that many make") if common else say("seen in {project}", project=bug.seen)
     return say("{where}: {name}\n\n{what}\n\n{formula}\n\nBug {number} of the zoo, caught there by"
