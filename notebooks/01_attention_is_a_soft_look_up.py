@@ -190,10 +190,10 @@ attention_shapes()
 print(inspect.getsource(ScaledDotProductAttention.forward))
 
 # %% [markdown]
-# Walk through it. The first lines check the input. `K.mT` is $K^\top$: it transposes the last two axes. Then come the
+# The first lines check the input. `K.mT` is $K^\top$: it transposes the last two axes. Then come the
 # scale, the mask (Lesson 5; without `allowed` it does nothing) and the softmax. Dropout (Lesson 7) is off, so `kept` is
-# the same array as `weights`. (The paper has no dropout on the weights; many programs have.) The last line is the mean of the values. `forward` returns the output and a **cache**:
-# every array that the backward pass will need, by name. Nothing is hidden, and nothing is kept in the layer itself.
+# the same array as `weights`. The last line is the mean of the values. `forward` returns the output and a **cache**:
+# every array that the backward pass will need, by name. Nothing is kept in the layer itself.
 
 # %%
 attention = ScaledDotProductAttention()
