@@ -20,11 +20,10 @@ from .writing import new_path, unused
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its `module` within the package, `what` it is, and whether the module `writes`."""
+    """A format: its `module` within the package, and `what` it is."""
 
     module: str
     what: str
-    writes: bool = True
 
     def load(self):
         """Import the module. An ImportError says which package to install."""
@@ -42,11 +41,10 @@ FORMATS = {
 
 def add_export_options(parser):
     """Add the options of `export`."""
-    formats = {name: f for name, f in FORMATS.items() if f.writes}
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
     parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
-    parser.add_argument("--to", choices=list(formats), required=True,
-                        help="; ".join(f"{name}: {f.what}" for name, f in formats.items()))
+    parser.add_argument("--to", choices=list(FORMATS), required=True,
+                        help="; ".join(f"{name}: {f.what}" for name, f in FORMATS.items()))
 
 
 def add_import_options(parser):

@@ -8,16 +8,13 @@ The state of the training stays behind. An imported run has taken no step, and i
 with a new Adam. No pickle is read.
 """
 
-import contextlib
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from ..files import CheckpointError
-from ..pretrained.weights import FILE, File
+from ..pretrained.weights import FILE, File, as_checkpoint_error
 from ..runs.open import KINDS, check_size
 from ..runs.text_run import VOCABULARY
 from .describe import check_config, describe
@@ -55,14 +52,14 @@ def read(path, folder):
     with path and reason.
     """
     path = Path(path)
-    with unusable(path / CONFIG):
+    with as_checkpoint_error(path / CONFIG):
         header = json.loads((path / CONFIG).read_text(encoding="utf-8"))
         if header["version"] != VERSION:
             raise ValueError(f"it has version {header['version']}, this program reads {VERSION}")
         config, described = header["run"] | {"imported": True}, header["model"]
         check_config(described)
     state = read_state(path / FILE, described, str(config["dtype"]))
-    with unusable(path / CONFIG):
+    with as_checkpoint_error(path / CONFIG):
         check_size(config, (path / FILE).stat().st_size)
         if VOCABULARY in (kind := KINDS[config["task"]]).FILES:
             shutil.copyfile(path / VOCABULARY, folder / VOCABULARY)
@@ -73,23 +70,11 @@ def read(path, folder):
     return run
 
 
-@contextlib.contextmanager
-def unusable(path: Path) -> Iterator[None]:
-    """Turn any error that a wrong config raises into a CheckpointError with the path."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        reason = error.args[0] if isinstance(error, KeyError) else error
-        raise CheckpointError(f"{path} has no usable config: {reason}") from error
-
-
 def read_state(path: Path, config: dict, dtype: str) -> dict[str, np.ndarray]:
     """Read one of our states; names and shapes are checked before the values are read."""
     file = File(path, of="torch")
-    try:
+    with as_checkpoint_error(path):
         check_shapes(file.shapes, config)
         if wrong := set(file.kinds.values()) - {f"F{dtype.removeprefix('float')}"}:
             raise ValueError(f"tensors must be {dtype}, got {', '.join(sorted(wrong))}")
         return to_ours({name: file.read(name) for name in file.shapes}, config)
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} does not fit: {error.args[0]}") from error

@@ -7,6 +7,7 @@ Then the model is built without drawing values, and each Parameter gets its tens
 import contextlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,9 +171,11 @@ def same(file, name, array):
 
 
 @contextlib.contextmanager
-def as_checkpoint_error(folder):
-    """Turn errors of the readers of a folder into a CheckpointError."""
+def as_checkpoint_error(path: str | Path) -> Iterator[None]:
+    """Turn what a reader raises for wrong contents into a CheckpointError with the path."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise CheckpointError(f"{folder} is not a usable folder: {error}") from error
+    except (ValueError, TypeError, LookupError, OverflowError, AttributeError,
+            RecursionError) as error:
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise CheckpointError(f"{path} is not usable: {reason}") from error

@@ -190,7 +190,7 @@ def changed(*path, value):
     (changed("run", "task_options", "symbols", value=10**12), "its model has 8.0e+12 parameters"),
     (changed("run", "variants", "norm", value="post"), "run and model must have one config, got"),
     (changed("run", "dtype", value="float16"), "tensors must be float16, got F32"),
-    (changed("run", value=3), "config.json has no usable config"),
+    (changed("run", value=3), "config.json is not usable"),
     (changed("model", "eps", value=1e-5), "run and model must have one config, got"),
 ])
 def test_a_wrong_config_is_refused(change, reason, copied, capsys):
@@ -206,7 +206,7 @@ def test_a_wrong_config_is_refused(change, reason, copied, capsys):
     ("pytorch_model.bin", "", "config.json: No such file"),
     ("model.safetensors", "", "config.json: No such file"),
     ("config.json", '{"format": "aiayn_n', "config.json is not JSON: Unterminated string"),
-    ("config.json", '{"format": "aiayn_np torch"', "config.json has no usable config"),
+    ("config.json", '{"format": "aiayn_np torch"', "config.json is not usable"),
     ("config.json", "[1]", "config.json must hold a JSON object, got list"),
     ("config.json", "\udcff", "config.json is not JSON: 'utf-8' codec can't decode"),
 ])

@@ -87,23 +87,6 @@ def test_export_of_a_toy_task_tells_what_its_eps_changes(no_pictures, tmp_path, 
                         r" most .*e-\d+, \d+ of 200 greedy translations stay the same", line)
 
 
-@pytest.mark.slow
-def test_every_command_works_on_an_imported_translator(exported, tmp_path, capsys):
-    run, text = str(tmp_path / "run"), "zwei und drei"
-    assert main(["import", str(exported), "--out", run]) == 0
-    (tmp_path / "lines").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    for command in (
-        ["translate", run, str(tmp_path / "lines"), "--batch", "2", "--beam", "2", "--reference",
-         str(tmp_path / "lines")],
-        ["translate", run, str(tmp_path / "lines"), "--batch", "3"],
-        ["decode", run, text], ["attend", run, text], ["trace", run, text],
-    ):
-        capsys.readouterr()
-        assert main(command) == 0, command
-        assert capsys.readouterr().out.strip()
-    assert main(["translate", run, str(tmp_path / "lines"), "--batch", "0"]) == 2
-
-
 def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     shutil.copytree(GOLDEN / "marian", tmp_path / "opus-mt-de-en")
     expected = np.load(GOLDEN / "marian" / "expected.npz")
