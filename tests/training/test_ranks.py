@@ -14,8 +14,8 @@ from aiayn_np import Adam, CopyTask, SortTask, train
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
-from aiayn_np.training.loop import gradient_of, share_exact, token_nats, validate
-from aiayn_np.training.ranks import ALONE, SharedGradient, launched, shared_gradient
+from aiayn_np.training.loop import share_exact, token_nats, validate
+from aiayn_np.training.ranks import ALONE, SharedGradient, launched
 
 
 def by_ranks(model, n, ids, seed=None, accumulate=1, cls=SharedGradient):
@@ -37,7 +37,10 @@ def alone(model, ids):
     model = copy.deepcopy(model)
     optimizer = Adam(model)
     optimizer.zero_grad()
-    loss, *_ = gradient_of(model, CRITERION, token_nats, ids, None)
+    src, tgt_in, tgt_out = ids
+    logits, cache = model.forward(src, tgt_in)
+    loss, loss_cache = CRITERION.forward(logits, targets=tgt_out)
+    model.backward(CRITERION.backward(1.0, loss_cache), cache)
     return loss, optimizer.gradients()
 
 
@@ -252,14 +255,6 @@ def test_an_error_in_a_rank_comes_out(rng):
     ids[0][1, 0] = 7
     with pytest.raises(IndexError, match="vocab_size=7"):
         by_ranks(small(), 2, ids)
-
-
-def test_one_share_is_not_shared():
-    model = small()
-    assert shared_gradient(model, CRITERION, None, None, ALONE, 1) is None
-    assert shared_gradient(model, CRITERION, None, None, ALONE, 2).accumulate == 2
-    with pytest.raises(ValueError, match="accumulate must be at least 1"):
-        shared_gradient(model, CRITERION, None, None, ALONE, 0)
 
 
 @pytest.mark.parametrize("workers", [2, 0, "2", 1.5])

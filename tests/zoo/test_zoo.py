@@ -148,9 +148,12 @@ def test_caught_by_another_check_only_is_not_caught_as_named(monkeypatch, capsys
 
 
 @pytest.mark.parametrize(("others", "text"), [("", ""), ("a", ", 1 more"), ("ab", ", 2 more")])
-def test_a_row_counts_the_other_checks_that_caught_the_bug(others, text):
+def test_a_row_counts_the_other_checks_that_caught_the_bug(others, text, monkeypatch, capsys):
     named = BUGS[1].caught_by
-    assert cli_zoo.caught_text(BUGS[1], dict.fromkeys([named, *others], "wrong")) == named + text
+    monkeypatch.setattr(zoo, "failures", dict)
+    monkeypatch.setattr(zoo, "hunt", lambda bug: dict.fromkeys([named, *others], "wrong"))
+    assert main(["zoo", "1"]) == 0
+    assert f"  {named}{text}  " in capsys.readouterr().out
 
 
 def test_a_check_that_fails_without_a_bug_ends_the_hunt(monkeypatch, capsys, few_checks):
