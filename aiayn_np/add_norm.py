@@ -15,7 +15,7 @@ class AddNorm(Module):
     formula = "LayerNorm(x + Dropout(Sublayer(x)))"
     position_wise = True
 
-    def __init__(self, d_model, P_drop):
+    def __init__(self, d_model: int, P_drop: float):
         self.dropout = Dropout(P_drop)
         self.layer_norm = LayerNorm(d_model)
 

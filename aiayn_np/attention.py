@@ -25,7 +25,7 @@ class ScaledDotProductAttention(Module):
     formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V"
     position_wise = True
 
-    def __init__(self, P_drop=0.0):
+    def __init__(self, P_drop: float = 0.0):
         self.mask = Mask()
         self.softmax = Softmax()
         self.dropout = Dropout(P_drop)

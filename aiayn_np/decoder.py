@@ -1,5 +1,8 @@
 """The decoder: right half of Fig. 1."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from .add_norm import AddNorm
@@ -64,7 +67,7 @@ class Decoder(Module):
     """
     formula = "The stack of N decoder layers, each of which reads the same memory"
 
-    def __init__(self, layers, *, norm=None):
+    def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm
         for layer in self.layers:
             check_layer("layers", layer, "with the signature of the class")

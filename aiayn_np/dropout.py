@@ -13,7 +13,7 @@ class Dropout(Module):
     formula = "y = x * kept / (1 - P_drop),  kept ~ Bernoulli(1 - P_drop)"
     position_wise = True
 
-    def __init__(self, P_drop):
+    def __init__(self, P_drop: float):
         check_number("P_drop", P_drop, 0, 1)
         self.P_drop = float(P_drop)
 

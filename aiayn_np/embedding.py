@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from .checks import check_array, check_gradient, check_ids, check_rng, check_sizes
 from .module import Cache, Module, Parameter
 from .reductions import add_at
@@ -17,7 +19,7 @@ class Embedding(Module):
     formula = "y = sqrt(d_model) * E[ids]"
     position_wise = True
 
-    def __init__(self, vocab_size, d_model, *, rng):
+    def __init__(self, vocab_size: int, d_model: int, *, rng: np.random.Generator):
         check_sizes(vocab_size=vocab_size, d_model=d_model)
         check_rng(rng)
         self.vocab_size, self.d_model = vocab_size, d_model
@@ -42,7 +44,7 @@ class OutputProjection(Module):
     formula = "logits = x E^T"
     position_wise = True
 
-    def __init__(self, E):
+    def __init__(self, E: Parameter):
         if not isinstance(E, Parameter) or E.value.ndim != 2:
             raise TypeError(f"E must be a Parameter (vocab_size, d_model), got {E!r}")
         self.E = E

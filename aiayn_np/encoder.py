@@ -1,5 +1,8 @@
 """The encoder: left half of Fig. 1."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from .add_norm import AddNorm
 from .checks import check_layer, check_layer_options
 from .feed_forward import PositionwiseFeedForward
@@ -57,7 +60,7 @@ class Encoder(Module):
     """
     formula = "The stack of N encoder layers"
 
-    def __init__(self, layers, *, norm=None):
+    def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm
         for layer in self.layers:
             check_layer("layers", layer, "with the signature of the class")

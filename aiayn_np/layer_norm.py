@@ -20,7 +20,7 @@ class LayerNorm(Module):
     formula = "y = gamma * n + beta"
     position_wise = True
 
-    def __init__(self, d_model, eps=1e-6):
+    def __init__(self, d_model: int, eps: float = 1e-6):
         check_sizes(d_model=d_model)
         check_number("eps", eps, 0, 1)
         self.d_model, self.eps = d_model, float(eps)

@@ -22,7 +22,7 @@ class Linear(Module):
     formula = "y = x W + b"
     position_wise = True
 
-    def __init__(self, d_in, d_out, *, bias=True, rng):
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator):
         check_sizes(d_in=d_in, d_out=d_out)
         check_rng(rng)
         self.d_in, self.d_out = d_in, d_out

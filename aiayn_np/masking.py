@@ -8,13 +8,13 @@ from .checks import check_array, check_gradient, check_integers, check_mask, che
 from .module import Cache, Module
 
 
-def causal(T):
+def causal(T: int) -> np.ndarray:
     """Mask (T, T) that lets position i look at positions j <= i only (Sec. 3.2.3, third point)."""
     check_sizes(T=T)
     return np.tri(T, dtype=bool)
 
 
-def not_padding(ids, pad=0):
+def not_padding(ids: np.ndarray, pad: int | None = 0) -> np.ndarray:
     """Mask (B, 1, 1, T) of the real tokens in `ids` (B, T).
 
     It masks key *columns*, for every head and query. The rows of padded queries stay: nobody

@@ -6,10 +6,13 @@
 A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
 forward is in the cache that this forward returned, so one layer may run forward many times before
 any of its backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
+A layer holds its parameters and sub-layers in attributes, lists, tuples and dicts; elsewhere, as in
+a set, nobody looks for them.
 What is returned may be an array that was given (a dropout that drops nothing returns x), so do not
 write into results either.
 """
 
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,12 +23,12 @@ from .checks import FLOATS, check_array
 class Parameter:
     """A learned array: `value`, and `grad` of the same shape, to which every backward adds."""
 
-    def __init__(self, value):
+    def __init__(self, value: np.ndarray):
         check_array("value", value)
         self.value = value
         self.grad = np.zeros(value.shape, value.dtype)
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Set `grad` to zeros, in place unless `value` now has another shape or dtype."""
         if np.shape(self.grad) == self.value.shape and self.grad.dtype == self.value.dtype:
             self.grad[...] = 0
@@ -63,7 +66,7 @@ class Module:
     def backward(self, grad_y, cache):
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
-    def named_parameters(self):
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Yield (dotted name, Parameter); a shared Parameter comes once, under its first name."""
         seen = set()
         for name, parameter in leaves(self, Parameter):
@@ -71,11 +74,11 @@ class Module:
                 seen.add(id(parameter))
                 yield name, parameter
 
-    def parameters(self):
+    def parameters(self) -> Iterator[Parameter]:
         """Yield every Parameter once."""
         return (parameter for _, parameter in self.named_parameters())
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Clear the gradient of every parameter."""
         for parameter in self.parameters():
             parameter.zero_grad()
@@ -89,17 +92,17 @@ class Module:
             parameter.grad = np.zeros(parameter.value.shape, dtype)
         return self
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, np.ndarray]:
         """Return {dotted name: copy of the value}."""
         return {name: parameter.value.copy() for name, parameter in self.named_parameters()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Write `state` into the parameters, in place and in their dtype; all or nothing."""
         self.check_state_dict(state)
         for name, parameter in self.named_parameters():
             parameter.value[...] = state[name]
 
-    def check_state_dict(self, state):
+    def check_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse what is not a state of this model.
 
         Raises KeyError when names are missing or unknown, ValueError for a wrong shape and

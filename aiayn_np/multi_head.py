@@ -1,17 +1,19 @@
 """Multi-head attention: Sec. 3.2.2 and Fig. 2 (right)."""
 
+import numpy as np
+
 from .attention import ScaledDotProductAttention
 from .checks import check_attention_shapes, check_heads, check_layer, check_rng
 from .linear import Linear
 from .module import Cache, Module
 
 
-def split_heads(x, h):
+def split_heads(x: np.ndarray, h: int) -> np.ndarray:
     """(..., T, h * d) -> (..., h, T, d). Only the order of the axes changes; no number does."""
     return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)
 
 
-def merge_heads(x):
+def merge_heads(x: np.ndarray) -> np.ndarray:
     """(..., h, T, d) -> (..., T, h * d), the inverse of split_heads: "Concat" in Fig. 2."""
     x = x.swapaxes(-2, -3)
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])

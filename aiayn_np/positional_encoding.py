@@ -19,11 +19,11 @@ class SinusoidalPositionalEncoding(Module):
     formula = "y = x + PE"
     position_wise = True
 
-    def __init__(self, d_model, max_len, *, rng=None):
+    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator | None = None):
         check_sizes(d_model=d_model, max_len=max_len)
         self.d_model, self.max_len = d_model, max_len
 
-    def table(self, T, *, start=0):
+    def table(self, T: int, *, start: int = 0) -> np.ndarray:
         """PE for positions start .. start + T, (T, d_model); an odd d_model ends with a sine."""
         check_positions(T, start, self.max_len)
         pos = np.arange(start, start + T)[:, None]                     # (T, 1)
@@ -54,13 +54,13 @@ class LearnedPositionalEncoding(Module):
     formula = "y = x + E[pos]"
     position_wise = True
 
-    def __init__(self, d_model, max_len, *, rng):
+    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator):
         check_sizes(d_model=d_model, max_len=max_len)
         check_rng(rng)
         self.d_model, self.max_len = d_model, max_len
         self.E = Parameter(rng.normal(0, math.sqrt(1 / 2), (max_len, d_model)))
 
-    def table(self, T, *, start=0):
+    def table(self, T: int, *, start: int = 0) -> np.ndarray:
         """A copy of E for positions start .. start + T, (T, d_model)."""
         check_positions(T, start, self.max_len)
         return self.E.value[start : start + T].copy()

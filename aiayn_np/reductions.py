@@ -10,19 +10,19 @@ import numpy as np
 SHORT = 64  # up to this length a maximum is faster down the columns of a copy than along rows
 
 
-def row_sum(x):
+def row_sum(x: np.ndarray) -> np.ndarray:
     """x.sum(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     n = x.shape[-1]
     return (x.reshape(-1, n) @ np.ones(n, x.dtype)).reshape(*x.shape[:-1], 1)
 
 
-def row_mean(x):
+def row_mean(x: np.ndarray) -> np.ndarray:
     """x.mean(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     n = x.shape[-1]
     return (x.reshape(-1, n) @ np.ones(n, x.dtype)).reshape(*x.shape[:-1], 1) / n
 
 
-def row_max(x):
+def row_max(x: np.ndarray) -> np.ndarray:
     """x.max(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     n = x.shape[-1]
     if n > SHORT:
@@ -31,13 +31,13 @@ def row_max(x):
     return columns.max(axis=0).reshape(*x.shape[:-1], 1)
 
 
-def column_sum(x):
+def column_sum(x: np.ndarray) -> np.ndarray:
     """Sum over all axes but the last, so over all positions of all sequences: (..., n) -> (n,)."""
     rows = x.reshape(-1, x.shape[-1])
     return np.ones(len(rows), x.dtype) @ rows
 
 
-def add_at(total, ids, rows):
+def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     """np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
     total (V, d)   ids (n,)   rows (n, d).   For few classes as a product with the one-hot ids.

@@ -84,8 +84,8 @@ def add_train_options(parser):
 
 def no_workers(n):
     """Refuse `--workers`, and name what there is in its place."""
-    raise UsageError(f"--workers: threads do not share batches any more: --threads {n} gives BLAS"
-                     f" more threads, mpiexec -n {n} starts processes")
+    raise argparse.ArgumentTypeError(f"threads do not share batches any more: --threads {n} gives"
+                                     f" BLAS more threads, mpiexec -n {n} starts processes")
 
 
 def add_group(parser, title, options):

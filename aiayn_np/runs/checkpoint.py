@@ -33,7 +33,7 @@ def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     """
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
                   structure=structure(model, without=FREE))
-    arrays = {f"model/{name}": p.value for name, p in model.named_parameters()}
+    arrays: dict[str, Any] = {f"model/{name}": p.value for name, p in model.named_parameters()}
     for i, state in enumerate(recent):
         arrays |= {f"recent.{i}/{name}": value for name, value in state.items()}
     if optimizer is not None:

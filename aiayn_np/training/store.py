@@ -32,7 +32,8 @@ class Store:
             check_shape(p)
         self.shapes = [p.value.shape for p in self.parameters]
         size = sum(math.prod(shape) for shape in self.shapes)
-        self.values, self.grads = np.empty(size, *dtypes), np.empty(size, *dtypes)
+        dtype = next(iter(dtypes), None)
+        self.values, self.grads = np.empty(size, dtype), np.empty(size, dtype)
         self.views = list(zip(self.split(self.values), self.split(self.grads)))
         for p, (value, grad) in zip(self.parameters, self.views):
             value[...], grad[...] = p.value, p.grad

@@ -39,8 +39,7 @@ def run(tmp_path_factory):
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
     *((["train", "copy", flag, "9" * 40, "--out", "OUT"], message)
-      for flag, message in (("--workers", "threads do not share batches any more: --threads 9999"),
-                            ("--batch-size", "a batch needs about"),
+      for flag, message in (("--batch-size", "a batch needs about"),
                             ("--max-length", "a batch needs about"))),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
     (["explore", "RUN", "1", "--out", "x" * 4000 + ".html"], "File name too long"),
