@@ -1,8 +1,10 @@
 """The commands for real models over one text: `generate`, `perplexity` and `fill`."""
 
+import functools
 from pathlib import Path
 
 from .common import UsageError, integer, opened
+from .progress import shown
 
 
 def add_generate_options(parser):
@@ -60,7 +62,7 @@ def perplexity_command(args):
 
     run = opened_as(args.run, "gpt2")
     ids = run.task.source("\n".join(read_lines(args.file)))[0]
-    value, count = perplexity(run.model, ids)
+    value, count = perplexity(run.model, ids, watch=functools.partial(shown, what="reading"))
     print(f"perplexity {value:.2f} for each of {count:,} tokens")
     return 0
 

@@ -64,11 +64,13 @@ def progress_bar(steps, done, **options):
     return tqdm(total=steps, initial=done, unit="step", file=sys.stderr, **options)
 
 
-def shown(steps, total, what):
+def shown(steps, what, total=None):
     """Yield the steps of something that takes long, and show on stderr that it goes on.
 
     A bar on a terminal vanishes at the end. Elsewhere there is a line every 15 seconds.
+    Without a `total` it is the number of steps.
     """
+    total = len(steps) if total is None else total
     bar, last = progress_bar(total, 0, desc=what, leave=False), time.perf_counter()
     with bar or contextlib.nullcontext():
         for number, step in enumerate(steps, 1):

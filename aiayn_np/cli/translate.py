@@ -1,10 +1,12 @@
 """The command `translate`: lines of text through a trained model, and their BLEU."""
 
+import functools
 from pathlib import Path
 
 from ..checks import check_sizes
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
 from .common import UsageError, integer, lines_of_stdin, note, opened
+from .progress import shown
 
 
 def add_translate_options(parser):
@@ -45,11 +47,12 @@ def translate_command(args):
     if whole is not None and references is not None and len(references) != len(whole):
         raise UsageError(f"--reference must have as many lines as {args.file}, {len(whole)},"
                          f" got {len(references)}")
+    watch = iter if whole is None else functools.partial(shown, what="translating")
     for lines in ([line] for line in lines_of_stdin("sentence")) if whole is None else [whole]:
         lines = [fitting(model, run.task.vocabulary, line, len(out) + i)
                  for i, line in enumerate(lines, 1)]
         new = translate(model, run.task.vocabulary, lines, beam=args.beam, alpha=args.alpha,
-                        rows=args.batch)
+                        rows=args.batch, watch=watch)
         print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
         out += new
     if references is not None:

@@ -1,6 +1,6 @@
 """Translating lines, in batches of similar length; the results come in the order of the lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ MORE = 50  # a translation may have this many tokens more than its source (Sec. 
 
 
 def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam: int = 1,
-              alpha: float = 0.6, rows: int | None = None, ranks: Alone = ALONE) -> list[str]:
+              alpha: float = 0.6, rows: int | None = None, ranks: Alone = ALONE,
+              watch: Callable = iter) -> list[str]:
     """Return the translations of lines, in their order; an empty line gives an empty one.
 
     Parameters
@@ -27,12 +28,13 @@ def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam
     beam, alpha : a beam of 1 decodes greedily, another one uses `beam_search` with this alpha
     rows : the most lines to translate at once; None is ROWS
     ranks : each translates some of the lines, and every rank gets all translations
+    watch : is given the batches and yields them, such as tqdm
 
     Raises ValueError, TypeError and IndexError as `beam_search`.
     """
     sources = vocabulary.encode(lines)
     out = [""] * len(lines)
-    for group in ranks.part(list(similar(sources, rows))):
+    for group in watch(ranks.part(list(similar(sources, rows)))):
         some = padded([sources[i] for i in group], vocabulary.pad)
         for row, ids in zip(group, decode(model, some, vocabulary, beam, alpha)):
             out[row] = vocabulary.decode(ids[: len(sources[row]) + MORE])

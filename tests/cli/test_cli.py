@@ -370,7 +370,7 @@ def test_what_takes_long_has_a_bar(monkeypatch, tmp_path):
 def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):
     now = iter([0, 1, 16, 16, 17])
     monkeypatch.setattr("time.perf_counter", lambda: next(now))
-    assert list(shown("abc", 3, "work")) == ["a", "b", "c"]
+    assert list(shown("abc", "work")) == ["a", "b", "c"]
     assert capsys.readouterr().err == "work: step 2 of 3\n"
 
 
