@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 
 from ..training.tasks import TASKS
-from .common import integer, note
+from .common import note
 from .progress import shown
 from .writing import add_out, check_file
 
@@ -13,11 +13,11 @@ def add_animate_options(parser):
     """The options of `animate`."""
     parser.add_argument("task", choices=list(TASKS))
     add_out(parser, "--out", "file (default: TASK.gif)")
-    parser.add_argument("--seed", type=integer, default=0, help="of weights and batches")
-    parser.add_argument("--steps", type=integer, default=500, help="at most (default: 500)")
-    parser.add_argument("--max-length", type=integer, default=8,
+    parser.add_argument("--seed", type=int, default=0, help="of weights and batches")
+    parser.add_argument("--steps", type=int, default=500, help="at most (default: 500)")
+    parser.add_argument("--max-length", type=int, default=8,
                         help="longest sequence (default: 8)")
-    parser.add_argument("--threads", type=integer, help="of BLAS, as for `train` (default: 1)")
+    parser.add_argument("--threads", type=int, help="of BLAS, as for `train` (default: 1)")
 
 
 def animate_command(args):

@@ -1,11 +1,10 @@
 """The command `check`: the gradients of a whole model, checked."""
 
-from .common import integer
 
 
 def add_check_options(parser):
     """The options of `check`."""
-    parser.add_argument("--seed", type=integer, default=0, help="of model, batch and directions")
+    parser.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
 
 
 def check_command(args):

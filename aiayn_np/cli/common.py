@@ -2,22 +2,9 @@
 
 import sys
 
-DIGITS = 40  # of a number in an option; a seed may be one of 128 bits
-
 
 class UsageError(Exception):
     """A request that cannot be carried out; the program ends with exit code 2."""
-
-
-def integer(text):
-    """The type of options that are integers: of at most 40 digits, else UsageError."""
-    if len(text) > DIGITS:
-        raise UsageError(f"integers must have at most {DIGITS} digits, got {len(text)}:"
-                         f" {text[:10]}...")
-    return int(text)
-
-
-integer.__name__ = "int"  # argparse says it for what is no integer
 
 
 def note(text):

@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from .common import UsageError, integer, opened
+from .common import UsageError, opened
 from .progress import shown
 
 
@@ -11,11 +11,11 @@ def add_generate_options(parser):
     """Add the options of `generate`."""
     parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
     parser.add_argument("text", help="the beginning of a text")
-    parser.add_argument("--steps", type=integer, default=40, help="tokens, at most (default: 40)")
+    parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
                         help="below 1 likely tokens come more often, at 0 always (default: 1)")
-    parser.add_argument("--top-k", type=integer, help="draw only from so many likeliest tokens")
-    parser.add_argument("--seed", type=integer, default=0, help="of what is drawn (default: 0)")
+    parser.add_argument("--top-k", type=int, help="draw only from so many likeliest tokens")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default: 0)")
 
 
 def add_perplexity_options(parser):
@@ -28,7 +28,7 @@ def add_fill_options(parser):
     """Add the options of `fill`."""
     parser.add_argument("run", type=Path, help="folder of a BERT, as Hugging Face gives it")
     parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
-    parser.add_argument("--top", type=integer, default=5, help="guesses for each (default: 5)")
+    parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
 
 
 def generate_command(args):

@@ -4,7 +4,7 @@ import os
 import textwrap
 from pathlib import Path
 
-from .common import UsageError, integer, note
+from .common import UsageError, note
 from .writing import add_out, check_file
 
 WIDTH = 100  # characters of a message that are printed; the file has the whole message
@@ -17,9 +17,9 @@ def add_grade_options(p):
     p.add_argument("--exercise", help='only this one, such as "layer norm" (default: all)')
     add_out(p, "--csv", "file for the table (default: FOLDER/grades.csv)")
     p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")
-    p.add_argument("--seed", type=integer, help="of the numbers that all answers are tried on"
+    p.add_argument("--seed", type=int, help="of the numbers that all answers are tried on"
                    " (default: drawn for this run, and printed)")
-    p.add_argument("--memory", type=integer, default=1024, help="MB for a file (default: 1024)")
+    p.add_argument("--memory", type=int, default=1024, help="MB for a file (default: 1024)")
 
 
 def grade_command(args):

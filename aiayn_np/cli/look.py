@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from .common import UsageError, integer, lines_of_stdin, note, opened
+from .common import UsageError, lines_of_stdin, note, opened
 from .writing import add_out, check_file, check_folder, make_writable
 
 
@@ -12,7 +12,7 @@ def add_decode_options(parser):
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
     parser.add_argument("symbol", nargs="*",
                         help='such as "3 1 4"; none: a sequence per line of stdin')
-    parser.add_argument("--beam", type=integer, default=1, help="beam width (default: 1, greedy)")
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
     parser.add_argument("--alpha", type=float, default=0.6,
                         help="penalty of a beam > 1 (default: 0.6)")
 
@@ -28,7 +28,7 @@ def add_trace_options(parser):
     add_sequence(parser)
     parser.add_argument("--of", metavar="PATH",
                         help="only this component, such as decoder.layers.0")
-    parser.add_argument("--depth", type=integer, default=2,
+    parser.add_argument("--depth", type=int, default=2,
                         help="layers inside layers (default: 2)")
 
 

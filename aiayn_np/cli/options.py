@@ -9,26 +9,26 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
-from .common import UsageError, integer
+from .common import UsageError
 from .writing import add_out
 
 LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
 
 GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)]
     "the training": [
-        ("--steps", integer, 4000, "the most steps to take"),
-        ("--seed", integer, 0, "of weights, batches and dropout"),
-        ("--batch-size", integer, 64, "sequences in a batch"),
+        ("--steps", int, 4000, "the most steps to take"),
+        ("--seed", int, 0, "of weights, batches and dropout"),
+        ("--batch-size", int, 64, "sequences in a batch"),
     ],
     "the task": [
-        ("--symbols", integer, 10, "number of different symbols"),
-        ("--max-length", integer, 10, "longest sequence; text: 100 tokens"),
+        ("--symbols", int, 10, "number of different symbols"),
+        ("--max-length", int, 10, "longest sequence; text: 100 tokens"),
     ],
     "the model": [
-        ("--N", integer, 2, "layers in each stack"),
-        ("--d-model", integer, 64, "width of the model"),
-        ("--d-ff", integer, 256, "inner width of the feed-forward network"),
-        ("--h", integer, 4, "heads"),
+        ("--N", int, 2, "layers in each stack"),
+        ("--d-model", int, 64, "width of the model"),
+        ("--d-ff", int, 256, "inner width of the feed-forward network"),
+        ("--h", int, 4, "heads"),
         ("--P-drop", float, 0.0, "dropout"),
         *((f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
           for option, names in CHOICES.items()),
@@ -36,17 +36,17 @@ GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)
 }
 RARE = [
     ("--eps-ls", float, 0.1, "label smoothing"),
-    ("--warmup-steps", integer, 100, "of Eq. (3)"),
+    ("--warmup-steps", int, 100, "of Eq. (3)"),
     ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
-    ("--accumulate", integer, 1, "shares of a batch, computed in turn: it takes less memory"),
+    ("--accumulate", int, 1, "shares of a batch, computed in turn: it takes less memory"),
 ]
 TRAIN_OPTIONS = [*(option for options in GROUPS.values() for option in options), *RARE]
 TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
     ("--preset", list(PRESETS), "sizes that go together (default: small)"),
-    ("--vocabulary", integer, "pieces of the vocabulary of both languages"),
-    ("--tokens", integer, "positions in the sources of a batch, and in its targets"),
+    ("--vocabulary", int, "pieces of the vocabulary of both languages"),
+    ("--tokens", int, "positions in the sources of a batch, and in its targets"),
     ("--epochs", float, "times that all pairs are seen"),
-    ("--bleu-every", integer, "epochs between two measurements of BLEU (default: 1)"),
+    ("--bleu-every", int, "epochs between two measurements of BLEU (default: 1)"),
     ("--bleu-tokenize", list(TOKENIZERS),
      "how BLEU splits words (default: by the script of the targets)"),
     ("--normalization", list(NORMALIZATIONS), "of characters (default: identity, as they are)"),
@@ -75,7 +75,7 @@ def add_train_options(parser):
                       help="double precision (default: float32)")
     rare.add_argument("--keep-states", action="store_true",
                       help="keep at most 16 states of the model during training, for `explore`")
-    rare.add_argument("--threads", type=integer, help="of BLAS (default: what"
+    rare.add_argument("--threads", type=int, help="of BLAS (default: what"
                       " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
     rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
     rare.add_argument("--no-keep-memory", action="store_true",
@@ -142,7 +142,7 @@ def new_toy_run(folder, args, given):
                 accumulate=o["--accumulate"])
     count = parameter_count(o["--symbols"], N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"])
     count += o["--N"] * LAYER                                          # Python's objects, too
-    check_fits(4 * COPIES * count, f"training {count:.3g} parameters" if count < 1e300 else "this")
+    check_fits(4 * COPIES * count, f"training {count:,} parameters")
     positions = o["--batch-size"] * o["--max-length"]
     check_fits(4 * positions * (o["--d-model"] + o["--symbols"]), "a batch")
     config = dict(

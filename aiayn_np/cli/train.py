@@ -137,10 +137,7 @@ def take_steps(run, earlier=0.0, *, keep_memory=True, threads=None):
             progress.seconds += earlier
             run.history.append(progress)
             if reporter:
-                try:
-                    reporter.report(progress)
-                except BrokenPipeError:                                # nobody reads it any more
-                    pressed.append("no reader")
+                reporter.report(progress)
             stop = run.ranks.first(bool(pressed))
             if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
                 run.save()

@@ -3,7 +3,7 @@
 import functools
 
 from ..files import replacing
-from .common import UsageError, integer, note
+from .common import UsageError, note
 from .progress import shown
 from .writing import add_out, check_file
 
@@ -12,7 +12,7 @@ NOTHING = "no bug planted"
 
 def add_zoo_options(parser):
     """The options of `zoo`."""
-    parser.add_argument("number", nargs="*", type=integer,
+    parser.add_argument("number", nargs="*", type=int,
                         help="of the bug, for the details; none: all")
     parser.add_argument("--train", action="store_true",
                         help="instead, train a model with each of them")

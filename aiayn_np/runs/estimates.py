@@ -35,7 +35,7 @@ def large(needed: float, what: str) -> str:
 def check_fits(needed: float, what: str) -> None:
     """Raise MemoryError if `what` needs more bytes than this machine has."""
     if needed > memory_bytes():
-        raise MemoryError(f"{large(min(needed, 10**300), what)}; a smaller --preset, --d-model,"
+        raise MemoryError(f"{large(needed, what)}; a smaller --preset, --d-model,"
                           " --N, --vocabulary, --tokens or --batch-size needs less")
 
 
