@@ -95,8 +95,10 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
 
 
 def check_same_dtype(**arrays):
-    """No two real dtypes, which would silently change the result's; a complex array for the
-    gradient check may stand before a real one only where that is no parameter."""
+    """No two real dtypes: mixing them would silently change the result's.
+
+    The gradient check makes arrays complex. Beside real parameters that is refused.
+    """
     (first, a), *others = arrays.items()
     for name, b in others:
         real = a.dtype.kind == "f" or name == "the parameters"

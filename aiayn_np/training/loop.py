@@ -16,7 +16,7 @@ import numpy as np
 
 from ..checks import check_number, check_rng, check_sizes
 from ..decoding.greedy import exact_match
-from ..module import Cache, Module, leaves
+from ..module import Cache, Module
 from ..transformer import Transformer
 from .checks import first_not_finite
 from .loss import LabelSmoothedCrossEntropy
@@ -164,7 +164,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
                          " another one or of a copy")
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     validation = task.validation(validation_size)
-    ranks: Any = ranks_of(workers)
+    ranks = ranks_of(workers)
     gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
     if keep_memory:
         keep_freed_memory()
@@ -174,10 +174,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
 
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=warmup_steps,
                                   scale=rate_scale)
-    if ranks.size > 1:
-        rates = [layer.P_drop for _, layer in leaves(model, Module) if hasattr(layer, "P_drop")]
-        ranks.check_same(optimizer, rng, *validation, rates, steps, batch_size, validate_every,
-                         eps_ls, accumulate, rate_of(1), rate_of(steps))
+    ranks.check_same(model, optimizer, rate_of, steps, rng, *validation, batch_size, validate_every,
+                     eps_ls, accumulate)
 
     def record(s):
         nats, accuracy = map(float, s.scores)

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..module import Cache, Module
+from ..module import Cache, Module, leaves
 from .checks import first_not_finite
 from .loss import ModelLoss
 from .optimizer import Adam
@@ -71,6 +71,13 @@ class Alone:
 
     def sum_in_place(self, array: np.ndarray) -> None:
         """Replace an array on every rank by the sum of all of them, the same to the bit."""
+
+    def check_same(self, model: Module, optimizer: Adam, rate_of: Callable[[int], float],
+                   steps: int, *others: Any) -> None:
+        """Raise ValueError on all ranks unless they begin with the same training.
+
+        `others` are arrays, generators, and what can be compared by `==`.
+        """
 
     def __str__(self):
         return f"rank {self.rank} of {self.size} ({socket.gethostname()}, process {os.getpid()})"
@@ -104,11 +111,11 @@ class Ranks(Alone):
 
         self.comm.Allreduce(MPI.IN_PLACE, array)
 
-    def check_same(self, optimizer: Adam, *others: Any) -> None:
-        """Raise ValueError on all ranks unless they have the same parameters, means, step and
-        `others`: arrays, generators, and what can be compared by `==`."""
+    def check_same(self, model, optimizer, rate_of, steps, *others):
+        drops = [layer.P_drop for _, layer in leaves(model, Module) if hasattr(layer, "P_drop")]
         arrays = optimizer.store.values, optimizer.all_m, optimizer.all_v
-        mine = [fingerprint(one) for one in (*arrays, optimizer.t, *others)]
+        mine = [fingerprint(one) for one in (*arrays, optimizer.t, drops, steps, rate_of(1),
+                                             rate_of(steps), *others)]
         if any(other != mine for other in self.all(mine)):
             raise ValueError("all ranks must begin with the same model, optimizer, rng, task and"
                              " options, got different ones: make them from the same seed and the"

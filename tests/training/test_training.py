@@ -1,5 +1,7 @@
 """Training: the loop does what it says, learns, and stops before it does harm."""
 
+import copy
+
 import numpy as np
 import pytest
 from trained import alignment_scores, half_trained, trained
@@ -147,6 +149,16 @@ def test_with_an_optimizer_that_has_run_it_goes_on_with_the_next_step(rng):
     assert [p.step for p in train(model, task, steps=2, batch_size=3, rng=rng, optimizer=adam)]
     more = train(model, task, steps=4, batch_size=3, rng=rng, optimizer=adam)
     assert [p.step for p in more] == [3, 4]
+
+
+def test_an_optimizer_of_another_model_or_of_a_copy_is_refused(rng):
+    """It would train nothing, or the other model, without a word."""
+    model, task = small(rng)
+    for other in (copy.deepcopy(model), small(rng)[0]):
+        with pytest.raises(ValueError, match="optimizer must hold parameters of the model that is"):
+            train(other, task, steps=1, batch_size=2, rng=rng, optimizer=Adam(model))
+    some = Adam(model.encoder.parameters())
+    assert [p.step for p in train(model, task, steps=1, batch_size=2, rng=rng, optimizer=some)]
 
 
 @pytest.mark.parametrize(
