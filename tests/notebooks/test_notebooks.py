@@ -1,5 +1,6 @@
 """The lessons: notebooks and sources agree, and everything that they say runs."""
 
+import ast
 import copy
 import functools
 import os
@@ -137,6 +138,16 @@ def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
     for question, cells in questions:
         assert re.fullmatch(r"(Lesson \d+\.\d+(, )?)+", cells), question
         assert set(re.findall(r"\d+\.\d+", cells)) <= headings, question
+
+
+@lessons
+def test_source_that_a_cell_printed_is_that_of_today(source):
+    tree, names = ast.parse(source.read_text(encoding="utf-8")), {}
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    exec(compile(ast.Module(imports, []), source.name, "exec"), names)
+    for cell in code_cells(source):
+        for shown in re.findall(r"^print\((inspect\.getsource\(.*)\)", cell.source, re.M):
+            assert eval(shown, names) in "".join(text_outputs(cell)), f"build it again: {shown}"
 
 
 def test_one_sentence_runs_through_the_lessons_that_the_page_names():
