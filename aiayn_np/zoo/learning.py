@@ -11,6 +11,7 @@ from ..checks import one_line
 from ..decoding.greedy import exact_match
 from ..experiments.learning import learn, scores
 from ..training.tasks import CopyTask
+from ..training.threads import blas_threads
 from ..transformer import Transformer
 from .bug import Bug
 
@@ -84,7 +85,7 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS,
     Outcome; an error of the model, or a loss that is not finite, is an outcome too
     """
     outcome = Outcome()
-    with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"):
+    with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"), blas_threads():
         try:
             measure(outcome, seed, steps, watch)
         except (ArithmeticError, ValueError, IndexError) as error:
