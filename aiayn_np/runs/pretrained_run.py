@@ -66,10 +66,6 @@ class PretrainedRun(Run):
     def save(self):
         """Write nothing: everything is in the folder already."""
 
-    def load_history(self):
-        """Set an empty history: a real model comes without one."""
-        self.history = []
-
 
 class PretrainedTask:
     """Turn text into ids of a real model, and ids into text.
