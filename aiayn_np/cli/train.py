@@ -172,7 +172,7 @@ def interruptible(run):
 
 
 def new_run(folder, args):
-    """(a new run in a folder without one, notes on its data)."""
+    """Return (a new run in a folder without one, notes on its data)."""
     given = given_options(args)
     if args.task == "text":
         return new_text_run(folder, args, given)
@@ -180,7 +180,7 @@ def new_run(folder, args):
 
 
 def resumed_run(folder, args):
-    """(the run in a folder, notes on its data).
+    """Return (the run in a folder, notes on its data).
 
     It goes on with its own options; only those of LATER may be given again.
     """

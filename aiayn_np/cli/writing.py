@@ -63,7 +63,7 @@ def make_writable(folder):
 
 
 def unused(path):
-    """A new folder to fill; UsageError where something is there."""
+    """Return a new folder to fill; UsageError where something is there."""
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise UsageError(f"{path} is there already: choose another name")
     return new_folder(path)

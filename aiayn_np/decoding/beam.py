@@ -124,7 +124,7 @@ def log_softmax(logits):
 
 
 def highest(x, k):
-    """Columns of the k highest numbers of each row, (n, m) -> (n, min(k, m)).
+    """Return the columns of the k highest numbers of each row, (n, m) -> (n, min(k, m)).
 
     The highest comes first, and of equal numbers the one in the first column.
     """

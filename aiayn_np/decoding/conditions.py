@@ -34,7 +34,7 @@ def may_keep(model: Any, keep: bool | None) -> bool:
 
 
 def not_position_wise(model: Any) -> list[str]:
-    """Names of the classes of layers that may mix positions or count them; [] if there are none.
+    """Return the names of classes whose layers may mix positions or count them; [] if none do.
 
     A class that does neither says so in its own body: `position_wise = True`. A subclass does not
     inherit this, and a `forward` that was assigned on a layer may do anything. Replaced methods of

@@ -102,7 +102,7 @@ class GrowingText(WholeText):
         return logits[:, 0]
 
     def allowed(self, start: int) -> np.ndarray | None:
-        """Mask of the new positions over all, or None where it allows everything."""
+        """Return the mask of the new positions over all, or None where it allows everything."""
         T = self.ids.shape[1]
         mask = np.tri(T - start, T, start, dtype=bool)                 # (n, T)
         if self.model.pad is not None:

@@ -66,8 +66,9 @@ def check_decoding(model, src, bos, eos, max_len):
 
 def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eos: int,
                 chunk: int = 250, keep: bool | None = None) -> float:
-    """Share of a batch (src, tgt_in, tgt_out) whose greedy output equals tgt_out, eos and all.
+    """Return the share of a batch whose greedy output is the right one, eos and all.
 
+    batch : (src, tgt_in, tgt_out)
     chunk : sequences that are decoded at once
     keep : as in greedy_decode
     """
@@ -83,5 +84,5 @@ def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eo
 
 
 def filled(ids: np.ndarray, length: int, pad: int) -> np.ndarray:
-    """Rows of ids with padding at their ends, up to a length."""
+    """Return rows of ids with padding at their ends, up to a length."""
     return np.pad(ids, ((0, 0), (0, length - ids.shape[1])), constant_values=pad)

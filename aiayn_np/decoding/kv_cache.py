@@ -51,7 +51,7 @@ class RecomputingDecoder:
         self.tgt = np.empty((len(src), 0), dtype=int)                  # (B, T)
 
     def next_logits(self, tokens: np.ndarray) -> np.ndarray:
-        """Logits (B, vocab_size) after one more token (B,) of each sequence."""
+        """Return the logits (B, vocab_size) after one more token (B,) of each sequence."""
         self.tgt = np.concatenate([self.tgt, tokens[:, None]], axis=1)
         if getattr(self.model.forward, "__func__", None) is not FORWARD:
             return self.model.forward(self.src, self.tgt)[0][:, -1]
@@ -121,11 +121,11 @@ class MemoryAttention(MultiHeadAttention):
         return self.linear_O(merge_heads(heads)), cache                # (B, 1, d_model)
 
     def project(self, x_K, x_V):
-        """Keys and values of these positions, (B, h, T, d_k) and (B, h, T, d_v)."""
+        """Return the keys and values of these positions, (B, h, T, d_k) and (B, h, T, d_v)."""
         return split_heads(self.linear_K(x_K), self.h), split_heads(self.linear_V(x_V), self.h)
 
     def keys_and_values(self, x_K, x_V):
-        """Keys and values of all positions."""
+        """Return the keys and values of all positions."""
         if not self.kept:
             self.kept = self.project(x_K, x_V)
         return self.kept

@@ -148,7 +148,7 @@ def restore(path: str | Path, header: dict, model: Module, *, optimizer: Adam | 
 
 
 def header_problem(header):
-    """What is wrong with the parts of a header, in words; None if they are right."""
+    """Return what is wrong with the parts of a header, in words; None if they are right."""
     if not isinstance(header.get("structure"), dict):
         return "structure must be a dict"
     for name in ("step", "recent"):
@@ -167,7 +167,7 @@ def all_finite(array, dtypes):
 
 
 def moments_of(optimizer, stored):
-    """The stored moments as a list in the order of the optimizer's parameters, shapes checked."""
+    """Return the stored moments in the order of the optimizer's parameters; check their shapes."""
     shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
     if {name: array.shape for name, array in stored.items()} != shapes:
         raise ValueError("its optimizer state is missing or of another model")

@@ -9,14 +9,14 @@ WIDE, INNER, LOGITS = 30, 3, 3  # arrays of a step, about: d_model and d_ff wide
 
 
 def parameter_count(vocab_size: int, *, N: int, d_model: int, d_ff: int, **_: object) -> int:
-    """How many numbers the parameters of a Transformer hold, without those that variants add."""
+    """Count the numbers in a Transformer's parameters, without those that variants add."""
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
     return vocab_size * d_model + N * (12 * d_model**2 + 2 * feed_forward + 10 * d_model)
 
 
 def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_ff: int,
                    itemsize: int = 4, **_: object) -> int:
-    """About how many bytes the copies of the parameters and the arrays of a step hold.
+    """Return about how many bytes the copies of the parameters and the arrays of a step hold.
 
     positions : of a side of the batch that a process computes at once
     """
@@ -26,7 +26,7 @@ def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_f
 
 
 def large(needed: float, what: str) -> str:
-    """A line on what needs more than a quarter of this machine's memory; "" for what needs less."""
+    """Return a line on what needs more than a quarter of the memory; "" for what needs less."""
     if needed <= memory_bytes() / 4:
         return ""
     return f"{what} needs about {size(needed)} of memory, this machine has {size(memory_bytes())}"
@@ -47,5 +47,5 @@ def check_beam(model: Transformer, beam: int) -> None:
 
 
 def size(count: float) -> str:
-    """A number of bytes as text, in GB or MB."""
+    """Return a number of bytes as text, in GB or MB."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 1):.0f} MB"

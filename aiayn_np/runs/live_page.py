@@ -26,7 +26,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
 
 
 def task_of(run):
-    """A dict that tells the page how to read and write sequences of the run's task."""
+    """Return a dict that tells the page how to read and write sequences of the run's task."""
     task = run.task
     known = dict(name=task.name, tokens=task.tokens(range(task.vocab_size)), pad=task.pad,
                  bos=task.bos, eos=task.eos, max_length=task.max_length)

@@ -59,7 +59,7 @@ def is_pretrained(folder: str | Path) -> bool:
 
 
 def announcement(folder: str | Path) -> str:
-    """A line on the memory that loading a large real model needs; "" for a smaller one."""
+    """Return a line on the memory that loading a large real model needs; "" for a smaller one."""
     path = Path(folder) / "model.safetensors"
     if not (is_pretrained(folder) and path.is_file()):
         return ""

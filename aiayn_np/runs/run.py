@@ -75,7 +75,7 @@ class Run:
         self.states = KeptStates(self.folder / STATES) if keep else None
 
     def make_task(self) -> Any:
-        """The task that the config names."""
+        """Return the task that the config names."""
         return TASKS[self.config["task"]](**self.config["task_options"])
 
     def prepare(self) -> list[str]:
@@ -94,12 +94,12 @@ class Run:
         return train(self.model, self.task, keep_memory=keep_memory, threads=threads, **options)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """The batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""
+        """Return the batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""
         return self.task.batch(self.config["train"]["batch_size"], self.rng)
 
     def record_of(self, step: int, batch: tuple, loss: float, accuracy: Any, rate: float,
                   seconds: float) -> Any:
-        """The record of a step."""
+        """Return the record of a step."""
         return self.record(step, loss, accuracy, rate, seconds)
 
     def measure(self, progress: Any) -> None:
@@ -143,7 +143,7 @@ class Run:
         return bool(self.history) and self.history[-1].validation == 1
 
     def trained(self) -> Transformer:
-        """The model to use: the average of the last states, which was validated."""
+        """Return the model to use: the average of the last states, which was validated."""
         return averaged(self.model, self.recent)
 
     def save(self) -> None:
@@ -161,7 +161,7 @@ class Run:
                         **self.training_state)
 
     def history_csv(self) -> bytes:
-        """The bytes of history.csv."""
+        """Return the bytes of history.csv."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, [f.name for f in fields(self.record)])
         writer.writeheader()
@@ -194,7 +194,7 @@ class Run:
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
 
     def example(self, src: np.ndarray) -> tuple:
-        """A batch of one source (1, T) with the right answer."""
+        """Return a batch of one source (1, T) with the right answer."""
         return self.task.examples_of([src[0, :-1]])
 
     @property
@@ -203,7 +203,7 @@ class Run:
         return dict(bos=self.task.bos, eos=self.task.eos)
 
     def test(self, n: int = 2000) -> tuple[float, tuple[np.ndarray, ...]]:
-        """(share decoded exactly, the test examples). No choice was made by these examples."""
+        """Return the share decoded exactly, and the test examples, by which nothing was chosen."""
         examples = self.task.test(n)
         return share_exact(self.trained(), examples, self.ranks, **self.ends), examples
 
@@ -252,7 +252,7 @@ class Run:
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:
-        """Output ids for source ids: greedy for a beam of 1, else by a beam search."""
+        """Return the output ids for source ids: greedy for a beam of 1, else by a beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
         check_beam(self.model, beam)
@@ -260,7 +260,10 @@ class Run:
                            max_len=max_len)
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """(source tokens, target tokens, maps, masks) of one source (1, T) and its own output."""
+        """Return source tokens, target tokens, maps and masks of one source (1, T).
+
+        The target is what the model itself makes of the source.
+        """
         out = self.decode(src)
         tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
         _, cache = self.trained().forward(src, tgt)
@@ -290,7 +293,7 @@ class Run:
         return paths
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
-        """n sources (1, T) of the test set: the longest, and then the first others."""
+        """Return n sources (1, T) of the test set: the longest, and then the first others."""
         src = self.task.test(2000)[0]
         longest = self.task.longest(src)
         others = src[(src != longest).any(axis=1)][: n - 1]

@@ -144,12 +144,12 @@ class TextRun(Run):
         )
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """The batch (src, tgt_in, tgt_out) of a step."""
+        """Return the batch (src, tgt_in, tgt_out) of a step."""
         return self.batches.batch(step)
 
     def record_of(self, step: int, batch: tuple, loss: float, accuracy: float | None, rate: float,
                   seconds: float) -> TextProgress:
-        """The record of a step; it has the number of tokens in place of the accuracy."""
+        """Return the record of a step; it has the number of tokens in place of the accuracy."""
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in batch[:2])
         return self.record(step, loss, tokens, rate, seconds)
 
@@ -176,7 +176,10 @@ class TextRun(Run):
             progress.bleu, progress.chrf = (s.score for s in self.scores(average))
 
     def scores(self, model: Transformer, **options: Any) -> tuple[Score, Score]:
-        """(BLEU, chrF) of a model's translations of the validation set; options of `translate`."""
+        """Return (BLEU, chrF) of a model's translations of the validation set.
+
+        options : those of `translate`
+        """
         sources, references = zip(*self.validation)
         lines = translate(model, self.task.vocabulary, sources, ranks=self.ranks, **options)
         return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
@@ -218,12 +221,15 @@ class TextRun(Run):
             yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
 
     def example(self, src: np.ndarray) -> tuple:
-        """A batch of one source (1, T), with the model's own translation as its target."""
+        """Return a batch of one source (1, T), with the model's own translation as its target."""
         out = self.decode(src)[0]
         return arrays([(src[0], out)])
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
-        """(source tokens, written tokens, weights (h, T_tgt, T_src), allowed) of the last layer."""
+        """Return source tokens, written tokens, weights and mask of the last layer.
+
+        weights (h, T_tgt, T_src) : those with which the written tokens look at the source
+        """
         _, tgt_in, tgt_out = self.example(src)
         _, cache = self.trained().forward(src, tgt_in)
         name = [n for n in attention_maps(cache) if "cross_attention" in n][-1]
@@ -242,7 +248,7 @@ class TextRun(Run):
         return [path]
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
-        """At most n sources (1, T) of the validation set."""
+        """Return at most n sources (1, T) of the validation set."""
         return [self.task.source(line) for line in self.config["examples"][:n]]
 
     def draw_loss(self) -> Path:
@@ -269,7 +275,7 @@ def check_options(options):
 
 
 def peak_memory() -> int | None:
-    """The most bytes that this process has held; None where the system does not tell."""
+    """Return the most bytes that this process has held; None where the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows

@@ -68,7 +68,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
 
 
 def options_of(preset, changed):
-    """All options: the defaults, then those of the preset, then those that are changed."""
+    """Return all options: the defaults, then those of the preset, then those that are changed."""
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     options = dict(max_length=100, eps_ls=0.1, accumulate=1, bleu_every=1,
