@@ -267,11 +267,11 @@ def test_train_writes_the_table(monkeypatch, tmp_path, capsys):
 def test_train_whose_reader_leaves_is_not_done(monkeypatch, tmp_path, capsys):
     """`aiayn-np zoo --train --out table.md | head -1`"""
     def leave(bug, seed, watch):
-        raise BrokenPipeError
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr("aiayn_np.zoo.learning.learn_to_copy", leave)
     assert main(["zoo", "3", "--train", "--out", str(tmp_path / "table.md")]) == 1
-    assert "stopped: whoever read the output has left" in capsys.readouterr().err
+    assert capsys.readouterr().err == "aiayn-np: error: standard output: Broken pipe\n"
     assert list(tmp_path.iterdir()) == []
 
 
