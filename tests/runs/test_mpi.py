@@ -201,7 +201,7 @@ def test_bad_requests_under_mpiexec_end_with_2_and_one_line(tmp_path):
     assert code == 2
     assert err.count("argument --workers: threads do not share batches") == 1
     code, _, err = on_ranks(3, *argv, "--nix")
-    assert (code, err.count("aiayn-np: error: unrecognized")) == (2, 1)
+    assert (code, err.count("error: unrecognized")) == (2, 1)
     assert on_ranks(2, *argv)[0] == 0
     code, _, err = on_ranks(2, *argv)
     assert code == 2
