@@ -91,11 +91,6 @@ def without_solution(text):
     return SOLUTION.sub(r'\1raise NotImplementedError("not written yet: \2")' + "\n", text)
 
 
-def solutions(text):
-    """The lines of all solutions of a source."""
-    return [line for match in SOLUTION.finditer(text) for line in match[3].splitlines()]
-
-
 def exercise_of(source):
     """The Exercise that a source belongs to, by its number."""
     return next(e for e in EXERCISES.values() if e.number == int(source.name[:2]))

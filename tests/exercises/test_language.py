@@ -3,7 +3,6 @@
 import io
 import re
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -253,51 +252,6 @@ def test_errors_of_the_student_are_told_in_chinese():
                         (lambda: hint(0, 4, language="zh"), "stage 应为")):
         with pytest.raises((TypeError, ValueError), match=words):
             call()
-
-
-def test_a_check_inside_of_a_check_and_one_in_another_thread_keep_their_own():
-    inner = []
-
-    def thread():
-        inner.append(say("right"))
-        with speaking("zh"):
-            gate.wait(60)                                              # both speak at once
-            gate.wait(60)
-            inner.append(say("right"))
-
-    with speaking("en"):
-        gate = threading.Barrier(2)
-        other = threading.Thread(target=thread)
-        other.start()
-        gate.wait(60)
-        assert say("right") == "right"
-        with speaking("zh"):
-            assert say("right") == "全对"
-            with speaking(None):
-                assert say("right") == "全对"
-        assert say("right") == "right"
-        gate.wait(60)
-        other.join()
-    assert inner == ["right", "全对"]
-
-
-def test_the_language_is_as_it_was_after_an_error():
-    with pytest.raises(ValueError, match="hint"):
-        check(answer(3, "Linear"), hint=9, language="zh")
-    assert say("right") == "right"
-
-
-def test_a_student_may_check_inside_of_a_check():
-    right, seen = answer(3, "Linear"), []
-
-    class Linear(right):
-        def forward(self, x):
-            seen.append(check(answer(3, "Linear", IN_FORWARD), language="en").message)
-            return super().forward(x)
-
-    report = check(Linear, language="zh")
-    assert report.message == "7 种情形全部一致。"
-    assert not re.search(HAN, seen[0])
 
 
 def test_names_are_inserted_once_and_code_stays_as_it_is():

@@ -77,7 +77,7 @@ def guess(telling, everything):
 
 def look(compared):
     """Describe what is seen at once: nan, zeros, a sign, a factor, lost digits; or None."""
-    tests = not_finite, all_zero, factor, inverted, digits_lost
+    tests = not_finite, all_zero, factor, digits_lost
     return next((seen for test in tests if (seen := test(compared))), None)
 
 
@@ -139,13 +139,6 @@ def unnamed_factor(ratios):
     """Return a sentence with a factor that has no name."""
     values = say(" and ").join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
     return say("Every entry is off by a factor: {values}.", values=values)
-
-
-def inverted(compared):
-    if all(want.dtype == bool and np.array_equal(got, ~want) for _, got, want in compared):
-        return "inverted", say("It is the opposite: True must mean that a query may look at a"
-                               " key.")
-    return None
 
 
 def worst_of(compared):

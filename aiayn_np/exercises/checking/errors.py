@@ -79,8 +79,6 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      "There are inputs with fewer axes: count axes from the end, -1, -2."),
     (r"duplicate value in 'axis'", "axis twice", "One axis is there twice: -1 is the last one,"
      " which also has a number. For all axes but the last: tuple(range(x.ndim - 1))."),
-    (r"'(list|range)' object cannot be interpreted as an integer", "axis",
-     "Several axes must be a tuple: axis=(0, 1)."),
     (r"must be 1- or 2-d|must be 2-d|1-dimensional", "number of axes", "This works for one row or"
      " one matrix only. There may be any number of axes in front: write it with sums along the last"
      " axis, or with einsum."),
@@ -89,11 +87,6 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      " cache that this function made itself."),
     (r"boolean index did not match", "index", "A mask with axes of length 1 is no index. np.where"
      " stretches it: np.where(allowed, scores, -math.inf)."),
-    (r"must have same number of dimensions", "number of axes", "What is joined must have the same"
-     " number of axes: token[:, None] makes a column of a row."),
-    (r"K and V must have one length", "another array", "Keys and values come from one sequence:"
-     " look"
-     " which array each projection reads, and which result is split."),
     (r"index -?\d+ is out of bounds for axis", "index", "The axis that is indexed is shorter: look"
      " which axis counts what."),
     (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
@@ -107,12 +100,6 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"'(\w+)' object has no attribute '(\w+)'|KeyError: '?(\w+)|no attribute '(\w+)'",
      "not kept", "Nothing of that name was kept: backward finds in the cache what forward put into"
      " it, and in self what __init__ put into it."),
-    (r"only integer scalar arrays|arrays used as indices|only integers, slices", "index", "An index"
-     " must be a whole number, or an array of them."),
-    (r"list indices|'list' object", "list for an array", "A list is no array: np.array(...), or"
-     " arithmetic with arrays from the start."),
-    (r"Stop iteration|StopIteration|RecursionError", "recursion", "A function calls itself without"
-     " end."),
     (r"doesn't match the broadcast shape.*`.*\.grad", "not summed", NOT_SUMMED),
     (r"matmul.*mismatch.*`.*\.grad\b.*=.*\.T\b", "number of axes",
      "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
