@@ -64,8 +64,8 @@ def test_the_registry_is_complete():
         for name, wrong in bug.methods.items():
             right = vars(bug.layer)[name]
             assert inspect.isfunction(wrong)
-            assert inspect.signature(wrong).parameters.keys() <= {
-                *inspect.signature(right).parameters, "options"}
+            taken, called = (inspect.signature(f).parameters.keys() for f in (wrong, right))
+            assert taken == called or "options" in taken, bug.number
 
 
 def test_every_check_passes_without_a_bug():

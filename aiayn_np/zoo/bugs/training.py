@@ -110,5 +110,5 @@ class StepFromZero(Wrong):
     """
 
     @staticmethod
-    def warmup_rate(step, d_model, warmup_steps):
-        return 0.0 if step == 1 else right_rate(step - 1, d_model, warmup_steps)
+    def warmup_rate(step, d_model, warmup_steps, scale=1.0):
+        return 0.0 if step == 1 else right_rate(step - 1, d_model, warmup_steps, scale)
