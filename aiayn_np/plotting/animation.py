@@ -88,7 +88,7 @@ def animate(recording: Recording, path: str | Path, *, fps: int = 8, dpi: int = 
     fig.set_layout_engine("none")                                      # laid out once for all
     images = [image for ax in fig.axes for image in ax.images]
     pictures = []
-    for i in [*range(len(heads)), *[-1] * LAST]:
+    for i in range(len(heads)):
         for image, weights in zip(images, heads[i]):
             image.set_data(weights)
         right = f"{recording.accuracy[i]:.0%} of tokens right" if i else "not trained"
@@ -97,6 +97,7 @@ def animate(recording: Recording, path: str | Path, *, fps: int = 8, dpi: int = 
         content = io.BytesIO()
         fig.savefig(content, format="png", dpi=dpi)
         pictures.append(Image.open(content).convert("RGB"))
+    pictures += pictures[-1:] * LAST
     with replacing(Path(path)) as file:
         pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:],
                          duration=1000 // fps, loop=0)

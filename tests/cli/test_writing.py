@@ -82,6 +82,11 @@ def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch):
     for _ in range(2):
         assert main(["explore", run, "1 2", "--out", "new/page.html"]) == 0
         assert main(["attend", run, "1 2", "--out", "pictures"]) == 0
-        assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
     assert main(["attend", run, "3 4", "--out", run]) == 0             # a run: it has metrics.json
+
+
+def test_figures_are_drawn_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
     assert json.loads((tmp_path / "gallery" / "variance.json").read_bytes())
