@@ -6,7 +6,6 @@ request.
 """
 
 import contextlib
-import errno
 import os
 import sys
 import time
@@ -34,14 +33,19 @@ def as_note(message, *_):
 
 def run(argv):
     """Parse the options and call the command; an error becomes one line and an exit code."""
+    args = None
     try:
         args = parsed(argv)
         code = args.command(args)
         print(end="", flush=True)
         return code
+    except BrokenPipeError as error:
+        end_output()
+        writes = hasattr(args, "force")            # else its reader has seen enough: `check | head`
+        return fail(error, 1) if writes else 0
     except OSError as error:
         end_output()
-        return fail(error, 1 if error.errno in (*NO_ROOM, errno.EPIPE) else 2)
+        return fail(error, 1 if error.errno in NO_ROOM else 2)
     except (UsageError, CheckpointError, ValueError, TypeError, IndexError, OverflowError,
             ImportError, RecursionError) as error:
         return fail(error, 2)
