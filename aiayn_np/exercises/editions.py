@@ -22,8 +22,8 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     Parameters
     ----------
     notebook : dict, as `json.load` gives it; it is not changed
-    number : int, of the lesson
-    language : "en" or "zh", of the notebook's text
+    number : int, the lesson's number
+    language : "en" or "zh", the language of the notebook's text
     """
     _, shows, exercises, exercise = WORDS[language]
     edition, asked = copy.deepcopy(notebook), False

@@ -11,16 +11,16 @@ from .checking.changes import Formula
 
 @dataclass(frozen=True)
 class Case:
-    """One call that the student's object and the right one get.
+    """One call of the student's object and of the right one.
 
-    what : what is special about it, in a few words
+    what : what is special about the case, in a few words
     make : makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
     inputs : the arrays by which we differentiate
     options : keyword arguments of forward
     sizes : names of numbers, {"d_k": 4}; a wrong result may be off by one of them, or by its root
-    special : whether it is looked at only after all others are right
+    special : whether the case is tried only after all ordinary ones are right
     why : a teacher's sentence for an answer that is wrong in this case alone
-    grad : the size of the gradient that comes back from above
+    grad : the scale of the gradient that backward receives
     """
 
     what: str
@@ -39,8 +39,8 @@ class Exercise:
 
     objects : the classes and functions that the student writes
     hints : {name of an object: its hints}; the last hint is the derivation
-    lesson : the notebook lesson that explains it
-    minutes : that the whole exercise takes
+    lesson : the notebook lesson that explains the exercise
+    minutes : how long the whole exercise takes
     """
 
     number: int
@@ -55,12 +55,12 @@ class Exercise:
 
 
 class Subject:
-    """One class or function that a student writes, and all that is known about it.
+    """One class or function that a student writes, with all that its check needs.
 
     reference : the right one
     kind : "layer" or "function"
-    cases : a function of an rng that gives the Cases
-    run : for a function, run(it, case) -> {name: array}: the results that are compared
+    cases : a function that returns the Cases, given an rng
+    run : for a function, run(function, case) -> {name: array}: the results that are compared
     formulas : {stage: Formula}, the right formulas. They are changed piece by piece to explain an
         answer. "forward" is f(layer, *inputs, **options) -> y. "backward" is f(layer, grad_y,
         *inputs, **options) -> {tensor: gradient}, or f(layer, grad_y, *inputs, cache) with the
@@ -82,7 +82,7 @@ class Subject:
         SUBJECTS[self.name] = self
 
     def tried_on(self, cases):
-        """Register a function of an rng that gives the cases (a decorator)."""
+        """Register a function that returns the cases, given an rng (a decorator)."""
         self.cases = cases
         return cases
 

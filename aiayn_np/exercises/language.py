@@ -56,7 +56,7 @@ def speaking(name: str | None) -> Iterator[None]:
 
     Raises
     ------
-    ValueError for another language than "en" and "zh"
+    ValueError for a language other than "en" and "zh"
     """
     if name not in (None, *LANGUAGES):
         raise ValueError(say("language must be en or zh, got {name}", name=repr(name)))
@@ -74,7 +74,7 @@ def catalogue():
 
 
 def say(text: str, **values: Any) -> str:
-    """Return a text in the language that is spoken, with {name} replaced by its value."""
+    """Return a text in the user's language, with each {name} replaced by its value."""
     chinese = spoken() == "zh"
     if chinese:
         text = catalogue().get(text, text)
@@ -84,7 +84,7 @@ def say(text: str, **values: Any) -> str:
 
 
 def say_name(text: str) -> str:
-    """Return the name of a mistake or a tensor, which may come from a pattern, as `say` does."""
+    """Translate the name of a mistake or tensor as `say` does, also if a pattern made the name."""
     if spoken() == "en" or text in catalogue():
         return say(text)
     for pattern in PATTERNS:

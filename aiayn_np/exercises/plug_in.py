@@ -33,7 +33,7 @@ class TrainingReport:
     losses : (steps, 2): yours, ours
     first : the first step and tensor that differ, if any
     exact : shares of test sequences decoded exactly at the end: yours, ours
-    language : in which it is said
+    language : that of the report
     """
 
     parts: list[str]
@@ -146,8 +146,8 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
     ----------
     students : classes and functions of the exercises, as for ``check``
     steps : number of training steps
-    seed : of parameters and batches
-    language : "en" or "zh", of the report; None: as AIAYN_LANG or the locale says
+    seed : for parameters and batches
+    language : "en" or "zh", for the report; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
@@ -163,7 +163,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
 
 
 def trained(students, steps, seed):
-    """Return the TrainingReport of a training, in the language that is spoken."""
+    """Return the TrainingReport of a training run, in the user's language."""
     if not students:
         raise ValueError(say("students must hold at least one class or function"))
     rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
@@ -190,7 +190,7 @@ def trained(students, steps, seed):
 
 
 def must_be_equal(step, yours, ours):
-    """Stop at the first tensor that differs, in the order in which a step computes them."""
+    """Raise a Stop for the first tensor that differs, in the order in which a step makes them."""
     for name, want in ours.items():
         got, size = yours[name], max(float(np.abs(want).max()), 1e-3)
         error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size

@@ -1,4 +1,4 @@
-"""The same weights in PyTorch and in transformers: models, and runs as files.
+"""Exchange models and runs with PyTorch and transformers, with the same weights.
 
 PyTorch is loaded when a function first needs it.
 

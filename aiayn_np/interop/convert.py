@@ -1,4 +1,4 @@
-"""A Transformer as a torch.nn.Module, and back."""
+"""Turn a Transformer into a torch.nn.Module, and back."""
 
 from typing import Any
 
@@ -11,11 +11,12 @@ from .layout import to_ours, to_theirs
 
 
 def to_torch(model: Transformer) -> Any:
-    """Make a torch.nn.Module of torch.nn.Transformer, with the values of a Transformer copied.
+    """Make a torch.nn.Module from a Transformer, with copies of its values.
 
-    Its forward(src, tgt) takes ids (B, T_src), (B, T_tgt) and gives logits (B, T_tgt, vocab_size).
-    It builds the masks from `pad`, as ours does. It has our eps, dropout rates, norms and dtype,
-    and one E. Projection biases that our model lacks are zero and frozen. `.config` describes it.
+    The module's forward(src, tgt) takes ids (B, T_src) and (B, T_tgt) and returns logits
+    (B, T_tgt, vocab_size). The module is built from torch.nn.Transformer, with our eps, dropout
+    rates, norms and dtype and one E, and makes the masks from `pad`. Projection biases that our
+    model lacks are zero and frozen. `.config` describes the model.
 
     Raises ValueError with the reason if torch.nn.Transformer cannot be the same model (d_k is not
     d_model / h, another attention, ...), and ImportError without PyTorch.
@@ -28,9 +29,9 @@ def to_torch(model: Transformer) -> Any:
 
 
 def from_torch(module: Any, config: dict | None = None) -> Transformer:
-    """Make the Transformer of a module that `to_torch` made, with the values copied.
+    """Make a Transformer from a module that `to_torch` made, with copies of its values.
 
-    module : that module; or its state_dict, with its `.config` as `config`
+    module : the module; or its state_dict, with its `.config` as `config`
 
     Raises KeyError, ValueError and TypeError for a state that does not fit the config.
     """
@@ -49,7 +50,7 @@ def from_torch(module: Any, config: dict | None = None) -> Transformer:
 
 
 def numpy_of(name, value):
-    """Return a tensor, or an array, as an array of floats."""
+    """Turn a tensor into an array; raise TypeError unless it holds float32 or float64."""
     array = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
     if array.dtype.char not in "fd":
         raise TypeError(f"{name} must be float32 or float64, got {array.dtype}")

@@ -1,7 +1,7 @@
-"""A model described by what its first layers say, and the one that is built from the description.
+"""Describe a model by its first layers, and build a model from the description.
 
-What is not the same in the two, to the last layer, cannot go out: another library would compute
-something else. Of a Transformer the description is a dict that JSON can hold.
+A model is exported only if all its layers equal those of the built model: otherwise another library
+would compute something else. The description of a Transformer is a dict that JSON can hold.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ KEYS = (*SIZES, "pad", "P_drop", "attention_P_drop", "eps", "bias", "positions",
 
 
 def describe(model):
-    """Return the config of a Transformer whose layers torch.nn.Transformer has too.
+    """Return the config of a Transformer that torch.nn.Transformer can represent.
 
-    Raises TypeError for another model, and ValueError with the first layer that is not as in the
-    model that `build` makes of the config.
+    Raises TypeError for another class, and ValueError with the first layer that differs from the
+    model that `build` makes from the config.
     """
     if type(model) is not Transformer:
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
@@ -37,7 +37,7 @@ def describe(model):
 
 
 def sizes_of(model):
-    """Read the config of a Transformer from its first layers, without "positions" and "norm"."""
+    """Read the config, except "positions" and "norm", from the first layers of a Transformer."""
     try:
         layer = model.encoder.layers[0]
         attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
@@ -53,7 +53,7 @@ def sizes_of(model):
 
 
 def choice(option, cls):
-    """Return the name of an option in CHOICES by the class that it chooses."""
+    """Return the name in CHOICES[option] that chooses a class."""
     for name, chosen in CHOICES[option].items():
         if cls is next(iter(chosen.values())):
             return name
@@ -61,10 +61,10 @@ def choice(option, cls):
 
 
 def check_same(model, built, what):
-    """Refuse a model that differs from the one that was built: ValueError names the first layer.
+    """Raise a ValueError that names the first layer in which a model differs from the built one.
 
-    Both must have the same layers, and Parameters of the same names and shapes. A Parameter that is
-    shared has one name alone.
+    Both must have the same layers, and Parameters of the same names and shapes. A shared Parameter
+    has only one name.
     """
     dtypes = sorted({str(p.value.dtype) for p in model.parameters()})
     if dtypes not in (["float32"], ["float64"]):
@@ -81,12 +81,12 @@ def check_same(model, built, what):
 
 
 def shapes(model):
-    """Return {name: shape} of the Parameters, as text."""
+    """Return {name: shape as text} of a model's Parameters."""
     return {name: f"Parameter{p.value.shape}" for name, p in model.named_parameters()}
 
 
 def check_config(config):
-    """Refuse a dict that `describe` cannot have made: KeyError, TypeError, ValueError, IndexError.
+    """Raise KeyError, TypeError, ValueError or IndexError if `describe` cannot return the config.
     """
     if set(config) != set(KEYS):
         raise KeyError(f"a config must have {', '.join(KEYS)}, missing or unknown:"
@@ -107,9 +107,9 @@ def check_config(config):
 
 
 def build(config, activation=None):
-    """Build the Transformer of a config; its values are to be overwritten.
+    """Build the Transformer that a config describes, with values that must be overwritten.
 
-    activation : the class that replaces the paper's feed-forward network with ReLU
+    activation : the class that replaces ReLU in the feed-forward network
     """
     check_config(config)
     options = {name: config[name] for name in (*SIZES, "pad", "P_drop")}

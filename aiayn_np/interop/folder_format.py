@@ -1,4 +1,4 @@
-"""Folders of Hugging Face, as formats of the commands `export` and `import`."""
+"""Read and write Hugging Face folders, for the commands `export` and `import`."""
 
 import json
 import shutil
@@ -29,9 +29,9 @@ def recognises(path):
 
 
 def read(path, folder, *, convert=False):
-    """Open a folder of Hugging Face as a run, copied into `folder`.
+    """Open a Hugging Face folder as a run, with its files copied into `folder`.
 
-    convert : whether PyTorch may read a pickle, with weights_only=True, if there is no other file
+    convert : whether PyTorch may read a pickle if the folder has no model.safetensors
     """
     path, convert = Path(path), convert and not (Path(path) / FILE).is_file()
     if not convert:
@@ -84,7 +84,7 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
                  of: str = "pretrained") -> None:
     """Write config.json and model.safetensors; arrays are made contiguous.
 
-    of : the extra of the package to name where safetensors is missing
+    of : the extra that the error names if safetensors is missing
     """
     save = extra("safetensors.numpy", of=of).save
     text = json.dumps(config, indent=2, ensure_ascii=False)
@@ -94,7 +94,7 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
 
 
 def activation_of(layer):
-    """Return (class of a layer's activation, its name in a config); the paper's has None."""
+    """Return a layer's (activation class, config name); the class is None for the paper's ReLU."""
     chosen = getattr(layer.feed_forward, "activation", None)
     name = ACTIVATIONS.get(ReLU if chosen is None else type(chosen))
     if name is None:
@@ -104,7 +104,7 @@ def activation_of(layer):
 
 
 def copied(run: Any, folder: Path) -> list[str]:
-    """Write an imported run into another folder: its files, and the current weights."""
+    """Write an imported run's files and current weights into a folder; return lines to print."""
     for name in FOLDER_FILES:
         copy_if_there(run.folder / name, folder / name)
     write_folder(folder, run.loaded.config, run.loaded.state())

@@ -23,7 +23,7 @@ __all__ = ["read", "recognises", "save_gpt2", "write"]
 
 
 def write(run, folder):
-    """Write a run into an empty folder; ValueError for a run that is not a GPT-2."""
+    """Write a run into an empty folder; raise ValueError if the run is not a GPT-2."""
     if run.task.name != "gpt2":
         raise ValueError("a GPT-2 must be a language model, got a run of the task"
                          f" {run.task.name}, which has a source")
@@ -33,10 +33,10 @@ def write(run, folder):
 def save_gpt2(model: LanguageModel, folder: Path) -> None:
     """Write a LanguageModel as a folder that GPT2LMHeadModel.from_pretrained opens.
 
-    A model with `pad` masks it; transformers does so only where it gets an attention_mask.
+    A model with `pad` masks padding; transformers masks it only if given an attention_mask.
 
-    Raises ValueError, with the reason, for a model that GPT-2's layers cannot be, and
-    FileExistsError for a folder that holds something.
+    Raises ValueError with the reason if GPT-2's layers cannot represent the model, and
+    FileExistsError if the folder is not empty.
     """
     config, folder = config_of(model), Path(folder)
     if folder.exists() and any(folder.iterdir()):
@@ -59,7 +59,7 @@ def save_gpt2(model: LanguageModel, folder: Path) -> None:
 
 
 def config_of(model):
-    """Make config.json. ValueError for a model that GPT-2's layers cannot represent."""
+    """Return config.json as a dict; raise ValueError if GPT-2 cannot represent the model."""
     if type(model) is not LanguageModel:
         raise ValueError("a GPT-2 must be a LanguageModel, without a source, got a"
                          f" {type(model).__name__}")

@@ -1,4 +1,4 @@
-"""Our parameters under PyTorch's names, and back: NumPy arrays alone.
+"""Convert our parameters to PyTorch's names and shapes, and back, with NumPy alone.
 
 torch.nn.Linear holds W transposed. torch.nn.MultiheadAttention holds the transposed W of Q, K and V
 in one array, one below another.
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def links(config):
-    """Yield (our name, PyTorch's name, part): part 0, 1, 2 for Q, K, V in one array, else None."""
+    """Yield (our name, PyTorch's name, part); part is 0, 1, 2 for Q, K, V in one array, or None."""
     yield "src_embedding.E", "E", None
     if config["positions"] == "learned":
         yield "positions.E", "positions", None
@@ -48,7 +48,7 @@ def norm_links(ours, theirs):
 
 
 def is_projection_bias(name):
-    """Tell whether our name is that of a bias in an attention. The paper has none there."""
+    """Tell whether a name of ours is that of an attention bias, which the paper does not have."""
     return "_attention." in name and name.endswith(".b")
 
 
@@ -65,7 +65,7 @@ def to_theirs(state, config):
 
 
 def to_ours(state, config):
-    """Turn PyTorch's state into ours; KeyError and ValueError for a state of another model.
+    """Turn PyTorch's state into ours; raise KeyError or ValueError if it is of another model.
 
     A projection bias that the config does not have must be zero.
     """
@@ -81,7 +81,7 @@ def to_ours(state, config):
 
 
 def shapes(config):
-    """Return {PyTorch's name: shape} of a whole state."""
+    """Return {PyTorch's name: shape} for the whole state of a config."""
     d, d_ff = config["d_model"], config["d_ff"]
     known = {"in_proj_weight": (3 * d, d), "in_proj_bias": (3 * d,), "out_proj.weight": (d, d),
              "linear1.weight": (d_ff, d), "linear1.bias": (d_ff,), "linear2.weight": (d, d_ff),
@@ -91,7 +91,7 @@ def shapes(config):
 
 
 def check_shapes(found, config):
-    """Refuse {PyTorch's name: shape} that does not fit the config: KeyError, ValueError."""
+    """Raise KeyError or ValueError if {PyTorch's name: shape} does not fit the config."""
     if 2 * config["N"] > len(found):         # a huge N would make the lists below endless
         raise KeyError(f"there must be tensors for N={config['N']} layers in each stack, got"
                        f" {len(found)} tensors")

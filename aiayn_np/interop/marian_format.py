@@ -33,7 +33,7 @@ def write(run, folder):
 
 
 def config_of(model, task):
-    """Make config.json. ValueError for a model that Marian's layers cannot represent."""
+    """Return config.json as a dict; raise ValueError if Marian cannot represent the model."""
     if type(model) is not Transformer:
         raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
                          f" {type(model).__name__}")
@@ -58,11 +58,11 @@ def config_of(model, task):
 
 
 def state_of(model):
-    """Return {Marian's name: array}: channels in the order of halves, zero biases in attentions.
+    """Return {Marian's name: array}, with reordered channels, and zeros for missing biases.
 
-    Our sines and cosines alternate; Marian has all sines first. A model computes the same if all
-    its d_model channels change places together: in E, and in each matrix and norm that reads or
-    writes them.
+    Our sines and cosines alternate; Marian has all sines first. So the d_model channels are
+    reordered in E and in each matrix and norm that reads or writes them. The model still computes
+    the same.
     """
     d, parameters = model.d_model, dict(model.named_parameters())
     halves = np.r_[0:d:2, 1:d:2]
@@ -84,7 +84,7 @@ def d_type(model):
 
 
 def moved(value, path, halves):
-    """Put the d_model channels of a value in the order of halves."""
+    """Reorder the d_model channels in the value of a Parameter, by the indices `halves`."""
     writes = path.endswith(("O.W", "O.b", "linear_2.W", "linear_2.b", "gamma", "beta"))
     reads = path.endswith(("Q.W", "K.W", "V.W", "linear_1.W"))
     return value[..., halves] if writes else value[halves] if reads else value
@@ -104,7 +104,7 @@ def write_tokenizer(vocabulary, max_len, folder):
 
 
 def changes(run, model):
-    """Yield lines that say what eps = 1e-5 changes in this model. Marian always has this eps."""
+    """Yield lines that say what Marian's fixed eps of 1e-5 changes in this model."""
     other, eps = set_eps(copy.deepcopy(model), EPS), next(leaves(model, LayerNorm))[1].eps
     examples, decoded, references = measured(run)
     difference = max(float(np.abs(model(*ids) - other(*ids)).max()) for ids in examples)
@@ -121,7 +121,9 @@ def changes(run, model):
 
 
 def measured(run):
-    """Return (batches (src, tgt_in), a function from a model to its outputs, references) of a run.
+    """Return (batches, decoded, references) of a run.
+
+    batches : a list of (src, tgt_in)      decoded : a function from a model to its outputs
     """
     if getattr(run.task, "vocabulary", None) is None:
         src, tgt_in, _ = run.task.validation(MEASURED)
@@ -133,7 +135,7 @@ def measured(run):
 
 
 def sources_of(run):
-    """Return (lines, references) of the validation set; without its files, the examples and []."""
+    """Return (sources, references) of the validation set; without its files, (examples, [])."""
     try:
         run.prepare()
     except (OSError, ValueError):

@@ -1,11 +1,11 @@
-"""A run as files for PyTorch: the format `torch` of the commands `export` and `import`.
+"""The format `torch` of the commands `export` and `import`: a run as files for PyTorch.
 
     config.json         the configs of the model and of the run
-    model.safetensors   the weights that decoding uses, under the names of the module of `to_torch`
+    model.safetensors   the weights that decoding uses, under the names that `to_torch` gives them
     vocabulary.model    for a run on text
 
-The state of the training stays behind. An imported run has taken no step, and its training begins
-with a new Adam. No pickle is read.
+The training state is not exported. An imported run has taken no step, and its training begins with
+a new Adam. No pickle is read.
 """
 
 import json
@@ -46,10 +46,11 @@ def write(run, folder):
 
 
 def read(path, folder):
-    """Make a run of a folder that `write` wrote, with `folder` as its own.
+    """Make a run from the folder `path` that `write` wrote; `folder` becomes the run's own folder.
 
-    Everything is checked before the model is made. Raises FileNotFoundError, or CheckpointError
-    with path and reason.
+    Configs and tensors are checked before the model is made.
+
+    Raises FileNotFoundError, or CheckpointError with path and reason.
     """
     path = Path(path)
     with as_checkpoint_error(path / CONFIG):
@@ -71,7 +72,7 @@ def read(path, folder):
 
 
 def read_state(path: Path, config: dict, dtype: str) -> dict[str, np.ndarray]:
-    """Read one of our states; names and shapes are checked before the values are read."""
+    """Read a state under our names; names and shapes are checked before the values are read."""
     file = File(path, of="torch")
     with as_checkpoint_error(path):
         check_shapes(file.shapes, config)

@@ -13,7 +13,7 @@ class TorchTransformer(nn.Module):
     """logits = Decoder(tgt, Encoder(src)) E^T, computed by PyTorch
 
     src (B, T_src), tgt (B, T_tgt) ids   ->   logits (B, T_tgt, vocab_size)
-    config : `describe` makes it of our model     state : {name: array}, all values
+    config : what `describe` returns for our model     state : {name: array}, all values
 
     The stacks are torch.nn.Transformer. It differs from the paper in four points, and all four are
     undone here. The biases in the projections of attention are zero and frozen. The norm at the end
@@ -42,7 +42,7 @@ class TorchTransformer(nn.Module):
                 parameter.requires_grad_(False)
 
     def embed(self, ids):
-        """Return (B, T, d_model): E[ids] sqrt(d_model), the positions, dropout."""
+        """Return E[ids] sqrt(d_model) plus positions, (B, T, d_model), after dropout."""
         x = nn.functional.embedding(ids, self.E) * math.sqrt(self.config["d_model"])
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"length must be at most max_len={len(self.positions)}, got length"
@@ -63,8 +63,7 @@ class TorchTransformer(nn.Module):
 
 @contextlib.contextmanager
 def no_fast_path():
-    """Switch off PyTorch's short cut for evaluation: it gives nan for a sequence of padding only.
-    """
+    """Switch off PyTorch's fast path, which gives nan for a sequence of padding only."""
     enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -74,7 +73,7 @@ def no_fast_path():
 
 
 def stacks(config):
-    """Make torch.nn.Transformer with the norms and the dropout of our layers."""
+    """Make a torch.nn.Transformer with the norms and the dropout of our layers."""
     d_model, h, eps = config["d_model"], config["h"], config["eps"]
     pre = config["norm"] == "pre"
     options = dict(dropout=config["P_drop"], layer_norm_eps=eps, norm_first=pre, batch_first=True)

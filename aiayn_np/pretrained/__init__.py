@@ -1,4 +1,4 @@
-"""Real models in these classes: OPUS-MT (Marian), GPT-2 and BERT, from the folders of Hugging Face.
+"""Real models in our classes: OPUS-MT (Marian), GPT-2 and BERT, from Hugging Face folders.
 
     loaded = load_marian("opus-mt-de-en")
     loaded.model         our layers, with the weights of the folder

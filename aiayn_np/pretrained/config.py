@@ -1,4 +1,4 @@
-"""Reading `config.json`. Values that our layers cannot honour are refused."""
+"""Read `config.json`, and refuse values that our layers cannot honour."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attenti
 
 
 class Config:
-    """The values of `config.json`, read by name and kind; CheckpointError names a bad value.
+    """The values of `config.json`. Each method reads one, and raises CheckpointError if it is bad.
 
     model_type : "marian", "gpt2" or "bert"
     only : {key: value} of further keys that must have this value, or be missing
@@ -38,8 +38,7 @@ class Config:
                 self.refuse(key, f"{value!r} or missing")
 
     def refuse(self, key, must):
-        """Raise a CheckpointError that names the key, the value it must have, and the value it has.
-        """
+        """Raise a CheckpointError that names the key, the required value and the actual one."""
         got = str(self.values.get(key, "nothing"))
         got = got if len(got) <= 60 else f"{got[:60]}…"
         raise CheckpointError(f"{self.path}: {key} must be {must}, got {got}")
@@ -52,7 +51,7 @@ class Config:
         return value
 
     def token(self, key, vocab_size, default=None, *, optional=False):
-        """Read the id of a token; None if it is optional and missing."""
+        """Read the id of a token; return None if the key is optional and missing."""
         value = self.values.get(key, default)
         if value is None and optional:
             return None
@@ -96,7 +95,7 @@ def generation_settings(config):
 
 
 def not_used(settings):
-    """Return {name: value} of the settings for writing that decoding here does not follow."""
+    """Return {name: value} of the generation settings that decoding here does not follow."""
     several = [word for word in settings.get("bad_words_ids") or () if len(word) > 1]
     found = {name: settings.get(name) for name in CHOICES} | {"bad_words_ids": several}
     if isinstance(settings.get("eos_token_id"), list):
@@ -106,7 +105,7 @@ def not_used(settings):
 
 
 def read_json(path: str | Path) -> dict:
-    """Read the object in a JSON file; FileNotFoundError, or CheckpointError for another content."""
+    """Read the object in a JSON file; raise FileNotFoundError, or CheckpointError if it is bad."""
     try:
         found = json.loads(small_file(path).read_bytes(), parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -117,14 +116,14 @@ def read_json(path: str | Path) -> dict:
 
 
 def small_file(path):
-    """Return the Path of a file besides the weights; CheckpointError for one of many bytes."""
+    """Return the Path of a file besides the weights; raise CheckpointError if it is too large."""
     if (path := Path(path)).stat().st_size > LARGEST:
         raise CheckpointError(f"{path} must have at most {LARGEST:,} bytes")
     return fetched(path)
 
 
 def fetched(path):
-    """Return the path; CheckpointError for a file that Git LFS has not fetched."""
+    """Return the path; raise CheckpointError if Git LFS has not fetched the file."""
     with open(path, "rb") as file:
         if file.read(len(POINTER)) == POINTER:
             raise CheckpointError(f"{path} is a pointer of Git LFS, and not the file itself: git"

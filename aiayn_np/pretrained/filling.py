@@ -1,4 +1,4 @@
-"""Filling masked tokens with BERT."""
+"""Fill masked tokens with BERT."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ MASK = "[MASK]"
 def fill(loaded: Any, text: str, top: int = 5) -> list[list[tuple[float, str, str]]]:
     """Return the `top` likeliest tokens for each [MASK] of a text: lists of (share, piece, text).
 
-    loaded : a Bert with a vocabulary. In a whole text one mask is filled, and the others stay.
+    loaded : a Bert with a vocabulary. In each returned text one mask is filled, the others stay.
+
     Raises ValueError for a text without a mask, or with more tokens than the model has positions.
     """
     vocabulary = loaded.vocabulary

@@ -28,7 +28,7 @@ PREFIX = "transformer."  # of all names; the folders of OpenAI lack it
 
 
 def load_gpt2(folder: str | Path) -> "GPT2":
-    """Open the folder of a GPT-2, or of another GPT2LMHeadModel.
+    """Open the folder of a GPT-2 or of another GPT2LMHeadModel.
 
     Returns a GPT2. Raises FileNotFoundError, and CheckpointError with the reason.
     """
@@ -38,7 +38,7 @@ def load_gpt2(folder: str | Path) -> "GPT2":
 class GPT2(Pretrained):
     """`model` is a LanguageModel; `pad` and `eos` are ids of the folder, or None.
 
-    Nothing is masked by its id, also not padding: often it has the id of <|endoftext|>, which
+    No id is masked, not even that of padding: often padding has the id of <|endoftext|>, which
     stands in texts. Padding at the end changes nothing before it.
     """
 

@@ -1,4 +1,4 @@
-"""The base of what the three loaders return: a model of our layers with the ids of its folder."""
+"""The base class of Marian, GPT2 and Bert: a model made of our layers, with its folder's ids."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +13,11 @@ from .weights import FILE, File, Tensor, Undrawn, as_checkpoint_error, dtype_of,
 
 
 class Pretrained:
-    """A model from a folder of Hugging Face.
+    """A model from a Hugging Face folder.
 
     model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
     config : the dict of config.json                tensors : the Tensors of the file
-    generation : the dict of generation_config.json;  not_used : what decoding does not follow of it
+    generation : the dict of generation_config.json;  not_used : its settings that decoding ignores
     """
 
     family = ""  # the model_type of the config
@@ -25,7 +25,7 @@ class Pretrained:
     heads: ClassVar[tuple] = ()  # the classes of transformers that have the head of `model`
 
     def __init__(self, folder: str | Path) -> None:
-        """Read a folder; FileNotFoundError, or CheckpointError with the reason in one line."""
+        """Read a folder; raise FileNotFoundError, or CheckpointError with a reason in one line."""
         with as_checkpoint_error(folder):
             config = Config(folder, self.family, self.only)
             self.generation = generation_settings(config)
@@ -41,11 +41,11 @@ class Pretrained:
         self.check_constants(file)
 
     def read_sizes(self, config: Config) -> None:
-        """Read the sizes from the config, and refuse values that our layers cannot honour."""
+        """Read the sizes from the config; raise CheckpointError if our layers cannot have them."""
         raise NotImplementedError
 
     def other_head(self, config: Config) -> str:
-        """Write the end of a message on tensors that do not fit: which head the config names."""
+        """Return the end of an error message if the config names another head, else ""."""
         names = config.values.get("architectures") or [self.heads[0]]
         return "" if set(names) & set(self.heads) else (
             f"; its config.json says {', '.join(map(str, names))}, and this is for"
@@ -64,11 +64,11 @@ class Pretrained:
         raise NotImplementedError
 
     def read_vocabulary(self, folder: str | Path) -> Any:
-        """Read the vocabulary of the folder; None if it has none."""
+        """Read the vocabulary of a folder; return None if the folder has none."""
         raise NotImplementedError
 
     def check_constants(self, file: File) -> None:
-        """Refuse a file whose constants differ from those of the layers."""
+        """Raise CheckpointError if constants in the file differ from those of the layers."""
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
         """Return (logits, cache) for ids (B, T) of the folder; options are those of the model."""
@@ -96,7 +96,7 @@ class Pretrained:
 
 
 def check_vocabulary(folder, ids, vocab_size):
-    """Refuse a tokenizer whose ids the model does not have."""
+    """Raise CheckpointError if a tokenizer has ids that the model does not have."""
     if ids and not (min(ids) >= 0 and max(ids) < vocab_size):
         raise CheckpointError(f"{folder}: ids of the vocabulary must lie in [0, {vocab_size}), got"
                               f" {min(ids)} to {max(ids)}")

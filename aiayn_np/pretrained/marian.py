@@ -34,7 +34,7 @@ SHARED, ENCODER, DECODER, HEAD = (
 
 
 def load_marian(folder: str | Path) -> "Marian":
-    """Open the folder of an OPUS-MT model, or of another MarianMTModel.
+    """Open the folder of an OPUS-MT model or of another MarianMTModel.
 
     Returns a Marian. Raises FileNotFoundError, and CheckpointError with the reason.
     """
@@ -141,7 +141,7 @@ class Marian(Pretrained):
         self.model.backward(np.pad(grad_logits, ((0, 0), (0, 0), (0, 1))), cache)
 
     def decoding_model(self) -> Transformer:
-        """Return the model with the same parameters, and the logit -inf for the ids in `never`."""
+        """Return a model with the same parameters that gives the ids in `never` the logit -inf."""
         model = copy.copy(self.model)
         projection = model.output_projection = copy.copy(model.output_projection)
         bias = projection.b.value.copy()

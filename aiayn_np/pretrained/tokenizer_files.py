@@ -1,8 +1,8 @@
-"""Tokenizers of GPT-2 and BERT from the files of a folder, as transformers makes them.
+"""Make the tokenizers of GPT-2 and BERT from the files of a folder, as transformers does.
 
-The vocabulary is in `tokenizer.json`, or in `vocab.json` and `merges.txt`, or in `vocab.txt`. How a
-text is cut is in `tokenizer_config.json`. Its settings and their defaults count also where
-`tokenizer.json` says something else. Its truncation and padding are not used.
+The vocabulary is in `tokenizer.json`, or in `vocab.json` and `merges.txt`, or in `vocab.txt`.
+`tokenizer_config.json` says how a text is cut: its settings and their defaults also count where
+`tokenizer.json` says something else. Truncation and padding are not used.
 """
 
 from pathlib import Path
@@ -25,19 +25,19 @@ BERT_TOKENS = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]",
 
 
 def gpt2_vocabulary(folder, sizes):
-    """Make the vocabulary of a folder of GPT-2; None if it has no tokenizer."""
+    """Make the vocabulary of a GPT-2 folder; return None if the folder has no tokenizer."""
     return tokenizer_vocabulary(folder, sizes, "GPT2Tokenizer", ("vocab.json", "merges.txt"), gpt2)
 
 
 def bert_vocabulary(folder, sizes):
-    """Make the vocabulary of a folder of BERT; None if it has no tokenizer."""
+    """Make the vocabulary of a BERT folder; return None if the folder has no tokenizer."""
     return tokenizer_vocabulary(folder, sizes, "BertTokenizer", ("vocab.txt",), bert)
 
 
 def tokenizer_vocabulary(folder, sizes, usual, names, make):
-    """Make a vocabulary of tokenizer.json, or else of the files `names`; None without either.
+    """Make a vocabulary from tokenizer.json or the files `names`; return None without either.
 
-    usual : the class of transformers;  make : gpt2 or bert
+    usual : the name of the class in transformers      make : `gpt2` or `bert`
     """
     folder = Path(folder)
     whole = (folder / WHOLE).is_file()
@@ -64,7 +64,7 @@ def tokenizer_vocabulary(folder, sizes, usual, names, make):
 
 
 def settings_of(folder):
-    """Read tokenizer_config.json, and what older versions wrote into further files."""
+    """Read tokenizer_config.json, and the files into which older versions wrote more settings."""
     def read(name):
         return read_json(folder / name) if (folder / name).is_file() else {}
 
@@ -85,7 +85,7 @@ def content(token):
 
 
 def gpt2(library, tokenizer, paths, settings):
-    """Make the tokenizer of GPT-2, from that of tokenizer.json if there is one."""
+    """Make GPT-2's tokenizer, from that in tokenizer.json if there is one."""
     if tokenizer is None:
         tokenizer = library.Tokenizer(library.models.BPE.from_file(*paths))
     tokenizer.normalizer, tokenizer.decoder = None, library.decoders.ByteLevel()
@@ -100,7 +100,7 @@ def gpt2(library, tokenizer, paths, settings):
 
 
 def bert(library, tokenizer, paths, settings):
-    """Make the tokenizer of BERT, from that of tokenizer.json if there is one."""
+    """Make BERT's tokenizer, from that in tokenizer.json if there is one."""
     unknown = content(settings.get("unk_token", BERT_TOKENS["unk_token"]))
     if tokenizer is None:
         tokenizer = library.Tokenizer(library.models.WordPiece.from_file(*paths, unk_token=unknown))
@@ -117,7 +117,7 @@ def bert(library, tokenizer, paths, settings):
 
 
 def named(library, tokenizer, defaults, settings):
-    """Make the named tokens of the vocabulary special, and return {name: text} of them."""
+    """Make the named tokens in the vocabulary special, and return {name: text}."""
     tokens = {name: settings.get(name, defaults.get(name)) for name in NAMES}
     tokens = {name: token for name, token in tokens.items()
               if token and tokenizer.token_to_id(content(token)) is not None}
@@ -128,14 +128,14 @@ def named(library, tokenizer, defaults, settings):
 
 
 def template(library, tokenizer, before, after):
-    """Make what adds special tokens before and after a text."""
+    """Make the post-processor that adds special tokens before and after a text."""
     special = [(token, tokenizer.token_to_id(token)) for token in {*before, *after}]
     return library.processors.TemplateProcessing(single=[*before, "$A", *after],
                                                  special_tokens=special)
 
 
 def add_tokens(library, tokenizer, settings):
-    """Add the further tokens of the settings. Those with an id there must get this id."""
+    """Add the further tokens in the settings; raise ValueError if one gets another id."""
     decoder = {int(i): token for i, token in settings["added_tokens_decoder"].items()}
     for i, token in sorted(decoder.items()):
         tokenizer.add_tokens([added(library, token)])
@@ -148,6 +148,6 @@ def add_tokens(library, tokenizer, settings):
 
 
 def added(library, token):
-    """Turn a token of the settings into one of the library."""
+    """Turn a token in the settings into an AddedToken of the library."""
     token = token if isinstance(token, dict) else dict(content=token, special=True)
     return library.AddedToken(**{name: value for name, value in token.items() if name != "__type"})

@@ -17,7 +17,7 @@ SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they st
 
 
 def all_or_none(folder, *names):
-    """Tell whether all these files are there, or none; CheckpointError names what is missing."""
+    """Tell whether a folder has these files; raise CheckpointError if it has only some of them."""
     missing = [name for name in names if not (Path(folder) / name).is_file()]
     if 0 < len(missing) < len(names):
         there = ", ".join(name for name in names if name not in missing)
@@ -26,7 +26,7 @@ def all_or_none(folder, *names):
 
 
 def marian_vocabulary(folder, sizes):
-    """Make the vocabulary of a folder of Marian; None if it has no tokenizer."""
+    """Make the vocabulary of a Marian folder; return None if the folder has no tokenizer."""
     whole = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
     return MarianVocabulary(folder, sizes) if whole else None
 
@@ -54,11 +54,11 @@ class MarianVocabulary:
         return self.size
 
     def encode(self, lines):
-        """Return the ids of every line of the source language, with eos at the end: arrays (T,)."""
+        """Return an array of ids (T,), eos at the end, for each line of the source language."""
         return [np.array([*self.ids(line), self.eos], dtype=np.int32) for line in lines]
 
     def ids(self, line):
-        """Return ids of a line without eos; an unknown piece is <unk>."""
+        """Return the ids of a line, without eos; an unknown piece becomes <unk>."""
         unknown, pieces = self.source_ids["<unk>"], []
         for part in SPECIAL.split(whole_text(line)):
             code = SPECIAL.match(part) or CODE.match(part)
@@ -67,7 +67,7 @@ class MarianVocabulary:
         return [self.source_ids.get(piece, unknown) for piece in pieces]
 
     def decode(self, ids):
-        """Return the text of ids of the target language, up to the first eos."""
+        """Turn ids of the target language into text, up to the first eos."""
         kept = []
         for token in map(int, ids):
             if token == self.eos:
@@ -84,7 +84,7 @@ class MarianVocabulary:
 
 
 def sentence_pieces(path):
-    """Read a SentencePiece model; CheckpointError if it is damaged."""
+    """Read a SentencePiece model; raise CheckpointError if the file is damaged."""
     try:
         library = extra("sentencepiece", of="pretrained")
         return library.SentencePieceProcessor(model_proto=small_file(path).read_bytes())
@@ -93,7 +93,7 @@ def sentence_pieces(path):
 
 
 def vocabulary_file(path, vocab_size):
-    """Read {piece: id} of a vocab.json."""
+    """Read {piece: id} from a vocab.json."""
     found = read_json(path)
     if not all(isinstance(i, int) and not isinstance(i, bool) for i in found.values()):
         raise CheckpointError(f"{path} must give an integer for every piece")
@@ -104,7 +104,7 @@ def vocabulary_file(path, vocab_size):
 
 
 class TokenizerVocabulary:
-    """Turn text into ids and back, with the library `tokenizers`."""
+    """A vocabulary that turns text into ids and back, with the library `tokenizers`."""
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
@@ -117,7 +117,7 @@ class TokenizerVocabulary:
         return np.array(self.tokenizer.encode(whole_text(text)).ids, dtype=np.int64)
 
     def decode(self, ids):
-        """Return the text of ids."""
+        """Turn ids into text."""
         return self.tokenizer.decode([int(i) for i in ids])
 
     def pieces(self, ids):
@@ -126,5 +126,5 @@ class TokenizerVocabulary:
         return [name.replace("Ġ", "_") for name in names]
 
     def id(self, piece):
-        """Return the id of a piece, or None."""
+        """Return the id of a piece, or None if it has none."""
         return self.tokenizer.token_to_id(piece)

@@ -1,4 +1,4 @@
-"""Reading `model.safetensors`: the tensors that it must hold, and how they become Parameters.
+"""Read `model.safetensors`: the tensors that it must hold, and how they become Parameters.
 
 Names, shapes and kinds of all tensors are checked against the config before anything is allocated.
 Then the model is built without drawing values, and each Parameter gets its tensor.
@@ -28,8 +28,9 @@ KINDS = {"F64": np.float64, "F32": np.float32, "F16": np.float32, "BF16": np.flo
 class Tensor:
     """One tensor of a file.
 
-    names : it may have any of these; the first one is usual
-    paths : dotted names of the Parameters that it becomes;  form : how it becomes them
+    names : the tensor may have any of these; the first is the usual one
+    paths : dotted names of the Parameters that the tensor becomes
+    form : the conversion between the tensor and these Parameters
     """
 
     names: tuple[str, ...]
@@ -58,7 +59,7 @@ class File:
     """The tensors of a safetensors file. Shapes and kinds are read at once, values by `read`."""
 
     def __init__(self, path: str | Path, of: str = "pretrained") -> None:
-        """Open a file; `of` is the extra to name where safetensors is missing."""
+        """Open a file; `of` is the extra that the error names if safetensors is missing."""
         self.path = Path(path)
         if not self.path.is_file():
             raise CheckpointError(f"{self.path} is missing{self.instead()}")
@@ -76,8 +77,7 @@ class File:
             raise CheckpointError(f"{self.path} is not a safetensors file: {error}") from error
 
     def instead(self) -> str:
-        """Write the end of the message for a missing file: what to do with a pickle, or with parts.
-        """
+        """Return advice if the folder has a pickle or several parts instead of the file."""
         folder = self.path.parent
         if (folder / "pytorch_model.bin").is_file():
             return ("; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
@@ -87,7 +87,7 @@ class File:
         return ""
 
     def read(self, name: str) -> np.ndarray:
-        """Read a tensor as float32 or float64, writable; CheckpointError if it is not finite."""
+        """Read a tensor into a writable float array; raise CheckpointError if it is not finite."""
         kind = self.kinds[name]
         array = self.bfloat16(name) if kind == "BF16" else self.file.get_tensor(name)
         array = array.astype(KINDS[kind], copy=False)
@@ -96,8 +96,7 @@ class File:
         return array
 
     def bfloat16(self, name: str) -> np.ndarray:
-        """Read a bfloat16 tensor as float32. NumPy lacks this kind: it is the upper half of a
-        float32."""
+        """Read a bfloat16 tensor as float32. NumPy lacks bfloat16, the upper half of a float32."""
         with open(self.path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             begin, end = json.loads(file.read(length))[name]["data_offsets"]
@@ -109,7 +108,7 @@ class File:
 def match(file, wanted, ignored, why=""):
     """Return [(Tensor, its name in the file)] for all tensors that the config asks for.
 
-    wanted : iterable of Tensor, in any number: the first missing one ends it
+    wanted : iterable of Tensor, read up to the first one that is missing
     ignored : function of a name: whether a tensor that is not wanted may be in the file
     why : the end of a message on a tensor that is missing or unknown
 
@@ -135,7 +134,10 @@ def match(file, wanted, ignored, why=""):
 
 
 def dtype_of(file, found):
-    """Return float64 if all tensors are, else float32. CheckpointError for more than the memory."""
+    """Return float64 if all tensors have this dtype, else float32.
+
+    Raises CheckpointError if the model needs more memory than the machine has.
+    """
     dtype = np.float64 if all(file.kinds[name] == "F64" for _, name in found) else np.float32
     needed = sum(math.prod(tensor.shape) for tensor, _ in found) * np.dtype(dtype).itemsize
     if needed > memory_bytes():
@@ -165,7 +167,7 @@ def fill(model, file, found, dtype):
 
 
 def same(file, name, array):
-    """Tell whether a tensor has these values."""
+    """Tell whether a tensor in a file has the values of an array."""
     return file.shapes[name] == array.shape and np.array_equal(
         file.read(name).astype(array.dtype, copy=False), array)
 

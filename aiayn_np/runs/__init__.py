@@ -1,4 +1,4 @@
-"""The folder of a training: what is in it, and how it is written and opened.
+"""The folder of a training run: what is in it, and how it is written and opened.
 
 Public names, by the file that defines them:
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a model and, for going on with its training, its optimizer and generator.
+"""Checkpoints: a model, with the optimizer and generator that training needs to go on.
 
 The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
 """
@@ -26,7 +26,7 @@ FREE = ("P_drop", "max_len")  # these may differ: they do not change what the pa
 def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
                     rng: np.random.Generator | None = None, recent: Collection[dict] = (),
                     config: Any = None) -> None:
-    """Write a model and a JSON-able `config` to `path`.
+    """Write a model, and a `config` that JSON can hold, to `path`.
 
     Training can go on from a checkpoint that has the `optimizer`, the generator `rng` and the
     `recent` states that are averaged.
@@ -58,7 +58,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def read_header(path: str | Path) -> dict:
-    """Return the header of a checkpoint file. No other array is read."""
+    """Return the header of a checkpoint file, without reading the other arrays."""
     with opened(path) as file:
         # The arrays are stored as they are, so a small file cannot ask for much memory.
         if sum(entry.file_size for entry in file.zip.infolist()) > os.path.getsize(path):
@@ -73,7 +73,7 @@ def read_header(path: str | Path) -> dict:
 
 
 def read_arrays(path: str | Path, header: dict) -> dict[str, np.ndarray]:
-    """Return the arrays of a checkpoint file, all those that its header names."""
+    """Return the arrays of a checkpoint file, which must be those that the header names."""
     with opened(path) as file:
         if wrong := set(file.files) ^ {"header", *header["arrays"]}:
             names = ", ".join(sorted(map(str, wrong))[:10])
@@ -83,7 +83,7 @@ def read_arrays(path: str | Path, header: dict) -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def opened(path):
-    """Open a checkpoint file. Whatever its readers raise becomes a CheckpointError."""
+    """Open a checkpoint file, and turn errors of its readers into a CheckpointError."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             yield file
@@ -107,7 +107,7 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
 
 def restore(path: str | Path, header: dict, model: Module, *, optimizer: Adam | None = None,
             rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
-    """Load a checkpoint whose header was read already, as `load_checkpoint` does."""
+    """Load a checkpoint as `load_checkpoint` does, after its header has been read."""
     if found := difference(structure(model, without=FREE), header["structure"]):
         name, here, there = found
         raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
@@ -160,7 +160,7 @@ def header_problem(header):
 
 
 def all_finite(array, dtypes):
-    """Whether an array holds numbers, all of them finite in the dtypes that a model has."""
+    """Tell whether all floats in an array are finite in each of the dtypes."""
     with np.errstate(over="ignore"):
         return array.dtype.kind != "f" or all(
             np.isfinite(array.astype(dtype, copy=False)).all() for dtype in dtypes)

@@ -1,4 +1,4 @@
-"""What a model needs of memory, said before it is made where that is much of this machine's."""
+"""Estimate the memory that a model needs, to announce a large model before it is made."""
 
 from ..checks import check_sizes, memory_bytes
 from ..training.loop import AVERAGED
@@ -18,7 +18,7 @@ def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_f
                    itemsize: int = 4, **_: object) -> int:
     """Return about how many bytes the copies of the parameters and the arrays of a step hold.
 
-    positions : of a side of the batch that a process computes at once
+    positions : how many a process computes at once, on one side of the batch
     """
     count = parameter_count(vocab_size, N=N, d_model=d_model, d_ff=d_ff)
     step = positions * (N * (WIDE * d_model + INNER * d_ff) + LOGITS * vocab_size)
@@ -26,7 +26,7 @@ def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_f
 
 
 def large(needed: float, what: str) -> str:
-    """Return a line on what needs more than a quarter of the memory; "" for what needs less."""
+    """Return a line that says so if `what` needs more than a quarter of the memory, else ""."""
     if needed <= memory_bytes() / 4:
         return ""
     return f"{what} needs about {size(needed)} of memory, this machine has {size(memory_bytes())}"
@@ -40,7 +40,7 @@ def check_fits(needed: float, what: str) -> None:
 
 
 def check_beam(model: Transformer, beam: int) -> None:
-    """Raise ValueError for a beam wider than the vocabulary."""
+    """Raise ValueError if a beam is wider than the vocabulary."""
     check_sizes(beam=beam)
     if beam > model.vocab_size:
         raise ValueError(f"beam must be at most vocab_size={model.vocab_size}, got beam={beam}")

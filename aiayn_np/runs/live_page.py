@@ -1,4 +1,4 @@
-"""The page of a run that runs the model in the browser."""
+"""Write the page of a run, on which its model computes in the browser."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from .run import Run
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str = '',
                     lessons: str = '') -> Path:
-    """Write the page, which shows these sources (1, T) at first; return its path.
+    """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
 
     title, lessons : as in `live_page`
 
-    Raises NotRunnable if the page cannot run the model, or cannot cut its sentences into pieces.
+    Raises NotRunnable if the page cannot run the model, or cannot cut sentences into pieces.
     """
     if run.imported:
         raise NotRunnable("it was imported from Hugging Face")

@@ -1,4 +1,4 @@
-"""Opening the folder of a run: the one place that knows all kinds of runs."""
+"""Open the folder of a run: the one place that knows all kinds of runs."""
 
 import errno
 from pathlib import Path
@@ -15,7 +15,7 @@ KINDS = dict.fromkeys(TASKS, Run) | {TextRun.name: TextRun}  # the task of a run
 
 
 def open_run(folder: str | Path) -> Any:
-    """Open the run in a folder, ready to decode or to go on.
+    """Open the run in a folder, ready to decode or to go on with training.
 
     Raises FileNotFoundError, NotADirectoryError, and CheckpointError with path and reason.
     """
@@ -44,7 +44,7 @@ def open_run(folder: str | Path) -> Any:
 
 
 def check_size(config: dict, held: int) -> None:
-    """Refuse the config of a model that is far larger than its file of `held` bytes: ValueError."""
+    """Raise ValueError if a config describes a model far larger than its file of `held` bytes."""
     symbols = config.get("task_options", {}).get("symbols", 0)
     count = parameter_count(symbols, **config["model"])
     if 2 * count > held:                     # a parameter has 4 bytes, and some variants have fewer
@@ -52,7 +52,7 @@ def check_size(config: dict, held: int) -> None:
 
 
 def is_pretrained(folder: str | Path) -> bool:
-    """Whether a folder holds a model in the files of Hugging Face, and not a training."""
+    """Tell whether a folder is a Hugging Face folder, and not that of a training run."""
     folder = Path(folder)
     return not (folder / "model.npz").exists() and any(
         (folder / name).is_file() for name in ("config.json", "model.safetensors"))

@@ -1,4 +1,4 @@
-"""Folders of real models as runs, so that the commands work on them as on our own trainings."""
+"""Open folders of real models as runs, so that the commands work on them as on our own runs."""
 
 from pathlib import Path
 
@@ -26,9 +26,9 @@ EXAMPLE = 12  # tokens of the source that is shown if none is given
 
 
 def open_pretrained(folder: str | Path) -> "PretrainedRun":
-    """Open a folder of Hugging Face as a run, by the model_type of its config.json.
+    """Open a Hugging Face folder as a run, by the model_type in its config.json.
 
-    Raises FileNotFoundError, and CheckpointError for what does not fit.
+    Raises FileNotFoundError, and CheckpointError with the reason if the folder does not fit.
     """
     kind = read_json(Path(folder) / "config.json").get("model_type")
     if not isinstance(kind, str) or kind not in KINDS:
@@ -68,7 +68,7 @@ class PretrainedRun(Run):
 
 
 class PretrainedTask:
-    """Turn text into ids of a real model, and ids into text.
+    """The task of a real model, which turns text into ids and ids into text.
 
     Without a vocabulary a text is a list of ids, such as "17 4 9".
     """
@@ -79,7 +79,7 @@ class PretrainedTask:
         self.vocab_size, self.pad = loaded.V, loaded.pad
 
     def source(self, text):
-        """Return ids (1, T) of a text; ValueError for an empty one."""
+        """Return the ids (1, T) of a text; raise ValueError if the text is empty."""
         if self.vocabulary is None:
             return self.plain(text)
         ids = self.vocabulary.encode(text)
@@ -88,7 +88,7 @@ class PretrainedTask:
         return ids[None].astype(int)
 
     def plain(self, text):
-        """Return ids (1, T) of a text that is a list of ids."""
+        """Return the ids (1, T) in a text; raise ValueError if the text is no list of ids."""
         words = text.split()
         if not words or not all(word.isdecimal() for word in words):
             raise ValueError("this folder has no tokenizer, so a text must be a list of ids, such"
@@ -96,27 +96,27 @@ class PretrainedTask:
         return np.array([[int(word) for word in words]])
 
     def text(self, ids):
-        """Return the text of ids."""
+        """Turn ids into text."""
         if self.vocabulary is None:
             return " ".join(str(int(i)) for i in ids)
         return self.vocabulary.decode(ids)
 
     def tokens(self, ids):
-        """Return labels of ids."""
+        """Return a label for each id."""
         if self.vocabulary is None:
             return [str(int(i)) for i in ids]
         return self.vocabulary.pieces(ids)
 
 
 class MarianTask(PretrainedTask):
-    """A task from lines of one language to lines of another one."""
+    """The task of a translator, from lines of one language to lines of another."""
 
     def __init__(self, loaded):
         super().__init__(loaded)
         self.bos, self.eos, self.vocab_size = loaded.bos, loaded.eos, loaded.V + 1
 
     def source(self, text):
-        """Return source ids (1, T) of a line, with eos at the end."""
+        """Return the source ids (1, T) of a line, with eos at the end."""
         if self.vocabulary is None:
             return np.append(self.plain(text), [[self.eos]], axis=1)
         (ids,) = self.vocabulary.encode([text])
@@ -125,14 +125,14 @@ class MarianTask(PretrainedTask):
         return ids[None].astype(int)
 
     def tokens(self, ids, side="target"):
-        """Return labels of ids; the token that starts a target is <s>."""
+        """Return a label for each id; the token that starts a target is <s>."""
         if self.vocabulary is None:
             return ["<s>" if i == self.bos else str(int(i)) for i in ids]
         return self.vocabulary.pieces(ids, side)
 
 
 class MarianRun(PretrainedRun, TextRun):
-    """A translator: `translate`, `decode`, `attend` and `trace`."""
+    """A translator, for the commands `translate`, `decode`, `attend` and `trace`."""
 
     opens = Marian
     name = "marian"
@@ -160,7 +160,7 @@ class MarianRun(PretrainedRun, TextRun):
         return self.task.tokens(src[0], "source"), tgt_tokens, maps, masks
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
-        """(source tokens, written tokens, weights (h, T_tgt, T_src), allowed) of the last layer."""
+        """Return (source tokens, written tokens, weights, mask) of the last layer."""
         _, written, weights, allowed = super().translation_attention(src)
         return self.task.tokens(src[0], "source"), written, weights, allowed
 
@@ -171,16 +171,16 @@ class MarianRun(PretrainedRun, TextRun):
 
 
 class TokensRun(PretrainedRun):
-    """A model over one text: `attend` and `trace`."""
+    """A model of a single text, for the commands `attend` and `trace`."""
 
     @property
     def not_asked(self):
-        """A target that does not count; -1 where all of them do."""
+        """The target id that the loss leaves out; -1 if all targets count."""
         return -1
 
     @property
     def trace_loss(self):
-        """Without smoothing, over all targets of `example` that are not `not_asked`."""
+        """A loss without smoothing, over all targets of `example` that are not `not_asked`."""
         return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
 
     def attention(self, src):
@@ -206,19 +206,19 @@ class TokensRun(PretrainedRun):
         return [np.arange(min(EXAMPLE, self.loaded.V, self.loaded.max_len))[None]]
 
     def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
-        """Raise ValueError: a model over one text has no source to decode."""
+        """Raise ValueError: a model of a single text has no source to decode."""
         raise ValueError(f"a {self.loaded.family} has no source to decode: use aiayn-np"
                          f" {self.command}")
 
 
 class GPT2Run(TokensRun):
-    """A language model: also `generate` and `perplexity`."""
+    """A language model, also for the commands `generate` and `perplexity`."""
 
     opens = GPT2
     command = "generate"
 
     def example(self, src: np.ndarray) -> tuple:
-        """Return (all tokens but the last, None, all but the first) of one text (1, T)."""
+        """Return (inputs, None, targets) of one text (1, T): the targets are shifted by one."""
         if src.shape[1] < 2:
             raise ValueError("a text must hold at least two tokens: each is what should come out"
                              f" after those before it, got {src.shape[1]}")
@@ -226,21 +226,22 @@ class GPT2Run(TokensRun):
 
 
 class BertRun(TokensRun):
-    """A model that guesses masked tokens: also `fill`."""
+    """A model that guesses masked tokens, also for the command `fill`."""
 
     opens = Bert
     command = "fill"
 
     @property
     def not_asked(self):
-        """The id of the mask, which is never right; -1 where there is no tokenizer."""
+        """The id of the mask, which is never a right answer; -1 if there is no such id."""
         known = self.vocabulary and self.vocabulary.id(MASK)
         return -1 if known is None else known
 
     def example(self, src):
         """Return (one text (1, T), None, targets).
 
-        The targets are what the model itself puts for each mask. Without a mask they are the text.
+        The targets are the tokens that the model itself puts for the masks. In a text without
+        masks, they are the text itself.
         """
         masked = src == self.not_asked
         if not masked.any():

@@ -1,4 +1,4 @@
-"""A run: the folder of one training, with its checkpoint, its numbers and its pictures."""
+"""A run: the folder of one training run, with its checkpoint, measurements and pictures."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ KINDS = {  # file name -> the attentions it shows, and what they are called
 
 
 class Run:
-    """Model, task, optimizer and generator of a training, made from its `config` alone.
+    """Model, task, optimizer and generator of a training run, made from its `config` alone.
 
     config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
         (names of `variants.choices`), "dtype", "seed", "train" (options of `train`); "keep_states",
@@ -79,8 +79,7 @@ class Run:
         return TASKS[self.config["task"]](**self.config["task_options"])
 
     def prepare(self) -> list[str]:
-        """Make everything ready for training; return notes on the data. A toy task needs nothing.
-        """
+        """Prepare the training data, and return notes on the data. A toy task needs nothing."""
         return []
 
     @property
@@ -89,7 +88,7 @@ class Run:
         return self.config["train"]["steps"]
 
     def train(self, *, keep_memory: bool = True, threads: int | None = None) -> Iterator:
-        """Take steps from the last one on, and yield a record of each."""
+        """Go on with training after the last step, and yield a record of each step."""
         options = self.config["train"] | self.training_state | {"workers": self.ranks}
         return train(self.model, self.task, keep_memory=keep_memory, threads=threads, **options)
 
@@ -103,7 +102,7 @@ class Run:
         return self.record(step, loss, accuracy, rate, seconds)
 
     def measure(self, progress: Any) -> None:
-        """Validate the model, and add what was found to the record of the last step."""
+        """Validate the model, and write the result into the record of the last step."""
         examples = self.task.validation(VALIDATED)
         progress.validation = validate(self.trained(), self.task, examples)
 
@@ -113,18 +112,21 @@ class Run:
         return [*self.FILES, self.states.path.name] if self.states else list(self.FILES)
 
     def keep_state(self) -> None:
-        """Keep the model's state of this step, if the config asks for it."""
+        """Keep the model's state after this step, if the config asks for kept states."""
         if self.states:
             self.states.keep(self.optimizer.t, self.model)
 
     def announcement(self) -> Iterator[str]:
-        """Yield lines on the training that begins."""
+        """Yield lines about the training run that begins."""
         yield f"training on the task {self.task.name}, into {self.folder}"
         o = self.config["train"]
         yield from self.memory_line(o["batch_size"] * self.task.max_length)
 
     def memory_line(self, positions: int) -> Iterator[str]:
-        """Yield a line if training by batches of so many positions a side needs much memory."""
+        """Yield a line if training needs much memory.
+
+        positions : on one side of a batch
+        """
         share = positions // (self.ranks.size * self.config["train"].get("accumulate", 1))
         itemsize = next(self.model.parameters()).value.itemsize
         needed = training_bytes(self.task.vocab_size, share, **self.config["model"],
@@ -134,7 +136,7 @@ class Run:
 
     @property
     def training_state(self) -> dict[str, Any]:
-        """The parts besides the model that training goes on with."""
+        """What training needs to go on, besides the model."""
         return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
 
     @property
@@ -147,10 +149,10 @@ class Run:
         return averaged(self.model, self.recent)
 
     def save(self) -> None:
-        """Write history.csv, the kept states and the checkpoint. The checkpoint is the last: the
-        others may know more steps, never fewer.
+        """Write history.csv, the kept states and the checkpoint. Only rank 0 writes.
 
-        Only rank 0 writes."""
+        The checkpoint is written last, so the other files may hold more steps, never fewer.
+        """
         if self.ranks.rank:
             return
         with replacing(self.folder / "history.csv") as file:
@@ -171,7 +173,7 @@ class Run:
     def load_history(self) -> None:
         """Read history.csv up to the step of the checkpoint.
 
-        Raises CheckpointError if it is damaged.
+        Raises CheckpointError if the file is damaged.
         """
         path = self.folder / "history.csv"
         last = self.optimizer.t
@@ -194,7 +196,7 @@ class Run:
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
 
     def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T) with the right answer."""
+        """Return a batch of one source (1, T) and its right target."""
         return self.task.examples_of([src[0, :-1]])
 
     @property
@@ -203,7 +205,7 @@ class Run:
         return dict(bos=self.task.bos, eos=self.task.eos)
 
     def test(self, n: int = 2000) -> tuple[float, tuple[np.ndarray, ...]]:
-        """Return the share decoded exactly, and the test examples, by which nothing was chosen."""
+        """Return (share decoded exactly, examples) of the test set, by which nothing was chosen."""
         examples = self.task.test(n)
         return share_exact(self.trained(), examples, self.ranks, **self.ends), examples
 
@@ -214,7 +216,7 @@ class Run:
         return share, examples
 
     def report(self, found: Any, seconds: float) -> Iterator[str]:
-        """Yield lines on the outcome, and a few test sequences with the model's output."""
+        """Yield lines about the outcome, and a few test sequences with the model's output."""
         share, (src, _, tgt_out) = found
         outcome = "solved" if self.solved else "not solved"
         yield (f"{self.task.name}: {outcome} after {self.optimizer.t} steps, "
@@ -241,7 +243,7 @@ class Run:
             return [self.metrics.name]
 
     def save_metrics(self, **measured: Any) -> None:
-        """Write metrics.json on rank 0: the measurements, what the run is, which files it has."""
+        """Write metrics.json on rank 0: measurements, a summary of the run, and its file names."""
         if self.ranks.rank:
             return
         parameters = sum(p.value.size for p in self.model.parameters())
@@ -252,7 +254,7 @@ class Run:
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:
-        """Return the output ids for source ids: greedy for a beam of 1, else by a beam search."""
+        """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
         check_beam(self.model, beam)
@@ -260,9 +262,9 @@ class Run:
                            max_len=max_len)
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return source tokens, target tokens, maps and masks of one source (1, T).
+        """Return (source tokens, target tokens, maps, masks) of one source (1, T).
 
-        The target is what the model itself makes of the source.
+        The target is the model's own output.
         """
         out = self.decode(src)
         tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)

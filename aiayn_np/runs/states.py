@@ -1,4 +1,4 @@
-"""States of a run's model at some steps of its training, for a page that shows how it learned."""
+"""Keep a model's states at some training steps, for a page that shows how the model learned."""
 
 from pathlib import Path
 
@@ -13,8 +13,10 @@ EVERY, MOST = 25, 16  # steps between two states at first, and the most states
 class KeptStates:
     """States of a model at steps 0, 25, 50, ..., as float16; at most 16 of them.
 
-    When there would be more, every second state is dropped, and from then on there are twice as
-    many steps between two states.   path : of the file, states.npz in the run's folder
+    When there are more, every second state is dropped, and the number of steps between two states
+    doubles.
+
+    path : the file states.npz in the run's folder
     """
 
     def __init__(self, path, *, every=EVERY, most=MOST):
@@ -32,14 +34,14 @@ class KeptStates:
             self.states = {s: v for s, v in self.states.items() if s % self.every == 0}
 
     def save(self):
-        """Write the file."""
+        """Write the states to the file."""
         arrays = {f"{step}/{name}": value for step, state in self.states.items()
                   for name, value in state.items()}
         with replacing(self.path) as file:
             np.savez(file, every=np.array(self.every), **arrays)
 
     def load(self, last):
-        """Read the file, up to the step `last`; do nothing if there is no file.
+        """Read the states up to the step `last` from the file; do nothing if there is no file.
 
         Raises CheckpointError if the file is damaged.
         """

@@ -1,4 +1,4 @@
-"""The run of a training on text. It is what `Run` is for toy tasks, and has a vocabulary."""
+"""The run of a training on text: a Run with sentence pairs and a vocabulary."""
 
 import functools
 import hashlib
@@ -36,8 +36,8 @@ VOCABULARY = "vocabulary.model"
 class TextRun(Run):
     """Model, vocabulary, optimizer and generator of a training on text.
 
-    config : as in Run, and "files" (paths of the sentence pairs), "digest" of their text,
-        "vocabulary" (digest of its file), "examples" (lines of the validation set, for pictures)
+    config : as in Run, and "files" (paths of the sentence pairs), "digest" (of the pairs),
+        "vocabulary" (the digest of its file), "examples" (validation lines, for pictures)
     """
 
     name = "text"
@@ -49,16 +49,16 @@ class TextRun(Run):
     validation: Any = None  # the same pairs as lines
 
     def make_task(self) -> Any:
-        """Make the task with the vocabulary in the folder, which must be the run's own."""
+        """Make the task with the folder's vocabulary; raise CheckpointError for another run's."""
         vocabulary = Vocabulary.load(self.folder / VOCABULARY)
         if digest_of(vocabulary) != self.config["vocabulary"]:
             raise CheckpointError(f"{self.folder / VOCABULARY} is not the vocabulary of this run")
         return TextTask(vocabulary, self.config["train"]["max_length"])
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
-        """Read the pairs (or take a Corpus) and make batches of them; return notes on them.
+        """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.
 
-        Raises OSError, and ValueError where the files are not those that the run began with.
+        Raises OSError, and ValueError if the files are not those that the run began with.
         """
         check_options(self.config["train"])
         files = self.config["files"]
@@ -92,20 +92,20 @@ class TextRun(Run):
 
     @functools.cached_property
     def gradient(self) -> SharedGradient | None:
-        """What computes the gradient of a batch in shares; None where a batch is one share."""
+        """The object that computes a batch's gradient in shares; None if a batch is one share."""
         return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
                                self.config["train"].get("accumulate", 1))
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
-        """The validation pairs in batches that need no more memory than a share in training."""
+        """The validation pairs, in batches that need no more memory than a share in training."""
         o = self.config["train"]
         budget = o["tokens"] // (o.get("accumulate", 1) * self.ranks.size)
         return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
 
     @property
     def bleu_tokenize(self) -> str | None:
-        """The tokenizer of BLEU; None lets the references decide."""
+        """The tokenizer for BLEU; None if it depends on the references."""
         return self.config["train"].get("bleu_tokenize")
 
     @property
@@ -120,9 +120,9 @@ class TextRun(Run):
 
     def train(self, *, keep_memory: bool = True,
               threads: int | None = None) -> Iterator[TextProgress]:
-        """Take steps from the last one on, and yield a TextProgress of each.
+        """Go on with training after the last step, and yield a TextProgress for each step.
 
-        The model is validated at the end of every epoch and of the training.
+        The model is validated at the end of every epoch and after the last step.
         """
         o = self.config["train"]
         if keep_memory:
@@ -149,12 +149,12 @@ class TextRun(Run):
 
     def record_of(self, step: int, batch: tuple, loss: float, accuracy: float | None, rate: float,
                   seconds: float) -> TextProgress:
-        """Return the record of a step; it has the number of tokens in place of the accuracy."""
+        """Return the record of a step, with the number of tokens in place of the accuracy."""
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in batch[:2])
         return self.record(step, loss, tokens, rate, seconds)
 
     def announcement(self) -> Iterator[str]:
-        """Yield lines on the data and the model."""
+        """Yield lines about the data and the model."""
         batches = self.batches
         real, padded = batches.tokens()
         parameters = sum(p.value.size for p in self.model.parameters())
@@ -165,8 +165,7 @@ class TextRun(Run):
         yield from self.memory_line(batches.budget)
 
     def measure(self, progress: TextProgress) -> None:
-        """Add to a record the validation losses, and the scores of the average of the last states.
-        """
+        """Write validation losses into a record, and in some epochs also BLEU and chrF."""
         average = self.trained()
         batches = self.validation_batches, self.ranks
         progress.validation_loss = loss_on(self.model, *batches)
@@ -185,11 +184,10 @@ class TextRun(Run):
         return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
 
     def finish(self, seconds: float) -> dict[str, tuple[Score, Score]]:
-        """Score the model, and write metrics.json.
+        """Score the model, write metrics.json, and return {way: (BLEU, chrF)}.
 
-        BLEU and chrF of the validation set are counted three times: greedy for the last state,
-        greedy for the average of the last states, and for that average with the paper's beam
-        search.
+        BLEU and chrF are computed on the validation set in three ways: greedy with the last state,
+        greedy with the average of the last states, and the paper's beam search with that average.
         """
         last, average = self.history[-1], self.trained()
         found = {"last state, greedy": self.scores(self.model)}
@@ -210,7 +208,7 @@ class TextRun(Run):
         return found
 
     def report(self, found: Any, seconds: float) -> Iterator[str]:
-        """Yield lines on the outcome, and a few translations."""
+        """Yield lines about the outcome, and a few translations."""
         yield f"step {self.optimizer.t}, BLEU and chrF of {len(self.validation)} validation pairs:"
         yield from (f"  {b.score:6.2f} {c.score:6.2f}  {name}" for name, (b, c) in found.items())
         yield from (f"  {s.name}: {s.signature}" for s in found["average, greedy"])
@@ -226,9 +224,9 @@ class TextRun(Run):
         return arrays([(src[0], out)])
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
-        """Return source tokens, written tokens, weights and mask of the last layer.
+        """Return (source tokens, written tokens, weights, mask) of the last layer.
 
-        weights (h, T_tgt, T_src) : those with which the written tokens look at the source
+        weights : (h, T_tgt, T_src), of the attention from written tokens to source tokens
         """
         _, tgt_in, tgt_out = self.example(src)
         _, cache = self.trained().forward(src, tgt_in)
@@ -260,12 +258,12 @@ class TextRun(Run):
 
 
 def digest_of(vocabulary: Vocabulary) -> str:
-    """Return the SHA-256 of a vocabulary's file, by which a run knows its own."""
+    """Return the SHA-256 of a vocabulary's file, by which a run recognises its vocabulary."""
     return hashlib.sha256(vocabulary.model).hexdigest()
 
 
 def check_options(options):
-    """Refuse bad options, before any file is read."""
+    """Raise TypeError or ValueError for bad options, before any file is read."""
     check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
     check_number("rate_scale", options["rate_scale"], 0, float("inf"))
     names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",

@@ -1,4 +1,4 @@
-"""The beginning of a run on text: files, vocabulary, model, batches."""
+"""Start a run on text: read the files, train the vocabulary, make the model and the batches."""
 
 import os
 from pathlib import Path
@@ -27,10 +27,10 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
 
     Parameters
     ----------
-    folder : of the run; its vocabulary is written there
+    folder : the run's folder, into which the vocabulary is written
     files : dict of paths of the pairs, as in Corpus.read
-    preset : a name of PRESETS     options : they replace those of the preset
-    seed : of held-out pairs, weights, batches and dropout
+    preset : a name in PRESETS     options : replace those of the preset
+    seed : for held-out pairs, weights, batches and dropout
     variants : {option: name} as in `variants.choices`
     keep_states : whether to keep states of the model during training, see states.py
 
@@ -68,7 +68,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
 
 
 def options_of(preset, changed):
-    """Return all options: the defaults, then those of the preset, then those that are changed."""
+    """Return all options: those in `changed`, else those of the preset, else the defaults."""
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     options = dict(max_length=100, eps_ls=0.1, accumulate=1, bleu_every=1,

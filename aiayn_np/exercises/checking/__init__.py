@@ -1,1 +1,1 @@
-"""How an answer is checked, and what is said about it."""
+"""Check a student's answer, and say what is wrong with it."""

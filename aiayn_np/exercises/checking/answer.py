@@ -1,7 +1,7 @@
-"""Run one student's file, check what it defines, and give the verdict: the process of `sandbox`.
+"""Run one student's file and check what it defines, in the process that `sandbox` starts.
 
-Each statement at the top of a file, or of a notebook's cell, runs by itself. If one fails, the
-classes above it still count. While the file runs, `check` and `train_with` do nothing.
+Each top-level statement of a file or of a notebook's cell runs by itself. If one fails, the others
+still count. While the file runs, `check` and `train_with` do nothing.
 """
 
 import ast
@@ -30,11 +30,11 @@ FILE_SIZE = 10_000_000  # bytes of the largest file that may be written
 
 
 class Refused(Exception):
-    """Raised if a file cannot be checked, with a diagnosis and a message."""
+    """The error for a file that cannot be checked, with a diagnosis and a message."""
 
 
 class NotNow:
-    """Stands for `check` and `train_with` while a file runs: false, and prints nothing."""
+    """A stand-in for `check` and `train_with` while a file runs: it is false and prints nothing."""
 
     def __call__(self, *students, **options):
         return self
@@ -47,7 +47,7 @@ class NotNow:
 
 
 def main(job):
-    """Do the job that `sandbox.run_alone` sent, and write the verdict to its pipe."""
+    """Do the job that `sandbox.run_alone` sent, and write the verdict to the pipe."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as pipe:
         os.dup2(2, 1)                                                  # what is printed goes there
         limit(job["timeout"], job["memory"])
@@ -74,7 +74,7 @@ def limit(seconds, memory):
 
 
 def judge(job):
-    """Return (points, diagnosis, message) for a file: {"exercise", "suffix", "data"}."""
+    """Return (points, diagnosis, message) for the file that a job holds."""
     parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
     exercises.check = exercises.train_with = NotNow()
     names = {"__name__": "__main__"}
@@ -88,7 +88,7 @@ def judge(job):
 
 
 def parse(data, suffix):
-    """Return [(tree, file name)] of a script or of each cell of a notebook, and the errors."""
+    """Return ([(tree, file name)], errors) for a script or for the cells of a notebook."""
     try:
         sources = cells(data) if suffix == ".ipynb" else [script(data)]
     except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
@@ -109,7 +109,7 @@ def parse(data, suffix):
 
 
 def tree_of(source, filename):
-    """Return the code as a tree, without lines that only a notebook knows: %time, !ls."""
+    """Return the syntax tree of code; in a cell, lines such as %time and !ls become `pass`."""
     try:
         return ast.parse(source, filename)
     except SyntaxError:
@@ -119,7 +119,7 @@ def tree_of(source, filename):
 
 
 def script(data):
-    """Return the text of a Python file. It is UTF-8 unless the file names another encoding."""
+    """Return the text of a Python file, from UTF-8 or from the encoding that the file names."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return data.decode(encoding)
 

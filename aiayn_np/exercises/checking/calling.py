@@ -18,7 +18,7 @@ class Stop(Exception):
     """Ends a check with a diagnosis, a message and the tensor that they are about.
 
     by_error : whether the student's code stopped with an error
-    got : an array of a wrong shape
+    got : the student's array, if its shape is wrong
     """
 
     def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None):
@@ -61,7 +61,7 @@ OWN_ARRAY = ("Write x = x + 1 and not x += 1 for what you did not make yourself:
 
 
 def line_of(error):
-    """Return the student's line in which an error came, as " in line 7, `y = x @ W`,"."""
+    """Return the student's line that raised an error, as " in line 7, `y = x @ W`,"."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith((*PACKAGES, "<__array_function__", "<frozen"))
@@ -85,7 +85,7 @@ def copied(thing):
 
 
 def must_be_unchanged(what, names, before, after):
-    """Stop if one of the arrays `after` is not what it was `before`."""
+    """Raise a Stop if an array in `after` differs from its copy in `before`."""
     for name, old, new in zip(names, before, after):
         if isinstance(old, np.ndarray) and not np.array_equal(old, new, equal_nan=True):
             raise Stop("changed in place", say("{what} changes {name}, which it was given, in"

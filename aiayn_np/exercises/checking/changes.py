@@ -1,12 +1,12 @@
-"""The right formula with one change, or two. They explain a student's numbers.
+"""Change the right formula in one or two ways, to explain a student's numbers.
 
 A topic gives its right formula as a plain function. Here each piece of it is changed in turn: a
-term or factor is left out, a sign or an axis is another, another array stands in its place. If a
+term or factor is left out, a sign or an axis is changed, an array is replaced by another. If a
 change gives the student's numbers in every case, it is most likely the mistake. A topic also lists
 known mistakes. Each is a change with a teacher's sentence, which follows the numbers in a report.
 
 All changes of a formula are compiled at once. Each place of the formula has a switch: 0 computes
-what is right there; 1, 2, ... compute the changes.
+the right code there; 1, 2, ... compute the changes.
 """
 
 import ast
@@ -34,7 +34,7 @@ PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
 @dataclass(eq=False)
 class Place:
-    """An expression or line of a formula, and the wrong codes that may stand there."""
+    """An expression or line of a formula, with the wrong pieces of code that may stand there."""
 
     node: Any
     parents: list
@@ -43,13 +43,13 @@ class Place:
     codes: list[str] = dataclasses.field(default_factory=list)
 
     def number(self, code):
-        """Return the number of a code, and add the code if it is new."""
+        """Return the number of a piece of code, and add the piece if it is new."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code) + 1
 
     def put(self, node):
-        """Put a node in this place of the tree."""
+        """Put a node into this place of the tree."""
         holder = self.parents[-1]
         if self.index is None:
             setattr(holder, self.field, node)
@@ -57,7 +57,7 @@ class Place:
             getattr(holder, self.field)[self.index] = node
 
     def before_and_after(self, number):
-        """Return the largest piece that fits into a line, as it is and with a change."""
+        """Return (before, after) for the largest piece around this place that fits into a line."""
         shown: Any = next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
             p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
         if shown is self.node:
@@ -71,8 +71,8 @@ class Place:
 class Formula:
     """A function or class that computes what is right, and all its Changes.
 
-    known : common mistakes, (old code, new code, key, why). Old and new may be tuples: then these
-        changes belong together. (key, why) belongs to every change with that key.
+    known : common mistakes, each as (old code, new code, key, why). If old and new are tuples,
+        their changes belong together. An entry (key, why) explains every change with this key.
     """
 
     def __init__(self, function, known=()):
@@ -89,11 +89,11 @@ class Formula:
 
     @functools.cached_property
     def by_itself(self):
-        """Tell whether it needs the inputs alone, and no cache of the forward."""
+        """Whether the formula needs only the inputs, and no cache from `forward`."""
         return "cache" not in inspect.signature(self.function).parameters
 
     def __call__(self, *args, **options):
-        """Compute it with no change but the base."""
+        """Compute the formula with no change except those in `base`."""
         return self.run((), args, options)
 
     @functools.cached_property
@@ -102,27 +102,27 @@ class Formula:
 
     @functools.cached_property
     def replacements(self):
-        """List (rank, key, code, number of the place) of every wrong code."""
+        """All wrong pieces of code, as a list of (rank, key, code, index of the place)."""
         names = names_of(self.tree)
         return [(rank, key, code, i) for i, place in enumerate(self.places)
                 for rank, key, code in replacements(place, names)]
 
     @functools.cached_property
     def likely(self):
-        """List the known changes, then the likeliest others."""
+        """The known Changes, then the likeliest others."""
         known = [self.known_one(*entry) for entry in self.known]
         return [*known, *self.general(lambda rank: rank <= LIKELY), *self.exchanged()]
 
     @functools.cached_property
     def others(self):
-        """List all other changes."""
+        """All other Changes."""
         return self.general(lambda rank: rank > LIKELY)
 
     def changes(self, computes):
-        """Yield all Changes in three groups: likely ones, others, and two likely ones at once.
+        """Yield three groups of Changes: likely ones, others, and pairs of likely ones.
 
-        computes : returns (whether a change alone explains a part of the student's numbers, what
-            it computes), or None if it changes nothing
+        computes : a function that returns (partly, results) for a Change, or None if the Change has
+            no effect; `partly` tells whether the Change explains a part of the student's numbers
         """
         yield self.likely
         yield self.others
@@ -139,7 +139,7 @@ class Formula:
         return Change(self, key, parts, why)
 
     def general(self, wanted):
-        """List the changes of some ranks: in one place, and in all places with the same code."""
+        """List Changes of the wanted ranks, in one place or in all places with the same code."""
         every, groups = [], dict[tuple, tuple[float, str, list]]()
         for rank, key, code, i in self.replacements:
             if wanted(rank):
@@ -166,7 +166,7 @@ class Formula:
                                                  for i, code in enumerate(codes) if code in new])
 
     def run(self, parts, args, options):
-        """Compute it with the base and other places changed: (place, number of the code)."""
+        """Compute the formula with changes, `base` and `parts`: (place, number of the code)."""
         written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
@@ -181,7 +181,7 @@ class Formula:
         return self.compiled(*args, **options)
 
     def code(self):
-        """Return its code with all changes in it. A switch for each place chooses one."""
+        """Return the formula's code with all changes; a switch for each place chooses one."""
         right = {}
         for i, place in reversed(list(enumerate(self.places))):        # the inner ones first
             if place.codes:
@@ -205,15 +205,15 @@ class Formula:
         return PLACE.sub(written, whole)
 
     def same_as(self, changes):
-        """List the parts of another formula's Changes for which this one has the same code."""
+        """Return the parts that make another formula's Changes in this one, where code is equal."""
         others = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
         return [(i, mine.number(place.codes[n - 1])) for place, n in others
                 for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
     def pairs(self, computes):
-        """Yield pairs of likely Changes that each change something alone.
+        """Yield Pairs of likely Changes, each of which has an effect of its own.
 
-        A Change that explains a part of the numbers comes first, paired with every other.
+        Changes that explain a part of the student's numbers come first, paired with all others.
         """
         distinct: dict[Any, Any] = {}
         for change in self.likely[:LIKELIEST]:
@@ -246,14 +246,14 @@ class Change:
         return self.formula.by_itself
 
     def apart_from(self, other):
-        """Tell whether no place of the one lies within a place of the other."""
+        """Tell whether no place of this Change overlaps with a place of the other."""
         ours, others = ([self.formula.places[i] for i, _ in c.parts] for c in (self, other))
         return not any(a.node is b.node or a.node in b.parents or b.node in a.parents
                        for a in ours for b in others)
 
     @property
     def why(self):
-        """Tell what was changed, and what a teacher says about it."""
+        """A sentence on what was changed, and the teacher's sentence."""
         pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
                                for i, n in self.parts)
         shown = [say("`{after}` where `{before}` is right" if after != "pass" else
@@ -300,7 +300,7 @@ def places(top):
 
 
 def names_of(tree):
-    """Return the names of the arrays, of self and of the cache that a formula uses."""
+    """Return the names that a formula uses: arrays, and entries of self and of the cache."""
     names, of_self, of_cache = dict[str, int](), dict[str, int](), dict[str, int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in ("self", "model", "parameters", "cache"):

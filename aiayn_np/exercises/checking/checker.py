@@ -21,11 +21,11 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
 
     Parameters
     ----------
-    student : the class itself, not an object of it, or the function; its name, or the name that
-        its file gives it, tells the exercise
+    student : the function, or the class itself and not an object of it. Its name, or the name
+        that its file assigns it to, tells the exercise
     hint : 1, 2, ... adds that hint to the report; the last one is the derivation
-    seed : of the random numbers on which it is tried
-    language : "en" or "zh", of the report; None: as AIAYN_LANG or the locale says
+    seed : for the random numbers of the cases
+    language : "en" or "zh", for the report; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
@@ -33,15 +33,15 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
 
     Raises
     ------
-    TypeError for anything but a class or a function; ValueError for a name that belongs to no
-    exercise, and for a hint or a language that does not exist
+    TypeError if `student` is no class or function; ValueError if its name belongs to no exercise,
+    or if there is no such hint or language
     """
     with speaking(language):
         return checked(subject_of(student), student, hint, seed)
 
 
 def checked(subject, student, hint, seed):
-    """Return the Report of a check, in the language that is spoken."""
+    """Return the Report of a check, in the user's language."""
     text = hint_text(subject, hint)
     checking = CHECKS[subject.kind](subject, student, seed)
     try:
@@ -75,7 +75,7 @@ def subject_of(student):
 
 
 def name_of(student):
-    """Return the name of a class or function, or the one that its file assigned it to.
+    """Return the name of a class or function, or a name in SUBJECTS that its file assigned it to.
 
     `causal = lambda T: ...` and `Softmax = MySoftmax` are answers, too.
     """
@@ -86,7 +86,7 @@ def name_of(student):
 
 
 def hint_text(subject, number):
-    """Return the hint of that number. Number 0 tells how to ask for one."""
+    """Return a hint by its number; for 0, a line that says how to ask for one."""
     hints = subject.exercise.hints[subject.name]
     if not 0 <= number <= len(hints):
         raise ValueError(say("hint must be one of 1 to {last}, or 0 for none, got {number}",
@@ -99,7 +99,7 @@ def hint_text(subject, number):
 
 
 def must_be_the_students(subject, student):
-    """Stop if it is the package's own class or function, or inherits what was to be written."""
+    """Raise a Stop if `student` is the package's own, or inherits a method that it must define."""
     methods = [student]
     if inspect.isclass(student):
         wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
@@ -111,5 +111,5 @@ def must_be_the_students(subject, student):
 
 
 def owner(student, name):
-    """Return the class in which a method is written."""
+    """Return the class that defines a method of the student's class."""
     return next(c for c in student.__mro__ if name in vars(c))

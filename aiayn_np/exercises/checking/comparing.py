@@ -11,13 +11,16 @@ TOLERANCE = 1e-10  # relative to the largest expected entry
 
 
 def scale_of(want):
-    """Return the largest finite entry of an array, at least a tiny number."""
+    """Return the largest absolute value of an array's finite entries, at least 1e-30."""
     finite = np.abs(want[np.isfinite(want)])
     return max(float(finite.max(initial=0)), 1e-30)
 
 
 def errors(got, want, scale=None):
-    """Return |got - want| relative to the largest expected entry; inf if only one is finite."""
+    """Return |got - want| / scale for every entry; equal entries, also inf and nan, have error 0.
+
+    scale : None stands for `scale_of(want)`. Truth values have error 0 or 1.
+    """
     got, want = np.asarray(got), np.asarray(want)
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
@@ -29,14 +32,14 @@ def errors(got, want, scale=None):
 
 
 def is_numbers(thing):
-    """Tell whether it is a number or an array of real numbers or truth values."""
+    """Tell whether a thing is a real number or truth value, or an array of them."""
     if not isinstance(thing, (np.ndarray, np.generic, float, int)):
         return False
     return np.asarray(thing).dtype.kind in "fiub"
 
 
 def same(got, want, tolerance=TOLERANCE):
-    """Tell whether two arrays have one shape and, to the tolerance, equal entries."""
+    """Tell whether two arrays have the same shape and, within the tolerance, the same entries."""
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return False
@@ -49,9 +52,9 @@ def same(got, want, tolerance=TOLERANCE):
 
 
 def row_of(tensor, compared):
-    """Return the Row of one tensor from a list of (case, got, want) of equal shapes.
+    """Return the Row of one tensor from a list of (case, got, want), arrays of equal shapes.
 
-    It shows the worst entry of the first wrong case. If no case is wrong, it shows that of all.
+    The Row shows the worst entry of the first wrong case, or of all cases if none is wrong.
     """
     row = Row(tensor, "ok", error=0.0)
     for case, got, want in compared:
@@ -69,14 +72,14 @@ def row_of(tensor, compared):
 def guess(telling, everything):
     """Describe a wrong tensor as (diagnosis, sentence), from lists of (case, got, want).
 
-    telling : the cases that are looked at first      everything : all cases
+    telling : the cases that show the mistake      everything : all cases
     """
     return (nearly(telling) or some_cases(everything)
             or some_slices(everything) or ("wrong", say(UNKNOWN)))
 
 
 def look(compared):
-    """Describe what is seen at once: nan, zeros, a sign, a factor, lost digits; or None."""
+    """Diagnose what is seen at once (nan, zeros, a sign, a factor, lost digits), or return None."""
     tests = not_finite, all_zero, factor, digits_lost
     return next((seen for test in tests if (seen := test(compared))), None)
 
@@ -102,7 +105,7 @@ def all_zero(compared):
 
 
 def factor(compared):
-    """Find one factor for each case by which every entry is off, and name it."""
+    """Diagnose results that are a multiple of the right ones, with one factor for each case."""
     ratios = []
     for case, got, want in compared:
         if want.dtype == bool or not np.isfinite(want).all() or scale_of(want) < 1e-20:
@@ -122,7 +125,7 @@ def factor(compared):
 
 
 def named_factor(ratios):
-    """Return a sentence with a name of the factor, such as 1 / √d_k, or None."""
+    """Return a sentence that names the factor, such as 1 / √d_k, or None."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
     forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
              "1 / √{}": lambda n: 1 / math.sqrt(n)}
@@ -136,20 +139,20 @@ def named_factor(ratios):
 
 
 def unnamed_factor(ratios):
-    """Return a sentence with a factor that has no name."""
+    """Return a sentence that gives the factors as numbers."""
     values = say(" and ").join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
     return say("Every entry is off by a factor: {values}.", values=values)
 
 
 def worst_of(compared):
-    """Return the largest error of all, or inf if there are no real numbers."""
+    """Return the largest error in all cases, or inf if an expected array does not hold floats."""
     if any(want.dtype.kind != "f" for *_, want in compared):
         return math.inf
     return max(float(errors(got, want).max(initial=0)) for _, got, want in compared)
 
 
 def digits_lost(compared):
-    """Find results that are right but for the last digits: float32, or rounded."""
+    """Diagnose results that were rounded, to float32 or to a few digits."""
     if worst_of(compared) > 1e-3:
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
@@ -163,7 +166,7 @@ def digits_lost(compared):
 
 
 def nearly(compared):
-    """Find results that are right but for the last digits, for another reason."""
+    """Diagnose results that are right except for the last digits, for another reason."""
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
@@ -173,13 +176,13 @@ def nearly(compared):
 
 
 def apart(compared):
-    """Return the wrong cases and the right ones, each with the student's result."""
+    """Return (wrong, right), two lists of (case, the student's result)."""
     wrong = [(case, got) for case, got, want in compared if not same(got, want)]
     return wrong, [(case, got) for case, got, want in compared if same(got, want)]
 
 
 def other_axes(compared):
-    """Find a number of axes with which every case is wrong, while all others are right."""
+    """Find axis counts with which every case is wrong, while cases with other counts are right."""
     wrong, right = apart(compared)
     if not right or not all(case.inputs for case, _ in (*wrong, *right)):
         return None
@@ -194,7 +197,7 @@ def other_axes(compared):
 
 
 def some_cases(compared):
-    """Name the cases that are wrong, if they are fewer than the right ones."""
+    """Name the wrong cases, if there are fewer of them than right ones."""
     wrong, right = apart(compared)
     if len(wrong) >= len(right):
         return None

@@ -1,4 +1,4 @@
-"""Find the change of the right formula, or the two, that give the student's numbers."""
+"""Find one or two changes of the right formula that give the student's numbers."""
 
 import functools
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ MOST = 2  # changes that are named, each for tensors of its own
 
 
 class Explanation(NamedTuple):
-    """A key, its sentences, the changes, and the tensors that they do not explain."""
+    """Changes that explain wrong tensors. `left` holds the tensors that they do not explain."""
 
     key: str
     why: str
@@ -28,7 +28,7 @@ class Explanation(NamedTuple):
 
 
 def explain(formula, stage, trials, wrong):
-    """Return what explains the `wrong` tensors, as an Explanation; or None.
+    """Return an Explanation of the `wrong` tensors, or None.
 
     A second change is named for tensors that the first does not explain.
     """
@@ -64,7 +64,11 @@ def explain(formula, stage, trials, wrong):
 
 
 def reason(plain, explanation, otherwise):
-    """Return (diagnosis, sentences): what is seen at once, then the explanation."""
+    """Return (diagnosis, sentences): first what is seen at once, then the explanation.
+
+    plain : (diagnosis, sentence) of what is seen at once, or None
+    otherwise : a function that returns (diagnosis, sentence) if there is neither
+    """
     if not explanation:
         return plain or otherwise()
     if not plain:
@@ -77,9 +81,10 @@ def reason(plain, explanation, otherwise):
 
 
 def likeliest(candidates, stage, trials, left, in_one):
-    """Return the change that explains most of the tensors that are left, and these tensors.
+    """Return the change that explains the most tensors of `left`, and these tensors.
 
-    in_one : returns the tensors that a change explains in one failing trial; most changes fail it
+    in_one : a function from a change to the tensors that it explains in one failing trial. It
+        comes first, because most changes explain none there.
     """
     best: Any = None
     explained: set[str] = set()
@@ -95,9 +100,9 @@ def likeliest(candidates, stage, trials, left, in_one):
 
 
 def telling(trials, tensors):
-    """Return the trials that tell a mistake: the ordinary ones if one of them is wrong.
+    """Return the trials that show a mistake: the ordinary ones if one of them is wrong.
 
-    Otherwise they go up to the first special one that is wrong. Beyond it anything may happen.
+    Otherwise return all trials up to the first wrong one. In later ones anything may happen.
     """
     ordinary = [trial for trial in trials if not trial.case.special]
     if any(is_wrong(trial, tensors) for trial in ordinary):
@@ -111,9 +116,9 @@ def is_wrong(trial, tensors):
 
 
 def explains(change, stage, trials):
-    """Return the wrong tensors whose numbers the change gives.
+    """Return the wrong tensors whose numbers a change gives.
 
-    It returns none if the change makes a tensor wrong that the student has right.
+    Return an empty set if the change makes a tensor wrong that the student has right.
     """
     differs, off = set(), set()
     for trial in trials:
@@ -134,7 +139,7 @@ def explains(change, stage, trials):
 
 
 def seen_elsewhere(explanation, stage, trials, wrong):
-    """Tell of a second mistake that only the later cases show."""
+    """Return a sentence on a second mistake that only later cases show, or ""."""
     known, one = telling(trials, wrong), explanation.changes[0]
     for trial in trials[len(known) :] if len(explanation.changes) == 1 else ():
         value = predict(one, stage, trial) or {}
@@ -152,9 +157,9 @@ def seen_elsewhere(explanation, stage, trials, wrong):
 
 
 def predict(formula, stage, trial, grad_y=None):
-    """Return {tensor: value} of a formula in one case, or None if it cannot be computed.
+    """Return {tensor: value} of a formula in one trial, or None if the formula raises an error.
 
-    grad_y : None stands for that of the case
+    grad_y : None stands for that of the trial
     """
     try:
         with np.errstate(all="ignore"):
@@ -175,7 +180,7 @@ def predict(formula, stage, trial, grad_y=None):
 
 
 def has(trial, tensor):
-    """Tell whether there is such a tensor in this case: a bias may be missing."""
+    """Tell whether a trial has a tensor: a bias may be missing."""
     return tensor == "output" or tensor in trial.expected
 
 

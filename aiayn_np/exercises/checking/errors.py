@@ -1,4 +1,4 @@
-"""Sentences of a teacher for errors of Python and NumPy."""
+"""A teacher's sentences for the errors that Python and NumPy raise."""
 
 import re
 
@@ -129,13 +129,13 @@ BEGINS = (  # what NumPy calls it, what it is
 
 
 def in_words(error):
-    """Tell how nan or inf begins, from NumPy's error."""
+    """Return a phrase on how nan or inf begins, from NumPy's error."""
     return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
                 say("with: {error}", error=error))
 
 
 def advice(text, line, what=""):
-    """Return (diagnosis, sentence) for an error in `what`, which came in a line of code."""
+    """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`."""
     part = say(PARTS) if ".backward(" in line else ""
     for pattern, diagnosis, sentence in SAID:
         if match := re.search(pattern, f"{what} {text} `{line}"):

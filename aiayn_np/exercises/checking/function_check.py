@@ -1,4 +1,4 @@
-"""The check of a function, or of a class that is no layer, such as an optimizer."""
+"""Check a function, or a class that is no layer, such as an optimizer."""
 
 import dataclasses
 import re
@@ -18,7 +18,7 @@ SHARED = ("`{name}` stands in the class, so all its objects share it. What belon
 
 
 class FunctionCheck:
-    """Runs the student's function on every case, and compares each result by its name."""
+    """The check of a student's function on every case, which compares results name by name."""
 
     def __init__(self, subject, student, seed):
         self.subject, self.student = subject, student
@@ -29,11 +29,11 @@ class FunctionCheck:
         self.rows = {name: Row(name) for wanted in self.wanted for name in wanted}
 
     def run_on(self, thing, case):
-        """Return {name: array} of one case."""
+        """Run a class or function on one case, and return {name: array}."""
         return self.subject.run(thing, case)
 
     def run(self):
-        """Raise the Stop that names the first thing that is wrong."""
+        """Raise a Stop that names the first fault, if any."""
         tried = []
         ordinary = sum(not case.special for case in self.cases)
         for i, (case, want) in enumerate(zip(self.cases, self.wanted), 1):
@@ -42,7 +42,7 @@ class FunctionCheck:
                 self.look_at(tried)
 
     def look_at(self, tried):
-        """Compare all that was tried. A result of a wrong shape may be explained, too."""
+        """Compare the results so far, and try to explain one of a wrong shape."""
         try:
             self.must_fit(tried)
         except Stop as stop:
@@ -57,7 +57,7 @@ class FunctionCheck:
         self.compare(tried)
 
     def compare(self, tried):
-        """Compare the results, (case, the student's, the right one), name by name."""
+        """Compare `tried`, a list of (case, student's results, right results), name by name."""
         pairs = {name: [(case, np.asarray(got[name]), want[name])
                         for case, got, want in tried if name in want] for name in self.rows}
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
@@ -67,7 +67,7 @@ class FunctionCheck:
             raise Stop(*reason(look(seen), self.explain(tried), lambda: guess(seen, seen)))
 
     def must_repeat(self, case, got):
-        """Stop if the first case gives something else when it is run again."""
+        """Raise a Stop if a second run of a case gives other results."""
         again = self.student_on(case)
         if again.keys() != got.keys() or not all(
                 is_numbers(got[n]) and same(got[n], again[n]) for n in again):
@@ -78,13 +78,13 @@ class FunctionCheck:
                 " call or object to the next. Each must begin anew."))
 
     def must_fit(self, tried):
-        """Stop at the first result of a wrong shape or kind of number."""
+        """Raise a Stop for the first result of a wrong shape or kind of number."""
         for case, got, want in tried:
             for name in want:
                 self.must_be_comparable(name, got.get(name), want[name], case)
 
     def student_on(self, case):
-        """Return {name: array} of the student's code; Stop for an error or a changed input."""
+        """Return the student's {name: array}; raise a Stop for an error or a changed input."""
         inputs = copied(case.inputs)
         results = call(self.subject.name, self.run_on, self.student,
                      dataclasses.replace(case, inputs=inputs))
@@ -95,7 +95,7 @@ class FunctionCheck:
         return results
 
     def must_be_comparable(self, name, got, want, case):
-        """Stop unless it is an array of the right shape and kind of number."""
+        """Raise a Stop unless `got` has the shape and the kind of number of `want`."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
         if got is None or (objects and None in got.ravel().tolist()):
             raise Stop("nothing returned", say("{subject} returns nothing.",
@@ -108,7 +108,7 @@ class FunctionCheck:
                                     dtype=np.asarray(got).dtype), name)
 
     def explain(self, tried):
-        """Return what explains the student's numbers, as an Explanation; or None."""
+        """Return an Explanation of the student's numbers, or None."""
         trials = [Tried(self, *each) for each in tried]
         wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
         explanation = explain(self.formula, "function", trials, wrong)
@@ -119,7 +119,7 @@ class FunctionCheck:
         return explanation._replace(why=explanation.why + more)
 
     def others(self, number):
-        """Return the cases after the first `number`, or none if the student's code stops there."""
+        """Return [(case, got, want)] after the first `number`; [] if the student's code stops."""
         try:
             return [(case, self.student_on(case), want)
                     for case, want in list(zip(self.cases, self.wanted))[number:]]
@@ -128,14 +128,14 @@ class FunctionCheck:
 
 
 class Tried:
-    """One case: what the student's code gave, and what is expected, one array for each kind."""
+    """One case with the student's results and the expected ones, both as {kind: array}."""
 
     def __init__(self, checking, case, got, want):
         self.checking, self.case = checking, case
         self.results, self.expected = kinds(got), kinds(want)
 
     def run(self, change):
-        """Return what a change gives."""
+        """Return the results of a Change, as {kind: array}."""
         return kinds(self.checking.run_on(change, self.case))
 
 

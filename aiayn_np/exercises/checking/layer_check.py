@@ -1,4 +1,4 @@
-"""The check of a layer: forward by value, then every gradient, then the protocol, then dtypes."""
+"""Check a layer: the values of forward, then every gradient, then the protocol, then dtypes."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
 
 
 class LayerCheck:
-    """Checks a student's layer. It fills `rows`, and a Stop says what is wrong."""
+    """The check of a student's layer: `run` fills `rows` and raises a Stop for the first fault."""
 
     def __init__(self, subject, student, seed):
         self.subject, self.student, self.seed = subject, student, seed
@@ -32,7 +32,7 @@ class LayerCheck:
         self.rows = {"output": Row("output")}
 
     def run(self):
-        """Raise the Stop that names the first thing that is wrong."""
+        """Raise a Stop that names the first fault, if any."""
         trials = [Trial(self.subject, self.student, case, self.rng) for case in self.cases]
         self.trials = trials
         self.rows |= {tensor: Row(tensor) for trial in trials for tensor in trial.expected}
@@ -46,7 +46,7 @@ class LayerCheck:
         self.dtypes(self.cases[0])
 
     def forwards(self, new, trials):
-        """Run the new cases, and compare the outputs of all that have been run."""
+        """Run forward in the new trials, and compare the outputs of all trials so far."""
         for trial in new:
             with self.axes_counted(trial):
                 self.try_forward(trial, trials)
@@ -57,7 +57,7 @@ class LayerCheck:
             raise Stop(key, f"{why} {more}".strip())
 
     def try_forward(self, trial, trials):
-        """Run one case. A result of a wrong shape may be explained, too."""
+        """Run forward in one trial, and try to explain an output of a wrong shape."""
         try:
             trial.got, trial.cache = trial.forward()
         except Stop as stop:
@@ -67,7 +67,7 @@ class LayerCheck:
             raise Stop(explanation.key, f"{plain} {explanation.why}", "output") from stop
 
     def of_a_shape(self, trials):
-        """Return what explains outputs of wrong shapes, as an Explanation; or None."""
+        """Return an Explanation of outputs that have wrong shapes, or None."""
         for trial in trials:
             try:
                 trial.got, _ = trial.forward()
@@ -80,7 +80,7 @@ class LayerCheck:
 
     @contextlib.contextmanager
     def axes_counted(self, trial):
-        """Add to an error of Python that it came with a new number of axes."""
+        """Add the case's advice and a new axis count to the message of a Python error."""
         axes, before = axes_of(trial), {axes_of(t) for t in self.trials[: self.trials.index(trial)]}
         try:
             yield
@@ -102,7 +102,7 @@ class LayerCheck:
         return [tensor for tensor in tensors if not self.rows[tensor].ok]
 
     def why(self, stage, trials, wrong):
-        """Return (diagnosis, sentences, Explanation): what is seen, and what explains it."""
+        """Return (diagnosis, sentences, Explanation or None) for the wrong tensors."""
         def pairs(trials, tensor=wrong[0]):
             return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
         seen = pairs(telling(trials, wrong[:1]))
@@ -135,7 +135,7 @@ class LayerCheck:
         return key, why, explanation
 
     def without_options(self, trials, wrong):
-        """Find out whether the first wrong output is right without one of the options."""
+        """Find an option of forward without which the first wrong output is right."""
         trial = next(t for t in trials if is_wrong(t, wrong))
         for name in trial.case.options:
             options = {n: option for n, option in trial.case.options.items() if n != name}
@@ -151,7 +151,7 @@ class LayerCheck:
         return None
 
     def others(self, stage, trials):
-        """Return all trials, or those so far if the student's code stops in a later one."""
+        """Run the later trials and return all; return only `trials` if the student's code stops."""
         try:
             for trial in self.trials[len(trials) :]:
                 trial.got, trial.cache = trial.forward()
@@ -162,7 +162,7 @@ class LayerCheck:
         return self.trials
 
     def began(self, trials, stage):
-        """Tell in which line of the student's code nan or inf begins, and how."""
+        """Return a sentence on how nan or inf begins, and in which line of the student's code."""
         tensors = ["output"] if stage == "forward" else list(trials[0].expected)
         failing = next(t for t in trials if is_wrong(t, tensors))
         raising: Any = dict(over="raise", invalid="raise", divide="raise")
@@ -178,7 +178,7 @@ class LayerCheck:
         return ""
 
     def own_backward(self, trial):
-        """Tell whether backward is the derivative of the student's own, wrong forward."""
+        """Return a sentence if backward is the derivative of the student's own, wrong forward."""
         try:
             fits = call("backward", is_derivative, trial.layer, trial.case, self.seed)
         except Stop:
@@ -187,10 +187,10 @@ class LayerCheck:
                    " differs.") if fits else ""
 
     def more(self, trials, explanation):
-        """Tell what else is wrong in backward, although its cache comes from a wrong forward.
+        """Return a sentence on what else is wrong in backward, when forward is wrong already.
 
-        Only cases with a right forward count. If there is none and the mistake of forward is known,
-        the right backward is computed with this mistake.
+        Only trials with a right output count. If there is none and the mistake in forward is known,
+        the expected gradients are computed with this mistake.
         """
         formula = self.subject.formulas["backward"]
         try:
@@ -224,7 +224,7 @@ class LayerCheck:
                    more=why[1] if why else "").strip() if why or right else ""
 
     def backwards(self, new, trials):
-        """Run the new cases, and compare the gradients of all that have been run."""
+        """Run backward in the new trials, and compare the gradients of all trials so far."""
         for trial in new:
             with self.axes_counted(trial):
                 trial.results = self.backward_of(trial)
@@ -245,12 +245,12 @@ class LayerCheck:
             raise Stop("overwritten", overwritten.strip(), trials[0].overwritten[0])
 
     def backward_of(self, trial):
-        """Return its gradients, with a forward of other arrays between forward and backward."""
+        """Run forward on other arrays, then the trial's backward; return the gradients."""
         trial.forward(other=True)
         return trial.backward(trial.cache)
 
     def remembers(self, trials):
-        """Stop if gradients are right without the forward in between: the layer keeps arrays."""
+        """Raise a Stop if only another forward pass spoils gradients: the layer keeps arrays."""
         for trial in trials:
             _, cache = trial.forward()
             gradients = trial.backward(cache)
@@ -262,7 +262,7 @@ class LayerCheck:
                                 " backward receives."))
 
     def adds(self, trials, wrong):
-        """Stop if the gradient of a parameter depends on what `grad` held before."""
+        """Raise a Stop if the gradient of a parameter depends on what `grad` held before."""
         trial = trials[0]
         _, cache = trial.forward()
         zeros = {name: np.zeros_like(x) for name, x in trial.start.items()}
@@ -274,7 +274,7 @@ class LayerCheck:
                     " part. {why}", tensor=tensor, why=say(MUST_ADD)), tensor)
 
     def protocol(self, trial):
-        """Stop unless a second backward with one cache gives the same, and adds once more."""
+        """Raise a Stop if a second backward with the same cache gives or adds other gradients."""
         _, cache = trial.forward()
         first = trial.backward(cache)
         second = trial.backward(cache)
@@ -285,7 +285,7 @@ class LayerCheck:
                     " into an array of the cache.", tensor=tensor), tensor)
 
     def methods(self, trial):
-        """Call every other method that was asked for, by itself."""
+        """Check the results of the other methods that the exercise asks for."""
         for name, (arguments, options) in self.subject.methods.items():
             method = getattr(trial.layer, name, None)
             if method is None:
@@ -298,7 +298,7 @@ class LayerCheck:
                     " else.", name=name))
 
     def dtypes(self, case):
-        """Stop unless float32 comes out where float32 and read-only arrays go in."""
+        """Raise a Stop unless read-only float32 arrays give float32 results."""
         trial = Trial(self.subject, self.student, case, self.rng)
         layer = trial.layer.astype(np.float32)
         inputs = tuple(read_only(x) for x in case.inputs)
@@ -315,7 +315,7 @@ class LayerCheck:
 
 
 def another_tensor(trials, wrong):
-    """Find out whether the first wrong gradient is what another one must be."""
+    """Find a tensor whose expected gradient the student gives for the first wrong tensor."""
     for other in trials[0].expected:
         if all(other in t.expected and same(t.results[wrong[0]], t.expected[other])
                for t in trials if has(t, wrong[0])):
@@ -325,7 +325,7 @@ def another_tensor(trials, wrong):
 
 
 def one_turn(formula, trials, wrong):
-    """Find out whether only one turn of a loop over sequences or positions counts."""
+    """Diagnose gradients that count only one iteration of a loop over sequences or positions."""
     if not all(tensor.endswith(".grad") for tensor in wrong):
         return None
     for key, turn, i, axes in (
@@ -345,14 +345,17 @@ def one_turn(formula, trials, wrong):
 
 
 def turn_alone(grad_y, i, axes):
-    """Return a grad_y that is 0 except in turn i; a turn has `axes` axes, or all but -axes."""
+    """Return grad_y with zeros everywhere except in iteration i of a loop.
+
+    axes : the number of axes that an iteration handles; -n stands for all but n
+    """
     rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
     counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
     return (counts * rows).reshape(grad_y.shape)
 
 
 def axes_of(trial):
-    """Return the number of axes of the inputs of a case."""
+    """Return the largest axis count of a trial's inputs."""
     return max(np.ndim(x) for x in trial.case.inputs)
 
 
@@ -364,7 +367,7 @@ def is_derivative(layer, case, seed):
 
 
 def read_only(thing):
-    """Return a read-only copy of an array, float32 if it holds floats."""
+    """Return a read-only copy of an array, with floats as float32; return all else as it is."""
     if not isinstance(thing, np.ndarray):
         return thing
     thing = thing.astype(np.float32) if thing.dtype.kind == "f" else thing.copy()

@@ -1,4 +1,4 @@
-"""The code that may stand in place of a piece of a right formula by mistake.
+"""Pieces of code that students write by mistake in place of a piece of the right formula.
 
 A table holds (rank, key, template). A lower rank is likelier. In a template {0} is the right code;
 {l} and {r} are the two sides of an operator.
@@ -21,7 +21,7 @@ LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
 
 def table(*kinds):
-    """Write (rank, key, template, template, ...) as rows of one template each."""
+    """Expand (rank, key, template, template, ...) into rows of one template each."""
     return tuple((rank, key, template) for rank, key, *templates in kinds for template in templates)
 
 
@@ -74,9 +74,9 @@ def normal(code):
 
 
 def replacements(place, names):
-    """Yield (rank, key, code) of what may stand in a place by mistake.
+    """Yield (rank, key, code) for each wrong piece of code that may stand in a place.
 
-    names : (names of arrays, attributes of self, of the cache) of the formula
+    names : what `names_of` returns for the formula
     """
     node, code = place.node, text(place.node)
     if isinstance(node, ast.stmt):
@@ -92,7 +92,7 @@ def replacements(place, names):
 
 
 def templates(place, code, names):
-    """Yield the rows of the tables that fit a place."""
+    """Yield the table rows that fit a place."""
     node, holder = place.node, place.parents[-1]
     if isinstance(node, ast.BinOp):
         yield from OPERATORS.get(type(node.op), ())
@@ -108,12 +108,12 @@ def templates(place, code, names):
 
 
 def is_array(place, code, names):
-    """Tell whether it is the name of an array, and not of a function that is called."""
+    """Tell whether a place holds the name of an array, and not of a function that is called."""
     return isinstance(place.node, ast.Name) and code in names[0] and place.field != "func"
 
 
 def codes(place, code, names):
-    """Yield changes that depend on what stands around the piece."""
+    """Yield (rank, key, code) for the changes that no template describes."""
     node, holder = place.node, place.parents[-1]
     if kind := KINDS.get(type(node)):
         yield from kind(node, code, names)
@@ -170,7 +170,7 @@ def called(node, code, names):
 
 
 def turned(owner, name, code):
-    """Yield the code without a reshape or a transpose, and with a reshape for a transpose."""
+    """Yield changes that leave out a reshape or transpose, or reshape instead of transposing."""
     if name in LEFT_OUT:
         yield 0, f"{name} left out", text(owner)
         yield 1, "reshape for a transpose", f"{text(owner)}.reshape({code}.shape)"
@@ -188,7 +188,7 @@ def attribute(node, code, names):
 
 
 def added(node, code, names):
-    """Yield other brackets, and a term that is computed and lost."""
+    """Yield changes that move brackets, or that compute a term without adding it."""
     one, other = node.left, node.right
     if isinstance(other, ast.BinOp):                                   # (a * b) ** c
         first = ast.BinOp(one, node.op, other.left)

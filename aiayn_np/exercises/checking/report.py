@@ -22,7 +22,7 @@ class Row:
 
     verdict : "ok", "WRONG", or why it could not be compared
     index, yours, expected : the worst entry
-    error : its difference, relative to the largest expected entry of the tensor
+    error : |yours - expected|, relative to the largest expected entry of the tensor
     wrong : how many entries are wrong, of `size`
     """
 
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def details(self) -> str:
-        """Describe the worst entry; empty if nothing was compared."""
+        """A description of the worst entry; empty if nothing was compared."""
         if not self.size:
             return ""
         if not self.wrong:
@@ -58,7 +58,7 @@ class Row:
 
 
 def listed(names, most=4):
-    """Join names into a phrase, and tell how many more there are."""
+    """Join names into a phrase; after the first `most` names, count the rest."""
     more = [say("{count} more", count=len(names) - most)] if len(names) > most + 1 else names[most:]
     shown = [*names[:most], *more]
     return shown[0] if len(shown) == 1 else say(
@@ -66,7 +66,7 @@ def listed(names, most=4):
 
 
 def wrapped(text: str) -> list[str]:
-    """Break a text into lines, none longer than a terminal is wide."""
+    """Break a text into lines of at most WIDTH columns."""
     return [line for long in text.splitlines()
             for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
 
@@ -94,7 +94,7 @@ class Report:
     message : what is wrong, and the likely reason
     table : a Row for each tensor, in the order of the check
     hint : the hint that was asked for, or how to ask for one
-    language : of the message and the hint; diagnosis and table are the same in each
+    language : that of the message and the hint; diagnosis and table do not depend on it
     """
 
     exercise: str
@@ -131,7 +131,7 @@ class Report:
     __repr__ = __str__
 
     def cells(self) -> list[tuple[str, str, str]]:
-        """Return (tensor, verdict, details) of each row, in the language of the report."""
+        """Return (tensor, verdict, details) for each row, in the language of the report."""
         with speaking(self.language):
             return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]
 

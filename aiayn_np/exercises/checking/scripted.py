@@ -23,12 +23,12 @@ class ScriptedModel:
         self.encoded = 0                                               # rows of all sources
 
     def encode(self, src, *, rng=None):
-        """Return the ids themselves as memory (B, T_src, 1), and None for a cache."""
+        """Return the ids themselves as memory (B, T_src, 1), and None as the cache."""
         self.encoded += len(src)
         return src[..., None].astype(float), None
 
     def decode(self, tgt, memory, *, memory_allowed=None, rng=None):
-        """Return logits (B, T_tgt, V). Position t depends on tgt[:, : t + 1] and the memory."""
+        """Return (logits, None); the logits at position t depend on tgt[:, : t + 1] and memory."""
         if tgt.shape[1] > self.max_len:
             raise Stop("longer than the model", say(
                 "The model has {count} positions, and is asked for {number}: max_len=None is"
@@ -43,7 +43,7 @@ class ScriptedModel:
             x.shape, x.astype(float).tobytes()) for x in given)).copy(), None
 
     def forward(self, src, tgt, *, rng=None):
-        """Return the logits of encode and decode, with the mask of a Transformer."""
+        """Return (logits, None), with padding in the source masked as in a Transformer."""
         memory = src[..., None].astype(float)
         return self.decode(tgt, memory, memory_allowed=(src != self.pad)[:, None, None, :])
 
@@ -53,7 +53,7 @@ class ScriptedModel:
 
 @functools.lru_cache(4096)                                             # changes ask it all again
 def logits(pad, bos, eos, endless, *given):
-    """Compute logits from the sums and numbers of real source tokens, and the prefixes."""
+    """Compute logits from the prefixes, and from the sums and counts of real source tokens."""
     sums, sizes, tgt = (np.frombuffer(data).reshape(shape) for shape, data in given)
     length = np.arange(1, tgt.shape[1] + 1)
     prefixes = np.cumsum(tgt * length, axis=1)                         # (B, T_tgt)

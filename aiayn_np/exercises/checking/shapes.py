@@ -23,7 +23,7 @@ FACTORS = ("In a product the last axis of the first factor and the last but one 
 
 
 def shapes_that_do_not_fit(text, line):
-    """Return (diagnosis, sentence) for NumPy's error about shapes in a line, or None."""
+    """Return (diagnosis, sentence) for NumPy's broadcast error in a line of code, or None."""
     if not (match := BROADCAST.search(text)):
         return None
     shapes = [ast.literal_eval(shape) for shape in match[1].split()]
@@ -38,12 +38,12 @@ def shapes_that_do_not_fit(text, line):
 
 
 def is_without_an_axis(short, long):
-    """Tell whether a shape is another one with an axis left out."""
+    """Tell whether the shape `short` is `long` without one of its axes."""
     return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
 
 
 def shape_guess(got, want, sizes):
-    """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` names numbers."""
+    """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` is {name: length}."""
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
     in_front = got[: len(got) - len(want)]

@@ -27,7 +27,7 @@ class Trial:
     """The student's layer and the right one in one case, with equal parameters.
 
     ours, want, expected : the right layer, its output, {tensor: gradient}
-    layer, got, cache, results : the student's layer, and what it returned, when it has run
+    layer, got, cache, results : the student's layer, its output, its cache and its gradients
     """
 
     def __init__(self, subject, student, case, rng):
@@ -49,7 +49,7 @@ class Trial:
         self.overwritten: list[str] = []
 
     def give_parameters(self, rng):
-        """Set the student's parameters to the values of ours, and return them by name."""
+        """Set the student's Parameters to our values, and return {name: Parameter}."""
         if not hasattr(self.layer, "named_parameters"):
             raise Stop("not a layer", say(
                 "{name} must be a subclass of Module, as in the stub.", name=self.name))
@@ -87,7 +87,7 @@ class Trial:
         return gradients | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
 
     def forward(self, other=False):
-        """Return the student's (y, cache); Stop if forward breaks the protocol."""
+        """Return the student's (y, cache); raise a Stop if forward breaks the protocol."""
         inputs, options = copied(self.case.inputs), copied(self.case.options)
         if other:
             inputs = tuple(map(another, inputs))
@@ -115,7 +115,7 @@ class Trial:
         return y, cache
 
     def swapped(self, y, cache, inputs):
-        """Tell whether the output came second, and what came first is no attempt at it.
+        """Tell whether forward returned the output second, and no attempt at it first.
 
         A list is an attempt. So are numbers of the output's shape, unless they are an input.
         """
@@ -126,11 +126,11 @@ class Trial:
         return not isinstance(y, list)
 
     def is_output(self, thing):
-        """Tell whether it is the right output of this case."""
+        """Tell whether a thing is the right output of this case."""
         return is_numbers(thing) and same(thing, self.want)
 
     def backward(self, cache, start=None):
-        """Return {tensor: the student's gradient}; a parameter's is what was added to `start`."""
+        """Return the student's {tensor: gradient}; for a Parameter, what was added to `start`."""
         start = self.start if start is None else start
         for name, p in self.parameters.items():
             p.grad = start[name].copy()
@@ -157,10 +157,10 @@ class Trial:
         return results
 
     def without_rounding(self, name, tensor, gradient):
-        """Return the gradient, without what is only rounding.
+        """Return the gradient, with expected entries where only rounding differs.
 
-        A gradient may be 0 because large terms cancel. Their rounding is as large as the product of
-        grad_y and all other inputs, times the precision of a float.
+        A gradient may be 0 because large terms cancel. Their rounding error is as large as the
+        product of grad_y and all other inputs, times the precision of a float.
         """
         others = [x for n, x in zip(self.names, self.case.inputs) if n in self.moving and n != name]
         size = math.prod(map(scale_of, (np.asarray(self.grad_y), *others)))
@@ -169,7 +169,7 @@ class Trial:
             return np.where(np.abs(gradient - want) <= ROUNDING * size, want, gradient)
 
     def counted(self, returned):
-        """Return the gradients as a list of the right length, or Stop."""
+        """Return the gradients as a list; raise a Stop if the list has the wrong length."""
         gradients = [g for g in as_list(returned) if g is not None]
         if len(self.moving) and not gradients:
             raise Stop("nothing returned", say("backward returns nothing: it must return {count}.",
@@ -192,7 +192,7 @@ class Trial:
         return gradients
 
     def must_not_be_another(self, tensor, gradient):
-        """Stop if it has the shape of another input's gradient, and not its own."""
+        """Raise a Stop if `gradient` has the shape of another input's gradient, and not its own."""
         shape = np.shape(gradient)
         others = [n for n in self.moving if np.shape(self.expected[f"grad_{n}"]) == shape]
         if others and shape != np.shape(self.expected[tensor]):
@@ -207,7 +207,7 @@ class Trial:
 
 
 def another(thing):
-    """Return an array with other numbers of its shape and kind; all else as it is."""
+    """Return other numbers with the shape and dtype of an array; return all else as it is."""
     if not isinstance(thing, np.ndarray):
         return thing
     return (thing[::-1] * (0.5 if thing.dtype.kind == "f" else 1)).astype(thing.dtype)
@@ -224,14 +224,14 @@ def kind(thing):
 
 
 def as_list(returned):
-    """Return what a backward returned as a list."""
+    """Turn the return value of a backward into a list."""
     if returned is None:
         return []
     return list(returned) if isinstance(returned, (tuple, list)) else [returned]
 
 
 def check_shape(what, tensor, got, want, case):
-    """Stop if a result is no array of real numbers of the right shape, with the likely reason."""
+    """Raise a Stop with a reason unless `got` holds real numbers in the shape of `want`."""
     if not is_numbers(got):
         raise Stop("wrong type", say(
             "{what}: {tensor} must be an array of real numbers, and is {kind}. {why}", what=what,
@@ -248,10 +248,10 @@ def check_shape(what, tensor, got, want, case):
 
 
 def unpacked(what, got):
-    """Tell what must be unpacked if a tuple stands for an array."""
+    """Return advice on unpacking if `got` is a tuple, else ""."""
     return say(GRADIENTS if what == "backward" else UNPACK) if isinstance(got, tuple) else ""
 
 
 def parameter(value):
-    """Make a Parameter of its own for each layer."""
+    """Make a Parameter that holds a copy of a value."""
     return Parameter(np.array(value))

@@ -40,12 +40,12 @@ FORMULA = re.compile(rf"""((?:^|_|[^\w\s{SIGNS}])[\s"']*(?=[{SIGNS}])"""
 class Grade:
     """The grade of one student's answer to one exercise.
 
-    points : how many of its classes and functions are right, `of` how many
+    points, of : how many of the exercise's classes and functions are right, of how many
     diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
     message : what is wrong, in one line
-    seconds : the time that it took, start of Python included
+    seconds : how long the check took, start of Python included
     file : the path of the file in the folder
-    seed : of the numbers on which all answers of the run were tried
+    seed : for the random numbers on which all answers of the run were tried
     """
 
     student: str
@@ -70,12 +70,12 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
 
     Parameters
     ----------
-    folder : with files as `submissions.submissions` describes them
+    folder : holds files as `submissions.submissions` describes them
     exercise : name of the only exercise to grade; None: all that were handed in
     timeout : seconds for each file
-    memory : MB of address space for each file; only Linux keeps to it
-    seed : of the numbers on which all answers are tried; None: one is drawn for the run
-    language : "en" or "zh", of the messages; None: as AIAYN_LANG or the locale says
+    memory : MB of address space for each file; only Linux enforces this limit
+    seed : for the random numbers on which all answers are tried; None: one is drawn for the run
+    language : "en" or "zh", for the messages; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
@@ -91,7 +91,7 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
 
 
 def graded_all(folder, exercise, timeout, memory, seed, language):
-    """Return what `grade` returns, in the language that is spoken."""
+    """Return what `grade` returns, in the given language."""
     must_be_limits(exercise, timeout, memory)
     seed = secrets.randbelow(2**31) if seed is None else seed
     handed_in = submissions(folder)
@@ -143,7 +143,7 @@ def graded(submission, folder, timeout, memory, seed):
 
 
 def verdict(outcome, timeout):
-    """Return (points, diagnosis, message) of a process that has ended."""
+    """Return (points, diagnosis, message) from the Outcome of a process."""
     if outcome.answer is not None:
         return tuple(outcome.answer[name] for name in ("points", "diagnosis", "message"))
     if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
@@ -162,7 +162,7 @@ def best(grades):
 
 
 def totals(grades: Iterable[Grade]) -> dict[str, tuple[int, int]]:
-    """Return {student: (points, of how many)} over all exercises."""
+    """Return {student: (points, most possible points)} over all exercises."""
     points_of: dict[str, tuple[int, int]] = {}
     for g in grades:
         points, of = points_of.get(g.student, (0, 0))
@@ -200,7 +200,7 @@ def printable(text):
 
 
 def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
-    """Write Grades as a table for a spreadsheet, with no cell that it takes for a formula."""
+    """Write Grades as a CSV table in which a spreadsheet takes no cell for a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -212,5 +212,5 @@ def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
 
 
 def harmless(cell):
-    """Return a cell of which no piece begins as a formula, whatever separates cells."""
+    """Return a cell with a ' wherever a spreadsheet may see a formula, whatever separates cells."""
     return FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

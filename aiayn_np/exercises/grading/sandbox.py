@@ -40,7 +40,7 @@ class Outcome:
     """How a process ended.
 
     answer : its verdict, None if it gave none
-    code : its exit code, None if it was stopped at the limit of time
+    code : its exit code, None if it was stopped at the time limit
     output : the beginning of what it printed, at most OUTPUT bytes
     seconds : the time that it took
     """
@@ -56,13 +56,13 @@ def run_alone(job, *, timeout, memory):
 
     Parameters
     ----------
-    job : what JSON can hold
+    job : a dict that JSON can hold
     timeout : seconds, start of the process included
     memory : MB of address space
 
     Returns
     -------
-    Outcome. Its process group has ended, and the folder in which it worked is gone.
+    Outcome. The process group has ended, and its working folder is gone.
     """
     job = json.dumps(job | dict(roots=ROOTS, timeout=timeout, memory=memory)).encode()
     with tempfile.TemporaryDirectory(prefix="aiayn-np-", ignore_cleanup_errors=True) as home:
@@ -108,14 +108,14 @@ def ended(process, job, timeout):
 
 
 def drain(stream, kept, most):
-    """Read all that comes, and keep the beginning."""
+    """Read a stream to its end, and keep its first `most` bytes in `kept`."""
     with stream:
         while block := stream.read1(1 << 16):
             kept += block[: most - len(kept)]
 
 
 def verdict_in(answer):
-    """Return the verdict that came through the pipe, None if it is none."""
+    """Return the verdict in the bytes from the pipe, or None if they hold none."""
     try:
         verdict = json.loads(bytes(answer))
     except ValueError:

@@ -40,13 +40,13 @@ def submissions(folder):
 
     FOLDER/STUDENT/... holds one student's files, in folders if need be. The name of a file in
     FOLDER itself begins with the student, as in anna_01_softmax.py. Without a student's name, as
-    `aiayn-np exercises FOLDER` writes the files, the student is called as the folder. A file with
+    `aiayn-np exercises FOLDER` writes the files, the student gets the folder's name. A file with
     another name belongs to every exercise whose classes or functions it defines. `find_the_bug` is
     not graded.
 
     Raises
     ------
-    ValueError if it is no folder
+    ValueError if `folder` is no folder
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -68,7 +68,7 @@ def submissions(folder):
 
 
 def read(path):
-    """Return what a file holds, and why it cannot be read."""
+    """Return (bytes, problem) of a file; problem is "" or tells why the file cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)

@@ -1,4 +1,4 @@
-"""Make models with a hidden bug, and answer guesses at it.
+"""Make models with a hidden bug, and judge guesses at the bug.
 
 See notebooks/exercises/find_the_bug.ipynb.
 
@@ -10,7 +10,7 @@ See notebooks/exercises/find_the_bug.ipynb.
     No: something is wrong with it.
 
 Number 0 is the worked example. Of the models 1 to 13 twelve have one bug each, and one is healthy.
-The bugs come from the zoo (`aiayn_np.zoo`). Who reads this file or the zoo spoils the hunt.
+The bugs come from the zoo (`aiayn_np.zoo`). Reading this file or the zoo spoils the hunt.
 """
 
 import collections
@@ -57,7 +57,7 @@ DECOYS = 1, 5, 7, 10, 16, 22, 24, 30  # wrong answers: bugs of the zoo that no m
 
 
 class Statements(collections.UserDict):
-    """{letter: what may be wrong}, in the language that is spoken; `data` holds the English."""
+    """A dict {letter: what may be wrong} in the user's language; `data` holds the English."""
 
     def __getitem__(self, letter):
         return say(self.data[letter])
@@ -75,7 +75,7 @@ ORDER = [EXAMPLE, *sorted(
 
 @dataclass(frozen=True, repr=False)
 class Mystery:
-    """All that is needed to train. One part of it may be wrong.
+    """The parts that training needs, one of which may be wrong.
 
     model : a Transformer, initialised as usual, in float64
     loss : a LabelSmoothedCrossEntropy
@@ -108,12 +108,12 @@ class Verdict:
 
 
 def mystery(n: int, *, seed: int = 0) -> Mystery:
-    """Make one of the models anew: nothing done to it is left in the next one.
+    """Make a new copy of one of the models. Changes to a copy do not affect the next one.
 
     Parameters
     ----------
     n : 0 for the worked example, 1 to 13
-    seed : of the initial parameters
+    seed : for the initial parameters
 
     Returns
     -------
@@ -121,7 +121,7 @@ def mystery(n: int, *, seed: int = 0) -> Mystery:
 
     Raises
     ------
-    ValueError if there is no such number, TypeError for what is not an integer
+    ValueError if there is no such number, TypeError if `n` is not an integer
     """
     bug, rng = bug_of(n), np.random.default_rng(seed)
 
@@ -134,7 +134,7 @@ def mystery(n: int, *, seed: int = 0) -> Mystery:
 
 
 def bug_of(n):
-    """Return the Bug of a number, None for the healthy one."""
+    """Return the Bug of model n, or None for the healthy model."""
     n = check_integers("n", n, ndim=0)
     if not 0 <= n < len(ORDER):
         raise ValueError(say("n must be one of 0 to {last}, got {n}", last=len(ORDER) - 1, n=n))
@@ -142,7 +142,7 @@ def bug_of(n):
 
 
 def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
-    """Check a guess at what is wrong with a model: a letter of STATEMENTS, large or small.
+    """Check a guess at what is wrong with model n: a letter of STATEMENTS, upper or lower case.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
 
 
 def verdict(n, letter):
-    """Return the Verdict on a guess, in the language that is spoken."""
+    """Return the Verdict on a guess, in the user's language."""
     bug = bug_of(n)
     if isinstance(letter, str):
         letter = letter.upper()
@@ -179,13 +179,13 @@ def verdict(n, letter):
 
 
 def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
-    """Return help as text: stage 1 a tool that shows it, 2 the part, 3 what happens."""
+    """Return a hint: for stage 1 a tool that shows the bug, for 2 the part, for 3 what happens."""
     with speaking(language):
         return help_with(n, stage)
 
 
 def help_with(n, stage):
-    """Return the hint in the language that is spoken."""
+    """Return the hint in the user's language."""
     bug, stages = bug_of(n), (1, 2, 3)
     if stage not in stages:
         raise ValueError(say("stage must be 1, 2 or 3, got {stage}", stage=repr(stage)))
@@ -198,13 +198,13 @@ def help_with(n, stage):
 
 
 def reveal(n: int, *, language: str | None = None) -> str:
-    """Return the whole story of a model: what is wrong, what must be, and who had it."""
+    """Return the whole story of a model: what is wrong, what is right, where the bug was seen."""
     with speaking(language):
         return story(n)
 
 
 def story(n):
-    """Return the story in the language that is spoken."""
+    """Return the story in the user's language."""
     bug = bug_of(n)
     if bug is None:
         return say("This one is healthy: every tool passes, and that is the right answer.")

@@ -1,7 +1,8 @@
 """Make parts of a model compute with a bug of the zoo, while the package stays right.
 
-Each layer gets a subclass under the name of its class. A method of the subclass plants the bug,
-calls the method of the class, and takes the bug out. All layers get one, so no type tells the bug.
+Each layer's class is replaced by a subclass of the same name. A method of the subclass plants the
+bug, calls the method of the class, and takes the bug out. This is done to all layers, so that a
+type does not give the bug away.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ def spoiled(place, name, bug):
 
 
 def spoiled_class(right, bug):
-    """Return a subclass of the class `right` that looks like it and computes with the bug."""
+    """Return a subclass that looks like the class `right` and computes with the bug."""
     methods = {name: spoiled(right, name, bug) for name, method in vars(right).items()
                if inspect.isfunction(method)}
     same = {name: getattr(right, name) for name in ("__doc__", "__module__", "__qualname__")}

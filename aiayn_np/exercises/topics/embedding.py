@@ -80,7 +80,7 @@ def right_rows(self, ids):
 
 
 def written_once(grad, ids, rows):
-    """Do what `grad[ids] += rows` does: of repeated ids the last one counts."""
+    """Do what `grad[ids] += rows` does: of repeated ids only the last counts."""
     grad[ids] += rows
 
 
@@ -104,7 +104,7 @@ def right_gradient(self, grad_y, ids):
 
 
 def projection(vocab_size, d_model):
-    """Make a projection with an E of these sizes, a new Parameter for each."""
+    """Make a projection with an E of these sizes; each layer gets a new Parameter."""
     E = np.random.default_rng(0).standard_normal((vocab_size, d_model))
 
     def make(cls):

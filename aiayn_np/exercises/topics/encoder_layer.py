@@ -37,7 +37,7 @@ def of_sizes(d_model, d_ff, h, P_drop=0.0):
 
 
 def without_weights(cls):
-    """Make one that drops every weight of the attention."""
+    """Make an encoder layer whose attention drops every weight."""
     layer = of_sizes(6, 7, 2)(cls)
     layer.self_attention.attention = ScaledDotProductAttention(ALL)
     return layer

@@ -39,7 +39,7 @@ def of_sizes(d_model, h, d_k=None, d_v=None):
 
 
 def with_dropout(cls):
-    """Make one whose attention drops every weight, in whatever order the heads come."""
+    """Make a multi-head attention that drops every weight, in whatever order the heads come."""
     layer = of_sizes(6, 2)(cls)
     layer.attention = ScaledDotProductAttention(ALL)
     return layer
