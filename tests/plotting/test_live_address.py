@@ -125,7 +125,7 @@ def links():
 def runs(tmp_path_factory):
     """The runs of the pages that `make_live_pages.py` makes, before their training."""
     folder = tmp_path_factory.mktemp("live")
-    return {name: new_run(folder / name, parsed(["train", *options]), 1)[0]
+    return {name: new_run(folder / name, parsed(["train", *options]))[0]
             for name, options in make_live_pages.train_options(folder).items()}
 
 

@@ -121,7 +121,7 @@ def tried(options, seed, task, tested, lengths, steps):
 
 
 def position_training(
-    *, seeds=(0, 1, 2, 3, 4), steps=400, trained_length=8, longest=16, tests=2000,
+    *, seeds=(0, 1, 2, 3, 4), steps=600, trained_length=8, longest=16, tests=2000,
     encodings=ENCODINGS,
 ):
     """Train small models to copy, and test them on longer sequences than they were trained on.
