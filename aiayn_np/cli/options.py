@@ -75,8 +75,8 @@ def add_train_options(parser):
                       help="double precision (default: float32)")
     rare.add_argument("--keep-states", action="store_true",
                       help="keep at most 16 states of the model during training, for `explore`")
-    rare.add_argument("--threads", type=int, help="of BLAS (default: what"
-                      " OPENBLAS_NUM_THREADS says, else 1); more pay on a quiet machine only")
+    rare.add_argument("--threads", type=int, help="of BLAS, at most what OPENBLAS_NUM_THREADS says"
+                      " (default: as many, or 1 if it is not set); more pay on a quiet machine")
     rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
     rare.add_argument("--no-keep-memory", action="store_true",
                       help="give freed memory back to the system after every step: slower")

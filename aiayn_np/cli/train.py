@@ -50,8 +50,8 @@ def run_folder(args):
     if (folder / "model.npz").exists():
         raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
     check_folder(folder, force=args.force)
-    new = not folder.exists() or not any(folder.iterdir())
     folder.mkdir(parents=True, exist_ok=True)
+    new = not any(folder.iterdir())
     try:
         yield folder
     finally:

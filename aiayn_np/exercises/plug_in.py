@@ -14,6 +14,7 @@ from ..module import Module, Parameter
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
 from ..training.tasks import CopyTask
+from ..training.threads import blas_threads
 from ..transformer import Transformer
 from ..zoo.bug import planted
 from .checking.calling import Stop, call
@@ -94,7 +95,7 @@ class Side:
     def step(self, batch, step):
         """Do one training step, and return {tensor: array} of all that it computed."""
         src, tgt_in, tgt_out = batch
-        with self.planted():
+        with blas_threads(), self.planted():
             self.model.zero_grad()
             logits, cache = self.model.forward(src, tgt_in)
             loss, loss_cache = self.criterion.forward(logits, targets=tgt_out)

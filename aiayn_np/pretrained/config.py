@@ -15,7 +15,9 @@ ACTIVATIONS = {
 POINTER = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
 GENERATION = "generation_config.json"
 CHOICES = ("num_beams", "length_penalty", "early_stopping", "do_sample", "temperature", "top_k",
-           "top_p", "repetition_penalty", "no_repeat_ngram_size", "min_length", "suppress_tokens")
+           "top_p", "repetition_penalty", "no_repeat_ngram_size", "min_length", "suppress_tokens",
+           "begin_suppress_tokens", "encoder_no_repeat_ngram_size", "num_beam_groups",
+           "forced_bos_token_id", "max_new_tokens", "min_new_tokens")
 LARGEST = 50_000_000  # bytes of a file besides the weights; a config has a few thousand
 NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attention": False,
          "is_decoder": False, "pruned_heads": {}}  # the only value that these layers do
@@ -94,10 +96,11 @@ def generation_settings(config):
     return read_json(path) if path.is_file() else config.values
 
 
-def not_used(settings):
+def not_used(settings, family):
     """Return {name: value} of the generation settings that decoding here does not follow."""
-    several = [word for word in settings.get("bad_words_ids") or () if len(word) > 1]
-    found = {name: settings.get(name) for name in CHOICES} | {"bad_words_ids": several}
+    words = [word for word in settings.get("bad_words_ids") or ()
+             if len(word) > 1 or family != "marian"]               # Marian's loader follows others
+    found = {name: settings.get(name) for name in CHOICES} | {"bad_words_ids": words}
     if isinstance(settings.get("eos_token_id"), list):
         found["eos_token_id"] = settings["eos_token_id"]
     return {name: value for name, value in found.items()

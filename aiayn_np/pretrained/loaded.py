@@ -29,7 +29,7 @@ class Pretrained:
         with as_checkpoint_error(folder):
             config = Config(folder, self.family, self.only)
             self.generation = generation_settings(config)
-            self.not_used = not_used(self.generation)
+            self.not_used = not_used(self.generation, self.family)
             self.read_sizes(config)
             self.tokenizer_class = config.values.get("tokenizer_class")
             file = File(config.path.parent / FILE)

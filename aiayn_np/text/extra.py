@@ -24,11 +24,18 @@ def extra(name: str, of: str = 'text') -> Any:
 def install_command(of: str) -> str:
     """Return the command that installs an extra from where this package came from.
 
-    That is a copy of the project, a wheel or an address; else the index that knows the name.
+    That is a copy of the project, a wheel or an address. Where nothing says so, it installs the
+    packages of the extra: the name aiayn-np stands in no index.
     """
     if (ROOT / "pyproject.toml").is_file():
         place = "." if Path.cwd() == ROOT else ROOT
         return f"pip install -e '{place}[{of}]'"
-    source = metadata.distribution("aiayn-np").read_text("direct_url.json")
-    address = f" @ {json.loads(source)['url']}" if source else ""
-    return f"pip install 'aiayn-np[{of}]{address}'"
+    package = metadata.distribution("aiayn-np")
+    source = json.loads(package.read_text("direct_url.json") or "{}")
+    if not source:
+        mark = f'extra == "{of}"'
+        needs = [need.partition(";") for need in package.requires or ()]
+        named = [repr(name) for name, _, when in needs if mark in when.replace("'", '"')]
+        return f"pip install {' '.join(named)}"
+    kind = f"{source['vcs_info']['vcs']}+" if "vcs_info" in source else ""
+    return f"pip install 'aiayn-np[{of}] @ {kind}{source['url']}'"

@@ -55,8 +55,9 @@ def user_threads() -> int:
 
 
 def one_of_several(threads: int | None) -> bool:
-    """Whether one thread works although the machine has several processors."""
-    return (user_threads() if threads is None else threads) == 1 < (os.cpu_count() or 1)
+    """Whether one thread works, unasked, although the machine has several processors."""
+    asked = threads is not None or any(map(os.environ.get, VARIABLES))
+    return not asked and (os.cpu_count() or 1) > 1
 
 
 def check_threads(threads: int | None) -> None:

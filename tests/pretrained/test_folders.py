@@ -196,6 +196,7 @@ def test_settings_for_writing_are_followed_or_told(exported, tmp_path, capsys):
 def test_the_end_of_a_text_is_that_of_the_settings_for_writing(tmp_path, rng):
     folder = make_saved("gpt2", tmp_path / "gpt2", rng)
     assert load_gpt2(folder).eos is None
-    (folder / "generation_config.json").write_text('{"eos_token_id": 9, "do_sample": true}')
+    (folder / "generation_config.json").write_text(
+        '{"eos_token_id": 9, "do_sample": true, "bad_words_ids": [[3]]}')
     loaded = load_gpt2(folder)
-    assert (loaded.eos, loaded.not_used) == (9, {"do_sample": True})
+    assert (loaded.eos, loaded.not_used) == (9, {"do_sample": True, "bad_words_ids": [[3]]})

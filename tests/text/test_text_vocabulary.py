@@ -95,13 +95,20 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch):
 
 
 def test_the_command_that_brings_an_extra_fits_how_the_package_was_installed(monkeypatch, tmp_path):
-    """Of a copy it is the folder, of a wheel its address; the name alone where an index knew it."""
+    """Of a copy it is the folder, of a wheel or a repository its address; else the packages."""
     monkeypatch.chdir(ROOT)
     assert install_command("text") == "pip install -e '.[text]'"
     monkeypatch.chdir(tmp_path)
     assert install_command("text") == f"pip install -e '{ROOT}[text]'"
     monkeypatch.setattr("aiayn_np.text.extra.ROOT", tmp_path)          # no pyproject.toml there
-    for source, place in (('{"url": "file:///tmp/a.whl"}', " @ file:///tmp/a.whl"), (None, "")):
-        monkeypatch.setattr("importlib.metadata.distribution",
-                            lambda name, s=source: SimpleNamespace(read_text=lambda file: s))
-        assert install_command("text") == f"pip install 'aiayn-np[text]{place}'"
+    needs = ["numpy>=2", 'sacrebleu>=2; extra == "text"', 'torch>=2; extra == "torch"']
+    for source, command in (
+        ('{"url": "file:///tmp/a.whl"}', "pip install 'aiayn-np[text] @ file:///tmp/a.whl'"),
+        ('{"url": "https://x.org/a.git", "vcs_info": {"vcs": "git"}}',
+         "pip install 'aiayn-np[text] @ git+https://x.org/a.git'"),
+        (None, "pip install 'sacrebleu>=2'"),
+    ):
+        monkeypatch.setattr(
+            "importlib.metadata.distribution",
+            lambda name, s=source: SimpleNamespace(read_text=lambda file: s, requires=needs))
+        assert install_command("text") == command
