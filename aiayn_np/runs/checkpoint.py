@@ -53,18 +53,25 @@ def read_checkpoint(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
 
     Raises FileNotFoundError, or CheckpointError with path and reason.
     """
-    header = read_header(path)
-    return header, read_arrays(path, header)
+    with opened(path) as file:
+        header = header_of(file, path)
+        return header, arrays_of(file, path, header)
 
 
 def read_header(path: str | Path) -> dict:
     """Return the header of a checkpoint file, without reading the other arrays."""
     with opened(path) as file:
-        # The arrays are stored as they are, so a small file cannot ask for much memory.
-        if sum(entry.file_size for entry in file.zip.infolist()) > os.path.getsize(path):
-            raise ValueError("its arrays are compressed")
-        header = json.loads(file["header"].tobytes())
-        version, _ = header["version"], set(header["arrays"])
+        return header_of(file, path)
+
+
+def header_of(file, path):
+    """Return the header of an open checkpoint, which a training may replace under its name."""
+    # The arrays are stored as they are, so a small file cannot ask for much memory.
+    stored = os.fstat(file.zip.fp.fileno()).st_size
+    if sum(entry.file_size for entry in file.zip.infolist()) > stored:
+        raise ValueError("its arrays are compressed")
+    header = json.loads(file["header"].tobytes())
+    version, _ = header["version"], set(header["arrays"])
     if version != VERSION:
         raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")
     if problem := header_problem(header):
@@ -72,13 +79,12 @@ def read_header(path: str | Path) -> dict:
     return header
 
 
-def read_arrays(path: str | Path, header: dict) -> dict[str, np.ndarray]:
-    """Return the arrays of a checkpoint file, which must be those that the header names."""
-    with opened(path) as file:
-        if wrong := set(file.files) ^ {"header", *header["arrays"]}:
-            names = ", ".join(sorted(map(str, wrong))[:10])
-            raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
-        return {name: file[name] for name in header["arrays"]}
+def arrays_of(file, path, header):
+    """Return the arrays of an open checkpoint, which must be those that its header names."""
+    if wrong := set(file.files) ^ {"header", *header["arrays"]}:
+        names = ", ".join(sorted(map(str, wrong))[:10])
+        raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
+    return {name: file[name] for name in header["arrays"]}
 
 
 @contextlib.contextmanager
@@ -102,17 +108,13 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     or CheckpointError with path and reason: the file is damaged, is of another model, or holds
     numbers that are not finite.
     """
-    return restore(path, read_header(path), model, optimizer=optimizer, rng=rng, recent=recent)
-
-
-def restore(path: str | Path, header: dict, model: Module, *, optimizer: Adam | None = None,
-            rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
-    """Load a checkpoint as `load_checkpoint` does, after its header has been read."""
-    if found := difference(structure(model, without=FREE), header["structure"]):
-        name, here, there = found
-        raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
-                              f" file, {here} here")
-    arrays = read_arrays(path, header)
+    with opened(path) as file:
+        header = header_of(file, path)
+        if found := difference(structure(model, without=FREE), header["structure"]):
+            name, here, there = found
+            raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
+                                  f" file, {here} here")
+        arrays = arrays_of(file, path, header)
     dtypes = {p.value.dtype for p in model.parameters()}
     if bad := [name for name, array in arrays.items() if not all_finite(array, dtypes)]:
         raise CheckpointError(f"{path} holds numbers that are not finite: {', '.join(bad[:3])}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..files import CheckpointError
 from ..training.tasks import TASKS
-from .checkpoint import read_header, restore
+from .checkpoint import load_checkpoint, read_header
 from .estimates import large, parameter_count
 from .run import Run
 from .text_run import TextRun
@@ -37,7 +37,7 @@ def open_run(folder: str | Path) -> Any:
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
-    restore(path, header, run.model, **run.training_state)
+    load_checkpoint(path, run.model, **run.training_state)
     if run.states:
         run.states.load(run.optimizer.t)
     return run

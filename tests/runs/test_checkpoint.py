@@ -266,3 +266,24 @@ def test_the_file_and_its_folder_are_on_disk_before_it_returns(tmp_path, seed, m
     assert calls[:2] == ["fsync", "replace"]
     assert calls[2:] == (["fsync"] if os.name == "posix" else [])
     assert module.VERSION == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows replaces no open file")
+def test_a_checkpoint_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path, monkeypatch,
+                                                                          rng):
+    """A training goes on while another command opens its run."""
+    path, header_of = tmp_path / "model.npz", module.header_of
+    old, new = Linear(2, 3, rng=rng), Linear(2, 3, rng=rng)
+
+    def replaced(*args):
+        header = header_of(*args)
+        save_checkpoint(path, new, config="new", recent=[new.state_dict()])
+        return header
+
+    monkeypatch.setattr(module, "header_of", replaced)
+    save_checkpoint(path, old, config="old")
+    header, arrays = read_checkpoint(path)
+    assert header["config"] == "old"
+    np.testing.assert_array_equal(arrays["model/W"], old.W.value)
+    save_checkpoint(path, old, config="old")
+    assert load_checkpoint(path, new) == "old"
