@@ -1,4 +1,4 @@
-"""The layers of a model as text: what a checkpoint, an export and the live page know it by."""
+"""The layers of a model as text: what a checkpoint and an export know it by."""
 
 import numpy as np
 

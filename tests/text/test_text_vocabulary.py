@@ -103,7 +103,7 @@ def test_the_command_that_brings_an_extra_fits_how_the_package_was_installed(mon
     monkeypatch.setattr("aiayn_np.text.extra.ROOT", tmp_path)          # no pyproject.toml there
     needs = ["numpy>=2", 'sacrebleu>=2; extra == "text"', 'torch>=2; extra == "torch"']
     for source, command in (
-        ('{"url": "file:///tmp/a.whl"}', "pip install 'aiayn-np[text] @ file:///tmp/a.whl'"),
+        ('{"url": "file:///wheels/a.whl"}', "pip install 'aiayn-np[text] @ file:///wheels/a.whl'"),
         ('{"url": "https://x.org/a.git", "vcs_info": {"vcs": "git"}}',
          "pip install 'aiayn-np[text] @ git+https://x.org/a.git'"),
         (None, "pip install 'sacrebleu>=2'"),
