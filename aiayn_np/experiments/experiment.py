@@ -84,6 +84,9 @@ class Experiment:
     name : on the command line, and of the figure's file        claim : its number in the gallery
     section : of the paper       says : the claim in our words       alt : the figure in words
     run : function with defaults for every argument, returns a `result`
+        Arguments that every function has mean the same: `seed` is that of all draws; there is one
+        model of each setting for each of `seeds`, and all models of a seed see the same batches;
+        `steps` are those of a training.
     trains : whether it trains models       timed : whether it measures time, so that numbers vary
     """
 
@@ -112,6 +115,11 @@ class Experiment:
         """Return the result that `save` wrote; OSError, ValueError, TypeError for another file."""
         text = (Path(folder) / f"{self.name}.json").read_text(encoding="utf-8")
         return self.result.from_json(json.loads(text))
+
+
+def plain_text(title):
+    """Return the title of a figure, or another text, without TeX."""
+    return title.translate(str.maketrans("", "", "$\\{}")).replace("sqrt", "√")
 
 
 def plain(value):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import replacing
-from .experiment import Experiment
+from .experiment import Experiment, plain_text
 
 HEAD = """# The paper's claims, measured
 
@@ -78,11 +78,6 @@ def processor() -> str:
         return next(line.split(": ")[1] for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
-
-
-def plain_text(title):
-    """Return a figure's title without TeX."""
-    return title.translate(str.maketrans("", "", "$\\{}")).replace("sqrt", "√")
 
 
 def anchor(heading):

@@ -1,7 +1,7 @@
 """Small models that are trained for a while, for the claims that only training can show."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,31 @@ def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transf
     return model
 
 
-def each(settings: Iterable, seeds: Sequence[int], measure: Callable) -> np.ndarray:
-    """Return measure(setting, seed) of every setting and every seed: (settings, seeds, ...)."""
-    return np.array([[measure(setting, seed) for seed in seeds] for setting in settings])
+def each(*settings: Iterable, seeds: Sequence[int], measure: Callable) -> dict[str, np.ndarray]:
+    """Measure every combination of settings with every seed; this is how every claim trains.
+
+    settings : one iterable for each axis       measure : (*setting, seed) -> dict of numbers
+    Return name -> array (one axis for each of the settings, seeds, ...).
+    """
+    axes = [list(values) for values in (*settings, seeds)]
+    measured = [measure(*combination) for combination in product(*axes)]
+    shape = tuple(map(len, axes))
+    columns = {name: np.array([m[name] for m in measured]) for name in measured[0]}
+    return {name: a.reshape(shape + a.shape[1:]) for name, a in columns.items()}
 
 
 def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
-    """Return the training loss of every step, without smoothing, in nats per token: (steps,)."""
-    return np.array([p.loss for p in learn(model, task, seed, steps=steps, **options)])
+    """Return the training loss of every step, without smoothing, in nats per token: (steps,).
+
+    A model whose numbers stop being finite has the loss nan from that step on.
+    """
+    found = np.full(steps, np.nan)
+    try:
+        for progress in learn(model, task, seed, steps=steps, **options):
+            found[progress.step - 1] = progress.loss
+    except FloatingPointError:
+        pass
+    return found
 
 
 def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, float]:

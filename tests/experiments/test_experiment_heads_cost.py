@@ -5,7 +5,7 @@ import pytest
 from committed import committed, timed_again
 
 from aiayn_np.experiments.claims import heads_cost as module
-from aiayn_np.experiments.claims.heads_cost import HEADS_COST, heads_cost, product_multiply_adds
+from aiayn_np.experiments.claims.heads_cost import HEADS_COST, heads_cost
 from aiayn_np.experiments.counting import count
 from aiayn_np.experiments.experiment import AGREES
 from aiayn_np.multi_head import MultiHeadAttention
@@ -24,6 +24,12 @@ def multiply_adds(layer, n):
     return forward
 
 
+def product_multiply_adds(n, d_model, h):
+    """Of four projections, Q K^T and weights V, forward."""
+    d_k = d_model // h
+    return 4 * n * d_model * h * d_k + 2 * h * n * n * d_k
+
+
 @pytest.mark.parametrize("h", [1, 2, 8])
 def test_the_formula_counts_the_products_of_the_layer(rng, h):
     layer = MultiHeadAttention(16, h, rng=rng)
@@ -32,6 +38,8 @@ def test_the_formula_counts_the_products_of_the_layer(rng, h):
 
 def test_the_products_cost_the_same_for_every_h_and_the_scores_do_not():
     few = heads_cost(h=(1, 2, 8), n=(4, 8), d_model=16, repeats=1)
+    np.testing.assert_array_equal(
+        few.multiply_adds, [[product_multiply_adds(n, 16, h) for h in (1, 2, 8)] for n in (4, 8)])
     assert (few.multiply_adds == few.multiply_adds[:, :1]).all()
     np.testing.assert_array_equal(few.scores, [[16, 32, 128], [64, 128, 512]])     # h n^2
     assert few.ratio.shape == (3, 2, 3)

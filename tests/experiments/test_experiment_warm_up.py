@@ -14,11 +14,10 @@ from aiayn_np.experiments.claims.warm_up import (
     WARM_UP,
     blind_loss,
     schedule,
-    train_losses,
     warm_up,
 )
 from aiayn_np.experiments.experiment import AGREES, NOT_HERE
-from aiayn_np.experiments.learning import small_model
+from aiayn_np.experiments.learning import losses, small_model
 from aiayn_np.training.optimizer import warmup_rate
 from aiayn_np.training.tasks import CopyTask
 
@@ -74,7 +73,7 @@ def test_a_run_that_is_no_longer_finite_is_nan_from_there(seed):
     task = CopyTask(max_length=3)
     rates = lambda step: 0.01 if step < 3 else 1e30  # noqa: E731
     with np.errstate(all="ignore"):
-        found = train_losses(small_model(task, 0), task, 0, steps=8, batch_size=2, schedule=rates)
+        found = losses(small_model(task, 0), task, 0, steps=8, batch_size=2, schedule=rates)
     assert np.isfinite(found[:3]).all()
     assert np.isnan(found[-1])
 

@@ -27,8 +27,8 @@ from aiayn_np.experiments import (
     Result,
     claims,
 )
-from aiayn_np.experiments.experiment import plain, restored
-from aiayn_np.experiments.gallery import anchor, page, plain_text
+from aiayn_np.experiments.experiment import plain, plain_text, restored
+from aiayn_np.experiments.gallery import anchor, page
 from aiayn_np.experiments.learning import learn, losses, scores, small_model, smooth
 from aiayn_np.experiments.measuring import STEADY, exponent, peak_bytes, seconds
 

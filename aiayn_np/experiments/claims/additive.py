@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ...plotting.figures import COLORS, MARKERS, draw_spread, log_ticks
 from ...training.tasks import CopyTask
 from ...variants.scoring import AdditiveScore, DotScore, additive_attention, dot_attention
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import losses, small_model
+from ..learning import each, losses, small_model
 from ..measuring import exponent
 
 LABELS = {"additive": "additive", "dot": "dot product, unscaled", "scaled": "dot product, scaled"}
@@ -123,7 +122,6 @@ def start_variances(width: Sequence[int], rng: np.random.Generator) -> dict[str,
 
 def additive_against_dot(
     width=(4, 16, 64, 256, 1024), d_k=(4, 16, 64, 256), *, steps=200, seeds=(0, 1, 2, 3, 4),
-    d_model=32, max_length=5, batch_size=16,
 ):
     """Compare additive attention with the dot product, scaled and not, as d_k grows.
 
@@ -135,22 +133,23 @@ def additive_against_dot(
     Parameters
     ----------
     width : widths whose variance is measured       d_k : widths to train with
-    steps : of training; the loss is a mean over the last 25       seeds : one model for each
-    d_model, max_length, batch_size : of the model and its task
+    steps : of training; the loss is a mean over the last 25
     """
-    task = CopyTask(max_length=max_length)
-    options = dict(d_model=d_model, h=1, d_v=d_model)
-    loss = {name: np.zeros((len(seeds), len(d_k))) for name in LABELS}
-    start, end = np.zeros((2, len(seeds), len(d_k)))
-    for (i, seed), (j, d), name in product(enumerate(seeds), enumerate(d_k), LABELS):
-        model = small_model(task, seed, d_k=d, attention=FACTORIES[name], **options)
-        before = encoder_variance(model, task) if name == "dot" else None
-        last = losses(model, task, seed, steps=steps, batch_size=batch_size)[-LAST:]
-        loss[name][i, j] = last.mean()
-        if name == "dot":
-            start[i, j], end[i, j] = before, encoder_variance(model, task)
-    variance = start_variances(width, np.random.default_rng(seeds[0]))
-    return AdditiveAgainstDot(np.array(width), variance, np.array(d_k), loss, start, end, steps)
+    task = CopyTask(max_length=5)
+
+    def measure(name, d, seed):
+        model = small_model(task, seed, d_k=d, attention=FACTORIES[name], h=1, d_v=32)
+        variance = encoder_variance if name == "dot" else lambda *_: np.nan
+        start = variance(model, task)
+        last = losses(model, task, seed, steps=steps, batch_size=16)[-LAST:]
+        return dict(loss=last.mean(), start=start, end=variance(model, task))
+
+    found = each(LABELS, d_k, seeds=seeds, measure=measure)             # (names, d_k, seeds)
+    loss, start, end = (dict(zip(LABELS, found[key].mT)) for key in ("loss", "start", "end"))
+    return AdditiveAgainstDot(
+        np.array(width), start_variances(width, np.random.default_rng(seeds[0])), np.array(d_k),
+        loss, start["dot"], end["dot"], steps,
+    )
 
 
 def encoder_variance(model, task):

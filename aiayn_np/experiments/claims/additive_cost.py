@@ -81,8 +81,7 @@ def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2,
     Parameters
     ----------
     n : lengths, measured with the width d_k[at]       d_k : widths, measured at length n[at]
-    at : index of both                                 seed : of weights and inputs
-    repeats : how often each is timed; they take turns
+    at : index of both       repeats : how often each is timed; they take turns
     """
     rng = np.random.default_rng(seed)
     time_n, memory_n = zip(*[cost_ratios(size, d_k[at], repeats, rng) for size in n])

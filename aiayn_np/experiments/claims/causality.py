@@ -90,7 +90,7 @@ def causality(T=10, *, T_src=8, padded=3, N=2, d_model=32, h=4, allowed=causal, 
     ----------
     T, T_src : target and source positions      padded : how many source positions are padding
     N, d_model, h : of the stacks, with d_ff = 4 d_model
-    allowed : makes the mask (T, T) from T      seed : of model and tokens
+    allowed : makes the mask (T, T) from T
     """
     rng = np.random.default_rng(seed)
     model = Transformer(50, N=N, d_model=d_model, d_ff=4 * d_model, h=h, rng=rng)

@@ -133,7 +133,6 @@ def complexity(sizes=SIZES, *, repeats=100, seed=0):
     ----------
     sizes : axis, "n" and "d" -> layer -> pairs (n, d), of which one grows
     repeats : calls of each size, in turns; the fastest counts, because it was disturbed least
-    seed : of weights and inputs
     """
     rng = np.random.default_rng(seed)
     grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}

@@ -104,7 +104,7 @@ def embedding_scale(
     Parameters
     ----------
     d_model : widths        vocab_size : rows of the embedding        T : positions, from 0
-    tokens : how many the cosines are taken of        seed : of the embeddings
+    tokens : how many the cosines are taken of
     """
     rng = np.random.default_rng(seed)
     sizes, likeness = [], []

@@ -125,53 +125,42 @@ class KeyWidth(Widths):
                        (self.x[-1], 64))
 
 
-def held_out_losses(models, *, tasks, seeds, steps, symbols, max_length, batch_size):
-    """Return the losses (tasks, seeds, values) of small models trained without label smoothing.
+def held_out_losses(models, *, tasks=("copy", "reverse", "sort"), seeds=(0, 1, 2, 3), steps=200,
+                    batch_size=16):
+    """Return tasks, steps and the losses (tasks, seeds, values) of models without smoothing.
 
-    models : options of `small_model`, one dict for each value
+    models : options of `small_model`, one dict for each value       tasks : names of toy tasks
     """
     def measure(name, seed):
-        task = TASKS[name](symbols=symbols, max_length=max_length)
+        task = TASKS[name](symbols=8, max_length=8)
         held_out = task.validation(500)
         trained = [taught(task, seed, options, steps=steps, batch_size=batch_size, eps_ls=0.0)
                    for options in models]
-        return [scores(model, held_out)[0] for model in trained]
+        return dict(loss=[scores(model, held_out)[0] for model in trained])
 
-    return each(tasks, seeds, measure)
+    return dict(tasks=list(tasks), steps=steps, **each(tasks, seeds=seeds, measure=measure))
 
 
-def head_count(h=(1, 4, 8, 16, 32), *, base=8, d_model=32, tasks=("copy", "reverse", "sort"),
-               seeds=(0, 1, 2, 3), steps=200, symbols=8, max_length=8, batch_size=16):
+def head_count(h=(1, 4, 8, 16, 32), **training):
     """Train models that differ in h alone, with d_k = d_v = d_model / h, and measure their loss.
 
     Parameters
     ----------
-    h : numbers of heads, ascending
-    base : the number that the least and the most are compared with, 8 as in the paper
-    tasks : names of toy tasks
-    seeds : all models of a seed start from the same values and see the same batches
-    the others : of the models, the tasks, the training
+    h : numbers of heads, ascending       training : options of `held_out_losses`
     """
-    models = [dict(h=heads, d_model=d_model) for heads in h]
-    loss = held_out_losses(models, tasks=tasks, seeds=seeds, steps=steps, symbols=symbols,
-                           max_length=max_length, batch_size=batch_size)
-    return HeadCount(list(tasks), np.array(h), steps, loss, base)
+    losses = held_out_losses([dict(h=heads) for heads in h], **training)
+    return HeadCount(x=np.array(h), base=8, **losses)                  # 8 as in the paper
 
 
-def key_width(d_k=(1, 2, 4, 8), *, h=4, d_model=32, tasks=("copy", "reverse", "sort"),
-              seeds=(0, 1, 2, 3), steps=200, symbols=8, max_length=8, batch_size=16):
-    """Train models that differ in d_k alone, with d_v = d_model / h, and measure their loss.
+def key_width(d_k=(1, 2, 4, 8), **training):
+    """Train models that differ in d_k alone, with h = 4 and d_v = 8, and measure their loss.
 
     Parameters
     ----------
-    d_k : widths, ascending       tasks : names of toy tasks
-    seeds : all models of a seed see the same batches
-    the others : of the models, the tasks, the training
+    d_k : widths, ascending       training : options of `held_out_losses`
     """
-    models = [dict(h=h, d_model=d_model, d_k=width) for width in d_k]
-    loss = held_out_losses(models, tasks=tasks, seeds=seeds, steps=steps, symbols=symbols,
-                           max_length=max_length, batch_size=batch_size)
-    return KeyWidth(list(tasks), np.array(d_k), steps, loss, h)
+    losses = held_out_losses([dict(h=4, d_k=width) for width in d_k], **training)
+    return KeyWidth(x=np.array(d_k), h=4, **losses)
 
 
 HEAD_COUNT = Experiment(

@@ -9,10 +9,10 @@ import numpy as np
 from ...plotting.figures import COLORS, MARKERS, draw_map
 from ...plotting.maps import attention_maps
 from ...training.loop import Progress, train
-from ...training.tasks import FIRST_SYMBOL, CopyTask, ReverseTask, Task
+from ...training.tasks import FIRST_SYMBOL, TASKS, Task
 from ...transformer import Transformer
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import small_model
+from ..learning import each, small_model
 
 ALIGNED = 0.3  # the best head's weight on the answer must exceed its shuffled baseline by this
 # Where the answer to output t of n symbols stands in the source.
@@ -185,32 +185,30 @@ def solve(model: Transformer, task: Task, seed: int, steps: int) -> Progress:
     return [*train(model, task, steps=steps, rng=rng, validation_size=500)][-1]
 
 
-def head_jobs(*, symbols=6, max_length=6, seeds=(0, 1, 2, 3, 4), steps=1000, n=300, N=2, h=4):
+def head_jobs(*, seeds=(0, 1, 2, 3, 4), steps=1000, n=300):
     """Train models to copy and to reverse, and measure what each cross-attention head looks at.
 
     Parameters
     ----------
-    symbols, max_length : of the tasks       seeds : one model of each task for every seed
     steps : at most; training ends when the validation is perfect
-    n : test sequences to measure on         N, h : layers of the models, and heads of a layer
+    n : test sequences to measure on
     """
-    tables, ends, examples, untrained = [], [], [], []
-    for kind in (CopyTask, ReverseTask):
-        task = kind(symbols=symbols, max_length=max_length)
-        models = [small_model(task, seed, N=N, h=h) for seed in seeds]
-        untrained += [job_table(m, task, n, seed) for m, seed in zip(models, seeds)]
-        ends.append([solve(m, task, seed, steps) for m, seed in zip(models, seeds)])
-        tables.append([job_table(m, task, n, seed) for m, seed in zip(models, seeds)])
-        examples.append(example(models[0], task, tables[-1][0][0]))
-    score, baseline = np.moveaxis(np.array(tables), 2, 0)
-    shown, maps, source, output = (list(column) for column in zip(*examples))
-    return HeadJobs(
-        tasks=list(ANSWER), jobs=list(JOBS), score=score, baseline=baseline,
-        untrained=max((score - baseline).max() for score, baseline in untrained),
-        steps=np.array([[end.step for end in row] for row in ends]),
-        solved=np.array([[end.validation == 1 for end in row] for row in ends]),
-        shown=shown, maps=np.array(maps), source=source, output=output,
-    )
+    def measure(name, seed):
+        task = TASKS[name](symbols=6, max_length=6)
+        model = small_model(task, seed, N=2)
+        score, baseline = job_table(model, task, n, seed)
+        untrained, end = (score - baseline).max(), solve(model, task, seed, steps)
+        score, baseline = job_table(model, task, n, seed)
+        shown, weights, source, output = example(model, task, score)
+        return dict(score=score, baseline=baseline, untrained=untrained, steps=end.step,
+                    solved=end.validation == 1, shown=shown, maps=weights, source=source,
+                    output=output)
+
+    found = each(ANSWER, seeds=seeds, measure=measure)
+    found["untrained"] = found["untrained"].max()
+    first = {name: found[name][:, 0] for name in ("shown", "maps", "source", "output")}
+    first |= {name: first[name].tolist() for name in ("shown", "source", "output")}
+    return HeadJobs(tasks=list(ANSWER), jobs=list(JOBS), **found | first)
 
 
 HEAD_JOBS = Experiment(

@@ -7,6 +7,7 @@ import numpy as np
 from ...multi_head import MultiHeadAttention
 from ...plotting.figures import log_ticks
 from ...plotting.maps import attention_maps
+from ..counting import count
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 from ..measuring import draw_quartiles, step_of, time_ratios
 
@@ -19,7 +20,7 @@ class HeadsCost(Result):
     """Time of forward and backward with h heads over the time with one, at some lengths n.
 
     ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
-    multiply_adds : (len(n), len(h)), of the matrix products
+    multiply_adds : (len(n), len(h)), of the matrix products, forward; backward has twice as many
     scores : (len(n), len(h)), how many weights the layer made
     """
 
@@ -65,15 +66,6 @@ class HeadsCost(Result):
         ax.legend(loc="upper left")
 
 
-def product_multiply_adds(n, d_model, h):
-    """Count the multiply-adds of the matrix products, forward: four projections, QK^T, weights V.
-
-    Backward has twice as many: each product has two factors to give a gradient to.
-    """
-    d_k = d_model // h
-    return 4 * n * d_model * h * d_k + 2 * h * n * n * d_k
-
-
 def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, seed=0):
     """Time forward and backward of MultiHeadAttention(d_model, h), d_k = d_v = d_model / h.
 
@@ -82,22 +74,20 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
     Parameters
     ----------
     h : numbers of heads; the others are compared with the first; 8 must be among them
-    n : lengths of the sequence       d_model : width       seed : of weights and inputs
+    n : lengths of the sequence       d_model : width
     repeats : how often the longest is timed, in turns; shorter ones are timed more often
     """
     rng = np.random.default_rng(seed)
     layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
-    ratios, scores = [], []
+    ratios, multiply_adds, scores = [], [], []
     for length in n:
         x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
         turns = repeats * max(n) // length
         ratios.append(time_ratios([step_of(layer, (x, x, x), grad) for layer in layers], 0, turns))
+        multiply_adds.append([count(layer, x, x, x)[1] for layer in layers])
         scores.append([number_of_scores(layer, x) for layer in layers])
-    lengths, heads = np.array(n)[:, None], np.array(h)
-    return HeadsCost(
-        heads, np.array(n), d_model, np.stack(ratios, axis=1),
-        product_multiply_adds(lengths, d_model, heads), np.array(scores),
-    )
+    return HeadsCost(np.array(h), np.array(n), d_model, np.stack(ratios, axis=1),
+                     np.array(multiply_adds), np.array(scores))
 
 
 def number_of_scores(layer, x):

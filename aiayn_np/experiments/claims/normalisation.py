@@ -108,7 +108,7 @@ def norm_dependence(
     ----------
     batch_sizes : B for the first part      padded : numbers of padding positions for the second
     T, d_model : of the sequences           B : batch size of the second part
-    draws : batches, each with its own embedding      seed : of tokens and embeddings
+    draws : batches, each with its own embedding
     """
     layer, batch = LayerNorm(d_model), BatchNorm(d_model)
     positions = SinusoidalPositionalEncoding(d_model, T + max(padded))

@@ -99,12 +99,14 @@ def dropout(
         task = FewExamples(sequences, np.random.default_rng([seed, 2]))
         model = small_model(task, seed, P_drop=P, **options)
         known, held_out = [ids[:300] for ids in task.examples], task.validation(300)
-        return [(scores(model, known)[0], *scores(model, held_out))
-                for p in learn(model, task, seed, steps=steps, eps_ls=0.0) if p.step % every == 0]
+        measured = [(scores(model, known)[0], *scores(model, held_out))
+                    for p in learn(model, task, seed, steps=steps, eps_ls=0.0)
+                    if p.step % every == 0]
+        return dict(zip(("training", "validation", "accuracy"), zip(*measured)))
 
-    measured = np.moveaxis(each(P_drop, seeds, measure), -1, 0)
     steps_measured = np.arange(1, steps // every + 1) * every
-    return DropoutCurves(sequences, np.array(P_drop), steps_measured, *measured)
+    return DropoutCurves(sequences, np.array(P_drop), steps_measured,
+                         **each(P_drop, seeds=seeds, measure=measure))
 
 
 DROPOUT = Experiment(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...plotting.figures import COLORS, MARKERS
-from ..experiment import AGREES, DISAGREES, Experiment, Result
+from ..experiment import AGREES, DISAGREES, Experiment, Result, plain_text
 
 BASE = dict(N=6, d_model=512, d_ff=2048, h=8)
 # Row, how it differs from the base, and the printed millions. A row without a printed number has
@@ -73,7 +73,7 @@ class ParameterCounts(Result):
     def finding(self):
         own, far = self.group[self.differs], np.flatnonzero(self.group == 2)
         counted, printed = self.difference
-        listed = " and ".join(f"{plain_name(self.rows[i])} ({counted[i]:+.1f} M, printed"
+        listed = " and ".join(f"{plain_text(self.rows[i])} ({counted[i]:+.1f} M, printed"
                               f" {printed[i]:+.0f})" for i in far)
         return (
             f"Of {own.size} differences to base {np.sum(own == 0)} equal the printed ones, rounded,"
@@ -104,11 +104,6 @@ class ParameterCounts(Result):
         ax.set(xlim=(-3.5, 4), xticks=range(-3, 5), ylim=(-0.6, len(rows) - 0.4))
         ax.set_xlabel("counted − printed difference to base (M, millions of parameters)")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, columnspacing=1, frameon=False)
-
-
-def plain_name(row):
-    """Return a row's name without TeX."""
-    return row.translate(str.maketrans("", "", "${}"))
 
 
 def parameter_counts(vocabulary=37_000):

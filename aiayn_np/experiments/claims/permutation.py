@@ -102,7 +102,7 @@ def permutation_symmetry(T=16, *, N=6, d_model=64, h=8, permutations=100, seed=0
     Parameters
     ----------
     T : tokens of x, all different      N, d_model, h : of the stacks, with d_ff = 4 d_model
-    permutations : to draw for each number of moved positions      seed : of model, x and P
+    permutations : to draw for each number of moved positions
     """
     rng = np.random.default_rng(seed)
     model = Transformer(T, N=N, d_model=d_model, d_ff=4 * d_model, h=h, max_len=T, rng=rng)

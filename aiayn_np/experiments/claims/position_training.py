@@ -12,7 +12,7 @@ from ...positional_encoding import LearnedPositionalEncoding, SinusoidalPosition
 from ...training.tasks import SHORTEST_HELD_OUT, CopyTask
 from ...variants.relative_position import relative_attention
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, learn, scores, small_model, smooth
+from ..learning import STEPS_PER_POINT, each, learn, scores, small_model, smooth
 
 ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of right tokens of a learned task
 REACHED = 0.9  # share copied exactly where sinusoids reach
@@ -106,20 +106,6 @@ def of_length(batch, length):
     return [ids[chosen, : length + 1] for ids in batch]
 
 
-def tried(options, seed, task, tested, lengths, steps):
-    """Train one model; return the fields of PositionTraining: curve and scores."""
-    model = small_model(task, seed, **options)
-    progress = [(p.loss, p.accuracy) for p in learn(model, task, seed, steps=steps)]
-    loss, accuracy = smooth(np.transpose(progress), STEPS_PER_POINT)
-    right = np.flatnonzero(accuracy >= 0.95)
-    nats, tokens = scores(model, task.test(1000))
-    exact = [exact_match(model, of_length(tested, n), bos=task.bos, eos=task.eos) for n in lengths]
-    return dict(
-        loss=loss, reached=(right[0] + 1) * STEPS_PER_POINT if len(right) else np.nan,
-        perplexity=np.exp(nats), tokens=tokens, exact=exact,
-    )
-
-
 def position_training(
     *, seeds=(0, 1, 2, 3, 4), steps=600, trained_length=8, longest=16, tests=2000,
     encodings=ENCODINGS,
@@ -128,7 +114,7 @@ def position_training(
 
     Parameters
     ----------
-    seeds : one model of each encoding for each       steps : of training, a multiple of 10
+    steps : a multiple of 10
     trained_length, longest : the most symbols in training and in the tests; `longest` is larger by
         at least 2, and at most 63
     tests : sequences to test on, of all lengths
@@ -136,11 +122,22 @@ def position_training(
     """
     task, tested = CopyTask(max_length=trained_length), CopyTask(max_length=longest).test(tests)
     lengths = np.arange(SHORTEST_HELD_OUT, longest + 1)
-    runs = [[tried(options, seed, task, tested, lengths, steps) for seed in seeds]
-            for options in encodings.values()]
-    found = {key: np.array([[run[key] for run in row] for row in runs]) for key in runs[0][0]}
     step = np.arange(1, steps // STEPS_PER_POINT + 1) * STEPS_PER_POINT
-    return PositionTraining(list(encodings), trained_length, step, lengths=lengths, **found)
+
+    def measure(name, seed):
+        model = small_model(task, seed, **encodings[name])
+        progress = [(p.loss, p.accuracy) for p in learn(model, task, seed, steps=steps)]
+        loss, accuracy = smooth(np.transpose(progress), STEPS_PER_POINT)
+        nats, tokens = scores(model, task.test(1000))
+        return dict(
+            loss=loss, reached=next(iter(step[accuracy >= 0.95]), np.nan),
+            perplexity=np.exp(nats), tokens=tokens,
+            exact=[exact_match(model, of_length(tested, n), bos=task.bos, eos=task.eos)
+                   for n in lengths],
+        )
+
+    return PositionTraining(list(encodings), trained_length, step, lengths=lengths,
+                            **each(encodings, seeds=seeds, measure=measure))
 
 
 LEARNED_POSITIONS = Experiment(

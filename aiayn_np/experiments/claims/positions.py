@@ -154,7 +154,7 @@ def shift_is_rotation(
     ----------
     k : distances, at least two        d_model : of the rotation, even        T : positions, >= 512
     fitted_d_model : of the fit, even and small: in wide tables slow sines hardly determine M
-    seed : of the random positions        positions : the encoding that is measured
+    positions : the encoding that is measured
     """
     rng = np.random.default_rng(seed)
     random = LearnedPositionalEncoding(d_model, T, rng=rng).table(T)

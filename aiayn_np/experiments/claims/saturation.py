@@ -125,7 +125,7 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
     Parameters
     ----------
     d_k : increasing widths           n_keys : keys that each query meets
-    queries : a multiple of 64, at least 64        seed : of the draws
+    queries : a multiple of 64, at least 64
     """
     rng = np.random.default_rng(seed)
     layers = ScaledDotProductAttention(), ScoredAttention(DotScore())

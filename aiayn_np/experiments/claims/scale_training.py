@@ -10,7 +10,7 @@ from ...plotting.figures import draw_spread, log_ticks
 from ...training.tasks import CopyTask
 from ...variants.scoring import dot_attention
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, losses, small_model, smooth
+from ..learning import STEPS_PER_POINT, each, losses, small_model, smooth
 
 BEHIND = 2.0  # times the scaled loss
 NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
@@ -92,23 +92,21 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
     Parameters
     ----------
     d_k : increasing widths                     rate_scale : of Eq. (3); the best one is judged
-    steps : multiple of 10                      seeds : of models and batches
-    d_model : width of the model                batch_size, max_length : of the task
+    steps : a multiple of 10
     """
     task = CopyTask(max_length=max_length)
     size = dict(h=1, d_model=d_model, d_ff=2 * d_model, d_v=d_model)
     source = task.validation(256)[0]
-    runs, variances = [], []
-    for attention in (None, dot_attention):
-        for width in d_k:
-            models = [[small_model(task, seed, d_k=width, attention=attention, **size)
-                       for seed in seeds] for _ in rate_scale]
-            variances.append(np.mean([score_variance(m, source) for m in models[0]]))
-            runs += [losses(model, task, seed, steps=steps, batch_size=batch_size, rate_scale=scale)
-                     for scale, row in zip(rate_scale, models) for seed, model in zip(seeds, row)]
-    curves = np.reshape(runs, (2, len(d_k), len(rate_scale), len(seeds), steps))
-    return ScaleTraining(np.array(d_k), np.array(rate_scale), smooth(curves, STEPS_PER_POINT),
-                         np.reshape(variances, (2, len(d_k))))
+
+    def measure(attention, width, rate, seed):
+        model = small_model(task, seed, d_k=width, attention=attention, **size)
+        return dict(variance=score_variance(model, source), loss=losses(
+            model, task, seed, steps=steps, batch_size=batch_size, rate_scale=rate))
+
+    found = each((None, dot_attention), d_k, rate_scale, seeds=seeds, measure=measure)
+    return ScaleTraining(np.array(d_k), np.array(rate_scale),
+                         smooth(found["loss"], STEPS_PER_POINT),
+                         found["variance"][:, :, 0].mean(axis=-1))
 
 
 def score_variance(model, src):

@@ -65,7 +65,7 @@ def dot_product_variance(d_k=(1, 4, 16, 64, 256, 1024, 4096, 16384), *, seed=0):
 
     Parameters
     ----------
-    d_k : widths to measure          seed : of the draws
+    d_k : widths to measure
     """
     rng = np.random.default_rng(seed)
     measured = []

@@ -1,7 +1,6 @@
 """Claim 14: post-norm with and without warm-up, and pre-norm beside it (Sec. 5.3 and 3.1)."""
 
 from dataclasses import dataclass
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from ...plotting.figures import WIDEST, draw_spread, log_ticks
 from ...training.tasks import CopyTask, Task
 from ...variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import STEPS_PER_POINT, each, learn, small_model, smooth
+from ..learning import STEPS_PER_POINT, each, losses, small_model, smooth
 
 POST, POST_FLAT, PRE, PRE_FLAT = range(4)
 NAMES = ("post-norm, warm-up", "post-norm, no warm-up", "pre-norm, warm-up", "pre-norm, no warm-up")
@@ -117,19 +116,16 @@ def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60,
 
     Parameters
     ----------
-    peak : the highest rates of the schedule     N : layers of each stack
-    steps : multiple of 10                       seeds : of models and batches
-    batch_size, max_length : of the task
+    peak : the highest rates of the schedule     steps : a multiple of 10
     """
     task = CopyTask(max_length=max_length)
 
-    def measure(setting, seed):
-        norm, warm, rate = setting
-        return train_losses(small_model(task, seed, N=N, **norm), task, seed, steps=steps,
-                            batch_size=batch_size, schedule=schedule(rate, warmup_steps, warm))
+    def measure(norm, warm, rate, seed):
+        return dict(loss=losses(small_model(task, seed, N=N, **norm), task, seed, steps=steps,
+                                batch_size=batch_size, schedule=schedule(rate, warmup_steps, warm)))
 
-    values = each(product(({}, PRE_NORM), (True, False), peak), seeds, measure)
-    values = values.reshape(4, len(peak), len(seeds), steps)
+    loss = each(({}, PRE_NORM), (True, False), peak, seeds=seeds, measure=measure)["loss"]
+    values = loss.reshape(4, len(peak), len(seeds), steps)
     diverged = int(np.isnan(values).any(axis=-1).sum())
     curves = smooth(np.nan_to_num(values, nan=np.log(task.vocab_size)), STEPS_PER_POINT)
     return WarmUp(np.array(peak), curves, warmup_steps, N, blind_loss(task), diverged)
@@ -141,17 +137,6 @@ def schedule(peak, warmup_steps, warm):
         start = step / warmup_steps if warm else 1.0
         return peak * min(start, (warmup_steps / step) ** 0.5)
     return rate
-
-
-def train_losses(model, task, seed, *, steps, **options):
-    """Return the loss of every step, (steps,); nan from the first one on that is not finite."""
-    found = np.full(steps, np.nan)
-    try:
-        for progress in learn(model, task, seed, steps=steps, **options):
-            found[progress.step - 1] = progress.loss
-    except FloatingPointError:
-        pass
-    return found
 
 
 def blind_loss(task: Task) -> float:
