@@ -48,6 +48,13 @@ def no_pictures(monkeypatch):
     without_pictures(monkeypatch)
 
 
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    from same_run import with_blank_pictures
+
+    with_blank_pictures(monkeypatch)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()

@@ -9,22 +9,12 @@ import subprocess
 import sys
 
 import pytest
+from same_run import TINY
 from sentences import options
 
 from aiayn_np.cli.main import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
-TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The folder of a finished run, without pictures."""
-    out = tmp_path_factory.mktemp("run") / "r"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
-        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    return out
 
 
 @pytest.mark.parametrize(("argv", "message"), [

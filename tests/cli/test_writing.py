@@ -3,21 +3,11 @@
 import json
 
 import pytest
+from same_run import TINY
 
 from aiayn_np.cli.main import main
 
-TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
 OLD = b"what was there before"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The folder of a finished run, without pictures."""
-    out = tmp_path_factory.mktemp("run") / "r"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
-        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    return str(out)
 
 
 @pytest.fixture
@@ -54,16 +44,16 @@ COMMANDS = [
 @pytest.mark.parametrize(("argv", "message"), COMMANDS, ids=lambda x: " ".join(x)[:40])
 def test_what_is_of_another_kind_is_refused(place, run, capsys, argv, message):
     before = everything(place)
-    assert main([word.replace("RUN", run) for word in argv]) == 2
+    assert main([word.replace("RUN", str(run)) for word in argv]) == 2
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
     assert everything(place) == before
 
 
-def test_force_writes_in_any_case(place, run, no_pictures):
+def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
     for argv in (["animate", "copy", "--steps", "1", "--out", "thesis.pdf"],
-                 ["explore", run, "1 2", "--out", "notes.txt"],
+                 ["explore", str(run), "1 2", "--out", "notes.txt"],
                  ["train", "copy", *TINY, "--steps", "1", "--out", "pictures"]):
         assert main([*argv, "--force"]) == 0
     assert (place / "thesis.pdf").read_bytes().startswith(b"GIF89a")
@@ -79,25 +69,20 @@ def test_force_writes_in_any_case(place, run, no_pictures):
 @pytest.mark.parametrize("out", ["new/..", "new/../pictures"])
 def test_a_path_through_a_folder_that_is_not_there_loses_nothing(place, run, argv, out):
     before = everything(place)
-    assert main([*(word.replace("RUN", run) for word in argv), "--out", out]) == 2
+    assert main([*(word.replace("RUN", str(run)) for word in argv), "--out", out]) == 2
     assert everything(place) == before
 
 
 def test_force_replaces_no_run(run, capsys):
-    assert main(["train", "copy", *TINY, "--steps", "1", "--out", run, "--force"]) == 2
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(run), "--force"]) == 2
     assert "holds a run already: --resume to go on" in capsys.readouterr().err
 
 
-def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch):
+def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch, blank_pictures):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        assert main(["explore", run, "1 2", "--out", "new/page.html"]) == 0
-        assert main(["attend", run, "1 2", "--out", "pictures"]) == 0
-    assert main(["attend", run, "3 4", "--out", run]) == 0             # a run: it has metrics.json
-
-
-def test_figures_are_drawn_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
+        assert main(["explore", str(run), "1 2", "--out", "new/page.html"]) == 0
+        assert main(["attend", str(run), "1 2", "--out", "pictures"]) == 0
         assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
+    assert main(["attend", str(run), "3 4", "--out", str(run)]) == 0   # a run: it has metrics.json
     assert json.loads((tmp_path / "gallery" / "variance.json").read_bytes())

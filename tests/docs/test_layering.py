@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from imports import circles, imports_of
+from imports import circles, imported, imports_of, module_name, nodes_in
 
 ROOT = Path(__file__).parents[2] / "aiayn_np"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -36,7 +36,11 @@ OUTSIDE = {  # third-party packages of a room, besides NumPy
     "plotting": {"matplotlib", "PIL"}, "experiments": {"matplotlib"},
     "training": {"threadpoolctl", "mpi4py"}, "cli": {"tqdm"}, "interop": {"torch", "safetensors"},
 }
-GRAPH = imports_of(ROOT, "aiayn_np")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return imports_of(ROOT, "aiayn_np")
 
 
 def room_of(module):
@@ -45,26 +49,24 @@ def room_of(module):
     return "layers" if first in LAYERS | PROTOCOL else first
 
 
-@pytest.mark.parametrize("module", sorted(GRAPH))
-def test_a_room_imports_only_what_lies_below_it(module):
-    room = room_of(module)
-    if room in ("", "__main__", "cli"):                                # these put all together
-        return
-    others = {room_of(name) for name in GRAPH[module]} - {room}
-    assert others <= ROOMS[room], f"{room} must not import {others - ROOMS[room]}"
+def test_a_room_imports_only_what_lies_below_it(graph):
+    wrong = {}
+    for module, used in graph.items():
+        room = room_of(module)
+        if room not in ("", "__main__", "cli"):                        # these put all together
+            wrong[module] = {room_of(name) for name in used} - {room} - ROOMS[room]
+    assert {module: rooms for module, rooms in wrong.items() if rooms} == {}
 
 
 @pytest.mark.parametrize("module", sorted(LAYERS | PROTOCOL))
-def test_a_layer_imports_the_protocol_and_layers(module):
-    assert GRAPH[module] <= LAYERS | PROTOCOL
-    if module in PROTOCOL:
-        assert GRAPH[module] <= PROTOCOL
+def test_a_layer_imports_the_protocol_and_layers(module, graph):
+    assert graph[module] <= (PROTOCOL if module in PROTOCOL else LAYERS | PROTOCOL)
 
 
-def test_nothing_but_the_start_imports_the_command_line():
-    for module, imported in GRAPH.items():
+def test_nothing_but_the_start_imports_the_command_line(graph):
+    for module, used in graph.items():
         if room_of(module) not in ("cli", "__main__"):
-            assert "cli" not in {room_of(name) for name in imported}, module
+            assert "cli" not in {room_of(name) for name in used}, module
 
 
 @pytest.mark.parametrize(("folder", "package"), [(ROOT, "aiayn_np"), (BENCHMARKS, None)])
@@ -75,8 +77,8 @@ def test_there_is_no_circle(folder, package):
 def test_only_open_py_knows_the_kinds_of_runs():
     """Everything else asks the run for what it needs: its `command`, its `batch`, its `measure`."""
     for path in ROOT.rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance":
+        for call in nodes_in(path.read_text(encoding="utf-8"), ast.Call):
+            if ast.unparse(call.func) == "isinstance":
                 kinds = {name.id for name in ast.walk(call.args[1]) if isinstance(name, ast.Name)}
                 assert not any(kind.endswith("Run") for kind in kinds), f"{path}:{call.lineno}"
 
@@ -89,14 +91,10 @@ def test_the_top_of_the_package_is_section_3():
     assert set(ROOMS) | {"cli"} >= {path.name for path in entries if path.is_dir()}
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")),
-                         ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_third_party_packages_are_those_of_the_room(path):
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            names.add(node.module.split(".")[0])
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-    room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    assert names - set(sys.stdlib_module_names) <= {"numpy"} | OUTSIDE.get(room, set())
+def test_third_party_packages_are_those_of_the_room():
+    own, wrong = {"aiayn_np", "numpy", *sys.stdlib_module_names}, {}
+    for path in ROOT.rglob("*.py"):
+        module = module_name(path.relative_to(ROOT))
+        names = {name.split(".")[0] for name in imported(path, module, "aiayn_np")}
+        wrong[module] = names - own - OUTSIDE.get(room_of(module), set())
+    assert {module: names for module, names in wrong.items() if names} == {}

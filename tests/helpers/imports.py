@@ -30,7 +30,7 @@ def imported(path, name, package):
     """Absolute names that the file of a module imports, `from a import b` as "a.b"."""
     full = ".".join(filter(None, (package, name))).split(".")
     here = full if path.name == "__init__.py" else full[:-1]           # what one dot means
-    for node in imports_in(path.read_text(encoding="utf-8")):
+    for node in nodes_in(path.read_text(encoding="utf-8"), ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
@@ -46,9 +46,8 @@ def parsed(text):
 
 
 @functools.cache
-def imports_in(text):
-    """The import statements in the text of a file, inside functions too."""
-    kinds = ast.Import, ast.ImportFrom
+def nodes_in(text, *kinds):
+    """The nodes of some kinds in the text of a file, inside functions too."""
     return [node for node in ast.walk(parsed(text)) if isinstance(node, kinds)]
 
 

@@ -1,4 +1,4 @@
-"""Runs that must have ended alike, and runs without pictures."""
+"""Runs that must have ended alike, and runs without pictures or with blank ones."""
 
 from pathlib import Path
 
@@ -8,6 +8,8 @@ from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.text_run import TextRun
+
+TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
 
 
 def assert_same_run(folder, other):
@@ -34,3 +36,8 @@ def without_pictures(patch):
     """Drawing takes most of the time of a short run; where it is not the point, leave it out."""
     patch.setattr(Run, "draw", lambda self: [])
     patch.setattr(TextRun, "draw", lambda self: [])
+
+
+def with_blank_pictures(patch):
+    """Set up every picture and write a blank one: where it goes is the point, not what it shows."""
+    patch.setattr("aiayn_np.plotting.figures.png_of", lambda fig, dpi: b"\x89PNG")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hugging_face import batch, compute, float64_positions, make
-from marks import LINUX
+from marks import LINUX, TRANSFORMERS
 from safetensors.numpy import load_file
 
 from aiayn_np import LearnedPositionalEncoding
@@ -26,9 +26,7 @@ sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
 from measure_real_models import exported, loading
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, TRANSFORMERS, pytest.mark.filterwarnings("ignore")]
 LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert}
 UNTIED, APART = {"tie_word_embeddings": False}, {"share_encoder_decoder_embeddings": False,
                                                  "decoder_vocab_size": 31}

@@ -5,15 +5,14 @@ import json
 import types
 
 import pytest
+from marks import TRANSFORMERS
 from tokenizer_folders import LINES, bert_folder, gpt2_folder, older, saved
 
 from aiayn_np.files import CheckpointError
 from aiayn_np.pretrained.tokenizer_files import bert_vocabulary, gpt2_vocabulary
 from aiayn_np.pretrained.vocabularies import MarianVocabulary
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, TRANSFORMERS, pytest.mark.filterwarnings("ignore")]
 SIZES = types.SimpleNamespace(V=100_000, tokenizer_class=None)
 
 
