@@ -18,8 +18,7 @@ def row_sum(x: np.ndarray) -> np.ndarray:
 
 def row_mean(x: np.ndarray) -> np.ndarray:
     """x.mean(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
-    n = x.shape[-1]
-    return (x.reshape(-1, n) @ np.ones(n, x.dtype)).reshape(*x.shape[:-1], 1) / n
+    return row_sum(x) / x.shape[-1]
 
 
 def row_max(x: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """The options of `train`, and the new run that they describe."""
 
-import argparse
 from pathlib import Path
 
 from ..checks import check_sizes
@@ -75,17 +74,8 @@ def add_train_options(parser):
                       help="double precision (default: float32)")
     rare.add_argument("--keep-states", action="store_true",
                       help="keep at most 16 states of the model during training, for `explore`")
-    rare.add_argument("--threads", type=int, help="of BLAS, at most what OPENBLAS_NUM_THREADS says"
-                      " (default: as many, or 1 if it is not set); more pay on a quiet machine")
-    rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
-    rare.add_argument("--no-keep-memory", action="store_true",
-                      help="give freed memory back to the system after every step: slower")
-
-
-def no_workers(n):
-    """Refuse `--workers`, and name what there is in its place."""
-    raise argparse.ArgumentTypeError(f"threads do not share batches any more: --threads {n} gives"
-                                     f" BLAS more threads, mpiexec -n {n} starts processes")
+    rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
+                      " is the limit (default: that limit, else 1); more pay on a quiet machine")
 
 
 def add_group(parser, title, options):

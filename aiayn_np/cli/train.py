@@ -13,7 +13,7 @@ import numpy as np
 from ..files import CheckpointError
 from ..runs.states import STATES
 from ..training.ranks import launched
-from ..training.threads import blas_threads, check_threads, one_of_several
+from ..training.threads import blas_threads, one_of_several
 from .common import UsageError, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run
 from .progress import Reporter
@@ -25,12 +25,10 @@ SAVE_EVERY = 120  # seconds between two checkpoints, at most
 def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
-    check_threads(args.threads)
     with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
         run = shared_run(folder, args, ranks)
         try:
-            with blas_threads(args.threads):
-                return trained(run, args)
+            return trained(run, args)
         except KeyError as error:
             raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
 
@@ -73,7 +71,7 @@ def trained(run, args):
     """Take the remaining steps, then draw and measure; return the exit code."""
     started, ranks = time.perf_counter(), run.ranks
     earlier = run.history[-1].seconds if run.history else 0.0
-    if not take_steps(run, earlier, keep_memory=not args.no_keep_memory, threads=args.threads):
+    if not take_steps(run, earlier, threads=args.threads):
         command = ["aiayn-np", "train", run.task.name, "--out", str(run.folder), "--resume"]
         if ranks.rank == 0:
             note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
@@ -83,9 +81,11 @@ def trained(run, args):
             print(f"drawn in {run.folder}:", ", ".join(path.name for path in run.draw()))
         return 0
     seconds = round(earlier + time.perf_counter() - started, 2)
-    paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
+    with blas_threads(args.threads):
+        paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
+        lines = [] if ranks.rank else list(run.report(found, seconds))
     if ranks.rank == 0:
-        print(*run.report(found, seconds), sep="\n")
+        print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
     return 0
 
@@ -108,13 +108,13 @@ def shared_run(folder, args, ranks):
     return run
 
 
-def take_steps(run, earlier=0.0, *, keep_memory=True, threads=None):
+def take_steps(run, earlier=0.0, *, threads=None):
     """Train, report and save; return False after an interruption.
 
     Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
     and tells the others when to stop.
     """
-    steps, leads = run.train(keep_memory=keep_memory, threads=threads), run.ranks.rank == 0
+    steps, leads = run.train(threads=threads), run.ranks.rank == 0
     if leads:
         make_writable(run.folder)
     if run.solved or run.optimizer.t >= run.steps:

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,8 @@ from ..files import CheckpointError, replacing
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
-from ..training.loop import (
-    AVERAGED,
-    VALIDATED,
-    Progress,
-    averaged,
-    share_exact,
-    train,
-    validate,
-)
-from ..training.optimizer import Adam
+from ..training.loop import AVERAGED, Progress, averaged, share_exact, train
+from ..training.optimizer import Adam, warmup_rate
 from ..training.ranks import ALONE
 from ..training.tasks import TASKS
 from ..transformer import Transformer
@@ -46,8 +39,8 @@ class Run:
     """Model, task, optimizer and generator of a training run, made from its `config` alone.
 
     config : dict with "task" (name), "task_options", "model" (options of Transformer), "variants"
-        (names of `variants.choices`), "dtype", "seed", "train" (options of `train`); "keep_states",
-        true if the run keeps states of the model while it trains
+        (names of `variants.choices`), "dtype", "seed", "train" (the options of training);
+        "keep_states", true if the run keeps states of the model while it trains
     """
 
     record: Any = Progress  # the class of the records in `history`
@@ -87,24 +80,23 @@ class Run:
         """The number of the last step."""
         return self.config["train"]["steps"]
 
-    def train(self, *, keep_memory: bool = True, threads: int | None = None) -> Iterator:
+    @property
+    def rate_of(self) -> Callable[[int], float]:
+        """The learning rate as a function of the step."""
+        o = self.config["train"]
+        return partial(warmup_rate, d_model=self.model.d_model, warmup_steps=o["warmup_steps"],
+                       scale=o["rate_scale"])
+
+    def train(self, *, threads: int | None = None) -> Iterator:
         """Go on with training after the last step, and yield a record of each step."""
-        options = self.config["train"] | self.training_state | {"workers": self.ranks}
-        return train(self.model, self.task, keep_memory=keep_memory, threads=threads, **options)
+        o = self.config["train"]
+        return train(self.model, self.task, steps=o["steps"], batch_size=o["batch_size"],
+                     eps_ls=o["eps_ls"], accumulate=o.get("accumulate", 1), schedule=self.rate_of,
+                     workers=self.ranks, threads=threads, **self.training_state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""
         return self.task.batch(self.config["train"]["batch_size"], self.rng)
-
-    def record_of(self, step: int, batch: tuple, loss: float, accuracy: Any, rate: float,
-                  seconds: float) -> Any:
-        """Return the record of a step."""
-        return self.record(step, loss, accuracy, rate, seconds)
-
-    def measure(self, progress: Any) -> None:
-        """Validate the model, and write the result into the record of the last step."""
-        examples = self.task.validation(VALIDATED)
-        progress.validation = validate(self.trained(), self.task, examples)
 
     @property
     def files(self) -> list[str]:

@@ -24,8 +24,6 @@ from ..text.translation import translate
 from ..text.vocabulary import Vocabulary
 from ..training.loop import token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
-from ..training.memory import keep_freed_memory
-from ..training.optimizer import warmup_rate
 from ..training.ranks import SharedGradient, shared_gradient
 from ..transformer import Transformer
 from .run import Run
@@ -118,40 +116,27 @@ class TextRun(Run):
         """False: training on text never ends before its last step."""
         return False
 
-    def train(self, *, keep_memory: bool = True,
-              threads: int | None = None) -> Iterator[TextProgress]:
+    def train(self, *, threads: int | None = None) -> Iterator[TextProgress]:
         """Go on with training after the last step, and yield a TextProgress for each step.
 
         The model is validated at the end of every epoch and after the last step.
         """
-        o = self.config["train"]
-        if keep_memory:
-            keep_freed_memory()
-
-        rate_of = functools.partial(warmup_rate, d_model=self.model.d_model,
-                                    warmup_steps=o["warmup_steps"], scale=o["rate_scale"])
-
         def record(s):
-            progress = self.record_of(s.step, s.batch, float(s.scores), None, s.rate, s.seconds)
+            tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
+            progress = TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
             if progress.step % self.batches.per_epoch == 0 or progress.step == self.steps:
                 self.measure(progress)
             return progress
 
         return training_steps(
-            self.model, self.criterion, self.batch, rate_of, steps=self.steps,
-            **self.training_state, average_every=o["average_every"], measure=token_nats,
-            record=record, gradient=self.gradient, threads=threads,
+            self.model, self.criterion, self.batch, self.rate_of, steps=self.steps,
+            **self.training_state, average_every=self.config["train"]["average_every"],
+            measure=token_nats, record=record, gradient=self.gradient, threads=threads,
         )
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step."""
         return self.batches.batch(step)
-
-    def record_of(self, step: int, batch: tuple, loss: float, accuracy: float | None, rate: float,
-                  seconds: float) -> TextProgress:
-        """Return the record of a step, with the number of tokens in place of the accuracy."""
-        tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in batch[:2])
-        return self.record(step, loss, tokens, rate, seconds)
 
     def announcement(self) -> Iterator[str]:
         """Yield lines about the data and the model."""

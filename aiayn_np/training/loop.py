@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..checks import check_number, check_rng, check_sizes
+from ..checks import check_rng, check_sizes
 from ..decoding.greedy import exact_match
 from ..module import Cache, Module
 from ..transformer import Transformer
@@ -103,8 +103,11 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
     gradient : None for `gradient_of`, or what stands for it where a batch is shared (ranks.py)
     threads : of BLAS, while the loop works (threads.py)
 
+    The C library then keeps freed memory for the rest of the program (memory.py).
+
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
+    keep_freed_memory()
     gradient = gradient or partial(gradient_of, model, criterion, measure)
     started = time.perf_counter()
     for step in range(optimizer.t + 1, steps + 1):
@@ -120,11 +123,10 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
 
 
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
-          rng: np.random.Generator, optimizer: Adam | None = None, warmup_steps: int = 100,
-          rate_scale: float = 0.2, schedule: Callable[[int], float] | None = None,
-          eps_ls: float = 0.1, validate_every: int = 25, validation_size: int = VALIDATED,
-          recent: deque | None = None, workers: Any = None, accumulate: int = 1,
-          keep_memory: bool = True, threads: int | None = None) -> Iterator[Progress]:
+          rng: np.random.Generator, optimizer: Adam | None = None, recent: deque | None = None,
+          schedule: Callable[[int], float] | None = None, eps_ls: float = 0.1,
+          validate_every: int = 25, validation_size: int = VALIDATED, workers: Any = None,
+          accumulate: int = 1, threads: int | None = None) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
     The average of the model's last states is validated, as the paper averages checkpoints
@@ -132,18 +134,15 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     as soon as the average decodes every validation sequence exactly. Then the model takes the
     values of the average.
 
-    The rate is `rate_scale` times Eq. (3). The defaults of `rate_scale` and `warmup_steps` are for
-    models of classroom size; the paper's are 1 and 4000. A `schedule`, a function of the step,
-    replaces Eq. (3), and `warmup_steps` and `rate_scale` are then ignored. `rng` draws the batches
-    and the dropout masks. With the `optimizer` and the `recent` states (a deque that is filled
-    here) of an earlier run, training goes on after that run's last step. Only the optimizer's
-    parameters are updated, and only their gradients are cleared.
+    `schedule` gives the rate of a step. Without it the rate is that of Eq. (3) for a model of
+    classroom size: 100 warm-up steps and a factor of 0.2, where the paper has 4000 and 1. `rng`
+    draws the batches and the dropout masks. With the `optimizer` and the `recent` states (a deque
+    that is filled here) of an earlier run, training goes on after that run's last step. Only the
+    optimizer's parameters are updated, and only their gradients are cleared.
 
     `workers` share each batch: the ranks of an MPI communicator, each of which calls `train` with
     the same model, task and generator. Each computes its part in `accumulate` shares, of which only
     one at a time needs memory.
-    With `keep_memory` the C library keeps freed memory for the next step. It then does so for the
-    rest of the program (see memory.py).
     `threads` of BLAS take the steps: by default as many as the user's environment says, else one
     (see threads.py). Between two steps, and after the last one, the caller's number holds.
 
@@ -151,8 +150,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     is taken, when loss or a gradient is not finite.
     """
     check_sizes(steps=steps, batch_size=batch_size, validate_every=validate_every)
-    check_sizes(validation_size=validation_size, warmup_steps=warmup_steps)
-    check_number("rate_scale", rate_scale, 0, float("inf"))
+    check_sizes(validation_size=validation_size)
     check_rng(rng)
     check_threads(threads)
     if not (schedule is None or callable(schedule)):
@@ -166,14 +164,11 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     validation = task.validation(validation_size)
     ranks = ranks_of(workers)
     gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
-    if keep_memory:
-        keep_freed_memory()
 
     def batch_of(step):
         return task.batch(batch_size, rng)
 
-    rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=warmup_steps,
-                                  scale=rate_scale)
+    rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
     ranks.check_same(model, optimizer, rate_of, steps, rng, *validation, batch_size, validate_every,
                      eps_ls, accumulate)
 

@@ -15,7 +15,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 def keep_freed_memory() -> None:
     """Let the C library keep freed memory for the next step, for the rest of this program.
 
-    `train` calls it unless `keep_memory=False`. Importing the package does not.
+    The training loop calls it. Importing the package does not.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -17,6 +17,7 @@ def warmup_rate(step: int, d_model: int, warmup_steps: int, scale: float = 1.0) 
     steps and then falls with the inverse square root. Raises ValueError below 1.
     """
     check_sizes(step=step, d_model=d_model, warmup_steps=warmup_steps)
+    check_number("scale", scale, 0, float("inf"))
     return scale * float(d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))
 
 

@@ -22,13 +22,13 @@ SHORTEST_HELD_OUT = 3  # there are too few shorter sequences to keep some for te
 
 
 def bucket(sequence):
-    """The bucket of a sequence, 0 to 9: a hash of its symbols, the same on every machine."""
+    """Return the bucket of a sequence, 0 to 9: a hash of its symbols, the same on every machine.
+
+    A short sequence has 9, so that it may be trained on.
+    """
+    if len(sequence) < SHORTEST_HELD_OUT:
+        return 9
     return zlib.crc32(sequence.astype("<i8").tobytes()) % 10
-
-
-def is_training(sequence):
-    """Whether a sequence may be trained on: it is short, or it is in neither held-out split."""
-    return len(sequence) < SHORTEST_HELD_OUT or bucket(sequence) not in (VALIDATION, TEST)
 
 
 class Task:
@@ -57,7 +57,7 @@ class Task:
             check_sizes(n=n)
         rows: list[np.ndarray] = []
         while len(rows) < n:
-            rows += [s for s in self._draw(n - len(rows), rng) if is_training(s)]
+            rows += [s for s in self._draw(n - len(rows), rng) if bucket(s) > TEST]
         return self.examples_of(rows)
 
     def validation(self, n: int) -> tuple[np.ndarray, ...]:
@@ -109,7 +109,7 @@ class Task:
         while len(found) < n and blocks_without < 10:  # a task with few sequences has fewer than n
             before = len(found)
             for s in self._draw(1000, rng):
-                if len(s) >= SHORTEST_HELD_OUT and bucket(s) == split and len(found) < n:
+                if bucket(s) == split and len(found) < n:
                     found.setdefault(s.tobytes(), s)
             blocks_without = 0 if len(found) > before else blocks_without + 1
         if not found:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..attention import ScaledDotProductAttention
 from ..checks import one_line
 from ..decoding.greedy import exact_match
 from ..experiments.learning import learn, scores
+from ..training.optimizer import warmup_rate
 from ..training.tasks import CopyTask
 from ..training.threads import blas_threads
 from ..transformer import Transformer
@@ -18,7 +20,7 @@ from .bug import Bug
 STEPS, BATCH_SIZE, TESTED, P_DROP = 700, 32, 500, 0.05
 SIZES = dict(N=2, d_model=32, d_ff=64, h=2, max_len=16)
 SYMBOLS, MAX_LENGTH = 6, 5
-RATE = dict(warmup_steps=100, rate_scale=0.3)
+RATE = dict(d_model=SIZES["d_model"], warmup_steps=100, scale=0.3)  # of Eq. (3)
 SOLVED, PART = 0.95, 0.5  # shares of test sequences right; a healthy model has 0.99 or more
 HEALTHY_SEEDS = 4
 
@@ -102,7 +104,8 @@ def measure(outcome, seed, steps, watch):
         return ScaledDotProductAttention(P_DROP)
     task, rng = CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH), np.random.default_rng(seed)
     model = Transformer(task.vocab_size, P_drop=P_DROP, attention=attention, rng=rng, **SIZES)
-    for _ in watch(learn(model, task, seed, steps=steps, batch_size=BATCH_SIZE, **RATE)):
+    for _ in watch(learn(model, task, seed, steps=steps, batch_size=BATCH_SIZE,
+                         schedule=partial(warmup_rate, **RATE))):
         pass
     test = task.test(TESTED)
     outcome.tokens = scores(model, test)[1]

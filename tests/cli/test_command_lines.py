@@ -24,9 +24,9 @@ FLAGS = ["--seed", "--steps", "--symbols", "--max-length", "--batch-size", "--N"
          "--h", "--P-drop", "--eps-ls", "--warmup-steps", "--rate-scale", "--accumulate",
          "--attention", "--positions", "--norm", "--preset", "--vocabulary", "--tokens", "--epochs",
          "--bleu-every", "--bleu-tokenize", "--normalization", "--character-coverage", "--pairs",
-         "--source", "--target", "--validation-pairs", "--resume", "--float64", "--no-keep-memory",
+         "--source", "--target", "--validation-pairs", "--resume", "--float64",
          "--keep-states", "--accumulate"]
-ALONE = ("--resume", "--float64", "--no-keep-memory", "--keep-states")  # flags without a value
+ALONE = ("--resume", "--float64", "--keep-states")  # flags without a value
 CHOSEN = ["threads", "processes", "dot", "general", "concat", "additive", "relative", "learned",
           "pre",
           "tiny", "numbers", "base", "13a", "zh", "char", "ja-mecab", "nfkc", "identity"]

@@ -196,7 +196,7 @@ def test_ranks_that_begin_with_another_model_or_generator_are_refused():
 
 
 OPTIONS = {"steps": 2, "batch_size": 5, "validate_every": 3, "validation_size": 4, "eps_ls": 0.2,
-           "rate_scale": 0.3, "warmup_steps": 9, "accumulate": 2, "schedule": lambda step: 0.1}
+           "accumulate": 2, "schedule": lambda step: 0.1}
 
 
 @pytest.mark.parametrize("name", [*OPTIONS, "task", "P_drop"])

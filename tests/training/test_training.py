@@ -27,8 +27,8 @@ def small(rng, P_drop=0.1, task=None):
 def test_the_loop_is_forward_loss_backward_rate_step(seed):
     rng = np.random.default_rng(seed)
     model, task = small(rng)
-    schedule = dict(warmup_steps=7, rate_scale=0.3)
-    records = list(train(model, task, steps=3, batch_size=5, rng=rng, **schedule))
+    records = list(train(model, task, steps=3, batch_size=5, rng=rng,
+                         schedule=lambda step: warmup_rate(step, 8, 7, 0.3)))
 
     rng = np.random.default_rng(seed)
     by_hand, _ = small(rng)
@@ -46,10 +46,16 @@ def test_the_loop_is_forward_loss_backward_rate_step(seed):
         np.testing.assert_array_equal(p.value, q.value)
 
 
-def test_a_schedule_gives_the_rates_and_eq_3_is_not_asked(rng):
+def test_without_a_schedule_the_rate_is_eq_3_for_a_small_model(rng):
+    model, task = small(rng)
+    records = train(model, task, steps=3, batch_size=2, rng=rng)
+    assert [r.rate for r in records] == [0.2 * warmup_rate(step, 8, 100) for step in (1, 2, 3)]
+
+
+def test_a_schedule_gives_the_rates(rng):
     model, task = small(rng)
     rates = [0.5, 0.0, 1e-3]
-    options = dict(steps=3, batch_size=2, rng=rng, warmup_steps=1, rate_scale=9.0)
+    options = dict(steps=3, batch_size=2, rng=rng)
     before = model.state_dict()
     records = []
     for record in train(model, task, schedule=lambda step: rates[step - 1], **options):
@@ -202,10 +208,8 @@ def test_a_gradient_that_is_not_finite_stops_too(rng, monkeypatch):
     [
         (dict(steps=0), "steps must be at least 1"),
         (dict(batch_size=0), "batch_size must be at least 1"),
-        (dict(warmup_steps=0), "warmup_steps must be at least 1"),
         (dict(validate_every=0), "validate_every must be at least 1"),
         (dict(eps_ls=1.0), r"eps_ls must lie in \[0, 1\)"),
-        (dict(rate_scale=-1.0), r"rate_scale must lie in \[0, inf\)"),
     ],
 )
 def test_bad_options_are_refused(rng, options, message):
