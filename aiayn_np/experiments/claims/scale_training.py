@@ -2,11 +2,13 @@
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ...plotting.figures import draw_spread, log_ticks
+from ...training.optimizer import warmup_rate
 from ...training.tasks import CopyTask
 from ...variants.scoring import dot_attention
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
@@ -100,8 +102,9 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
 
     def measure(attention, width, rate, seed):
         model = small_model(task, seed, d_k=width, attention=attention, **size)
+        schedule = partial(warmup_rate, d_model=d_model, warmup_steps=100, scale=rate)
         return dict(variance=score_variance(model, source), loss=losses(
-            model, task, seed, steps=steps, batch_size=batch_size, rate_scale=rate))
+            model, task, seed, steps=steps, batch_size=batch_size, schedule=schedule))
 
     found = each((None, dot_attention), d_k, rate_scale, seeds=seeds, measure=measure)
     return ScaleTraining(np.array(d_k), np.array(rate_scale),
