@@ -6,6 +6,7 @@ machine takes ten times as long.
 
 import gc
 import os
+import shutil
 import zlib
 
 for library in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM"):  # before NumPy is loaded
@@ -39,6 +40,26 @@ def seed(request):
 @pytest.fixture
 def rng(seed):
     return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a finished run of two steps, without pictures."""
+    from same_run import TINY, without_pictures
+
+    from aiayn_np.cli.main import main
+
+    out = tmp_path_factory.mktemp("run") / "r"
+    with pytest.MonkeyPatch.context() as patch:
+        without_pictures(patch)
+        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def copied(run, tmp_path):
+    """A copy of that folder, which a test may change."""
+    return shutil.copytree(run, tmp_path / "r")
 
 
 @pytest.fixture

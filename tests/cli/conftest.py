@@ -1,16 +1,14 @@
-"""A small finished run for the tests of what commands refuse and where they write."""
+"""The parser of the whole command line is made once: each command of a test asks for it."""
+
+import functools
 
 import pytest
-from same_run import TINY, without_pictures
 
-from aiayn_np.cli.main import main
+import aiayn_np.cli.parser
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The folder of a finished run, without pictures."""
-    out = tmp_path_factory.mktemp("run") / "r"
+@pytest.fixture(autouse=True, scope="module")
+def one_parser():
     with pytest.MonkeyPatch.context() as patch:
-        without_pictures(patch)
-        assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    return out
+        patch.setattr(aiayn_np.cli.parser, "parser", functools.cache(aiayn_np.cli.parser.parser))
+        yield

@@ -356,6 +356,7 @@ def test_what_takes_long_has_a_bar(monkeypatch, tmp_path):
     assert "no bug planted, seed 3: " in screen.getvalue()
     assert "/700" in screen.getvalue()
     out = str(tmp_path / "x.gif")
+    monkeypatch.setattr("aiayn_np.plotting.animation.animate", lambda recording, path: None)
     assert main(["animate", "copy", "--steps", "2", "--max-length", "3", "--out", out]) == 0
     assert "training" in screen.getvalue()
     assert "/2 [" in screen.getvalue()

@@ -52,8 +52,8 @@ def test_what_is_of_another_kind_is_refused(place, run, capsys, argv, message):
 
 
 def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
-    for argv in (["animate", "copy", "--steps", "1", "--out", "thesis.pdf"],
-                 ["explore", str(run), "1 2", "--out", "notes.txt"],
+    animate = ["animate", "copy", "--steps", "1", "--max-length", "3", "--out", "thesis.pdf"]
+    for argv in (animate, ["explore", str(run), "1 2", "--out", "notes.txt"],
                  ["train", "copy", *TINY, "--steps", "1", "--out", "pictures"]):
         assert main([*argv, "--force"]) == 0
     assert (place / "thesis.pdf").read_bytes().startswith(b"GIF89a")

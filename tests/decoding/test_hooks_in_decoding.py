@@ -24,7 +24,7 @@ from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
-BOS, EOS, MAX_LEN = 1, 2, 7
+BOS, EOS, MAX_LEN = 1, 2, 5
 MODELS = {
     "paper": {},
     "pre-norm, learned": dict(positions=LearnedPositionalEncoding,
@@ -43,7 +43,7 @@ def model_of(rng, name):
 
 
 def sources(rng):
-    src = rng.integers(3, 11, (3, 5))
+    src = rng.integers(3, 11, (2, 5))
     src[1, 2:] = 0
     return src
 

@@ -32,7 +32,7 @@ def commands_of(page):
 
 
 def test_every_command_of_the_page_runs_as_the_page_writes_it(
-    tmp_path, trained, exported, rng, monkeypatch, capsys
+    tmp_path, trained, exported, rng, monkeypatch, capsys, blank_pictures
 ):
     make_saved("gpt2", tmp_path / "gpt2", rng)
     make_saved("bert", tmp_path / "bert-base-uncased", rng)

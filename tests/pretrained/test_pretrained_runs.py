@@ -208,7 +208,7 @@ def gpt2(tmp_path, rng):
     return make_gpt2(tmp_path / "gpt2", rng)
 
 
-def test_gpt2_generates_and_measures(gpt2, tmp_path, capsys):
+def test_gpt2_generates_and_measures(gpt2, tmp_path, capsys, blank_pictures):
     assert main(["import", str(gpt2), "--out", str(tmp_path / "run")]) == 0
     outputs = []
     for options in (["--seed", "1"], ["--seed", "1"], ["--seed", "2", "--top-k", "9"],

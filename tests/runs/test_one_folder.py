@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from same_run import TINY
 from sentences import options
 
 from aiayn_np import Adam, CheckpointError, Transformer, load_checkpoint, save_checkpoint
@@ -21,8 +22,6 @@ from aiayn_np.runs.text_run import TextRun
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
 from aiayn_np.variants.choices import CHOICES, keywords
-
-TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
 
 
 def test_the_next_free_name_is_taken(tmp_path):
@@ -42,12 +41,10 @@ def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypat
     assert os.listdir(tmp_path / "runs") == []
 
 
-def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(tmp_path, no_pictures):
-    out = tmp_path / "r"
-    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
-    (out / ".0123456789abcdef.part").write_bytes(b"half")
-    assert main(["train", "copy", "--resume", "--steps", "2", "--out", str(out)]) == 0
-    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(copied, no_pictures):
+    (copied / ".0123456789abcdef.part").write_bytes(b"half")
+    assert main(["train", "copy", "--resume", "--steps", "3", "--out", str(copied)]) == 0
+    assert sorted(os.listdir(copied)) == ["history.csv", "metrics.json", "model.npz"]
 
 
 @pytest.mark.slow
@@ -120,15 +117,11 @@ def test_every_variant_loads_into_itself_only(tmp_path, rng):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_numbers_that_are_not_finite_are_an_error_when_they_are_used(
-    no_pictures, tmp_path, capsys, value
-):
-    out = tmp_path / "r"
-    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
-    run = open_run(out)
+def test_numbers_that_are_not_finite_are_an_error_when_they_are_used(copied, capsys, value):
+    run = open_run(copied)
     run.model.src_embedding.E.value[0, 0] = value
     run.save()
-    assert main(["decode", str(out), "1 2"]) == 2
+    assert main(["decode", str(copied), "1 2"]) == 2
     assert "model.npz holds numbers that are not finite: model/src_embedding.E" in (
         capsys.readouterr().err)
 
@@ -171,30 +164,27 @@ def test_a_header_with_odd_parts_is_refused(tmp_path, rng):
 
 
 @pytest.mark.parametrize("name", ["N", "d_model", "d_ff", "symbols"])
-def test_a_config_of_a_larger_model_is_refused_before_it_is_made(tmp_path, name, no_pictures):
-    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(tmp_path)]) == 0
-    header, arrays = read_checkpoint(path := tmp_path / "model.npz")
+def test_a_config_of_a_larger_model_is_refused_before_it_is_made(copied, name):
+    header, arrays = read_checkpoint(path := copied / "model.npz")
     part = header["config"]["task_options" if name == "symbols" else "model"]
     part[name] = 2**80
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     with pytest.raises(CheckpointError, match=r"model\.npz has no usable config: its model has"):
-        open_run(tmp_path)
+        open_run(copied)
 
 
-def test_a_history_that_cannot_be_is_refused(tmp_path, capsys, no_pictures):
-    out = tmp_path / "r"
-    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    good = (out / "history.csv").read_bytes()
-    resume = ["train", "copy", "--resume", "--out", str(out), "--steps", "3"]
+def test_a_history_that_cannot_be_is_refused(copied, capsys):
+    good = (copied / "history.csv").read_bytes()
+    resume = ["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]
     for content in (good.splitlines()[0] + b"\r\n1," + b"9" * 200_000, good[:60], b"\0" * 50,
                     b"a,b\n1,2\n", b"step,loss\nx,1\n",
                     b"step,loss\n" + b"9" * 5000 + b",1\n"):
-        (out / "history.csv").write_bytes(content)
+        (copied / "history.csv").write_bytes(content)
         assert main(resume) == 2, content
         assert "history.csv" in capsys.readouterr().err
-    (out / "history.csv").unlink()
-    (out / "metrics.json").unlink()
-    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
+    (copied / "history.csv").unlink()
+    (copied / "metrics.json").unlink()
+    assert main(["train", "copy", "--resume", "--out", str(copied)]) == 2
     assert "history.csv is missing" in capsys.readouterr().err
 
 
