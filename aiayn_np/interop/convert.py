@@ -11,14 +11,14 @@ from .layout import to_ours, to_theirs
 
 
 def to_torch(model: Transformer) -> Any:
-    """Make a torch.nn.Module from a Transformer, with copies of its values.
+    """Return a torch.nn.Module that computes the same logits, with copies of the model's values.
 
-    The module's forward(src, tgt) takes ids (B, T_src) and (B, T_tgt) and returns logits
-    (B, T_tgt, vocab_size). The module is built from torch.nn.Transformer, with our eps, dropout
-    rates, norms and dtype and one E, and makes the masks from `pad`. Projection biases that our
-    model lacks are zero and frozen. `.config` describes the model.
+    The module has forward(src, tgt) with ids (B, T_src) and (B, T_tgt), and returns logits
+    (B, T_tgt, vocab_size). It masks the id `pad`. Inside is a torch.nn.Transformer. If our model
+    has no biases in attention, those of PyTorch are zero and are not trained.
+    `.config` is a dict that describes the model; `from_torch` needs it.
 
-    Raises ValueError with the reason if torch.nn.Transformer cannot be the same model (d_k is not
+    Raises ValueError with the reason if torch.nn.Transformer cannot compute the same (d_k is not
     d_model / h, another attention, ...), and ImportError without PyTorch.
     """
     config = describe(model)
@@ -29,9 +29,9 @@ def to_torch(model: Transformer) -> Any:
 
 
 def from_torch(module: Any, config: dict | None = None) -> Transformer:
-    """Make a Transformer from a module that `to_torch` made, with copies of its values.
+    """Return a Transformer with copies of the values of a module that `to_torch` made.
 
-    module : the module; or its state_dict, with its `.config` as `config`
+    module : the module, or its state_dict; a state_dict needs the module's `.config` as `config`
 
     Raises KeyError, ValueError and TypeError for a state that does not fit the config.
     """

@@ -6,7 +6,7 @@ would compute something else. The description of a Transformer is a dict that JS
 
 import numpy as np
 
-from ..checks import check_ids, check_number, check_sizes, one_line
+from ..checks import check_number, check_sizes, one_line
 from ..dropout import Dropout
 from ..layer_norm import LayerNorm
 from ..module import Module, leaves
@@ -94,16 +94,12 @@ def check_config(config):
     check_sizes(**{name: config[name] for name in SIZES})
     for name in ("P_drop", "attention_P_drop", "eps"):
         check_number(name, config[name], 0, 1)
-    check_ids("pad", config["pad"], config["vocab_size"], ndim=0)
     for option in ("positions", "norm"):
         if config[option] not in list(CHOICES[option]):
             raise ValueError(f"{option} must be {' or '.join(CHOICES[option])}, got"
                              f" {config[option]!r}")
     if not isinstance(config["bias"], bool):
         raise TypeError(f"bias must be true or false, got {config['bias']!r}")
-    if config["d_model"] % config["h"]:
-        raise ValueError("d_model must be divisible by h, got"
-                         f" d_model={config['d_model']}, h={config['h']}")
 
 
 def build(config, activation=None):

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..checks import one_line
-from ..feed_forward import ReLU
 from ..files import CheckpointError
-from ..pretrained.config import read_json
+from ..pretrained.config import ACTIVATIONS, read_json
 from ..pretrained.weights import FILE
 from ..runs.pretrained_run import FOLDER_FILES, KINDS, open_pretrained
 from ..text.extra import extra
-from ..variants.activations import GELU, SiLU, TanhGELU
 
 PICKLE = "pytorch_model.bin"
-ACTIVATIONS = {ReLU: "relu", GELU: "gelu", TanhGELU: "gelu_new", SiLU: "silu"}
 
 
 def recognises(path):
@@ -95,12 +92,13 @@ def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
 
 def activation_of(layer):
     """Return a layer's (activation class, config name); the class is None for the paper's ReLU."""
-    chosen = getattr(layer.feed_forward, "activation", None)
-    name = ACTIVATIONS.get(ReLU if chosen is None else type(chosen))
-    if name is None:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS.values())},"
-                         f" got {type(chosen).__name__}")
-    return None if chosen is None else type(chosen), name
+    if not hasattr(layer.feed_forward, "activation"):
+        return None, "relu"
+    chosen = type(layer.feed_forward.activation)
+    for name, activation in ACTIVATIONS.items():
+        if chosen is activation:
+            return chosen, name
+    raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {chosen.__name__}")
 
 
 def copied(run: Any, folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ from ..layer_norm import LayerNorm
 from ..module import Parameter, leaves
 from ..positional_encoding import LearnedPositionalEncoding
 from ..pretrained.gpt2 import tensors_of
-from ..pretrained.weights import Undrawn
+from ..pretrained.weights import Undrawn, written
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.models import LanguageModel
@@ -23,7 +23,7 @@ __all__ = ["read", "recognises", "save_gpt2", "write"]
 
 
 def write(run, folder):
-    """Write a run into an empty folder; raise ValueError if the run is not a GPT-2."""
+    """Write the files of a GPT-2 that was imported; raise ValueError for any other run."""
     if run.task.name != "gpt2":
         raise ValueError("a GPT-2 must be a language model, got a run of the task"
                          f" {run.task.name}, which has a source")
@@ -31,25 +31,21 @@ def write(run, folder):
 
 
 def save_gpt2(model: LanguageModel, folder: Path) -> None:
-    """Write a LanguageModel as a folder that GPT2LMHeadModel.from_pretrained opens.
+    """Write a LanguageModel to a folder that GPT2LMHeadModel.from_pretrained opens.
 
-    A model with `pad` masks padding; transformers masks it only if given an attention_mask.
+    Our model does not look at padding if it has `pad`. transformers needs an attention_mask for
+    that.
 
-    Raises ValueError with the reason if GPT-2's layers cannot represent the model, and
-    FileExistsError if the folder is not empty.
+    Raises ValueError with the reason if a GPT-2 cannot compute the same, and FileExistsError if
+    the folder is not empty.
     """
     config, folder = config_of(model), Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(errno.EEXIST, "must be empty, or not there yet", str(folder))
     d, d_ff = config["n_embd"], config["n_inner"]
-    parameters, dtype = dict(model.named_parameters()), model.stack.embedding.E.value.dtype
-    state = {}
-    for t in tensors_of(config["vocab_size"], d, d_ff, config["n_positions"], config["n_layer"],
-                        tied=config["tie_word_embeddings"]):
-        share = (*t.shape[:-1], t.shape[-1] // len(t.paths))
-        values = [parameters[path].value if path in parameters else np.zeros(share, dtype)
-                  for path in t.paths]
-        state[t.names[0]] = t.form.theirs(values)
+    tensors = tensors_of(config["vocab_size"], d, d_ff, config["n_positions"], config["n_layer"],
+                         tied=config["tie_word_embeddings"])
+    state = written(tensors, {name: p.value for name, p in model.named_parameters()})
     if type(model.stack.embedding) is Embedding:
         state["transformer.wte.weight"] = state["transformer.wte.weight"] * d**0.5
         state["lm_head.weight"] = model.output_projection.E.value

@@ -9,6 +9,7 @@ from ..decoding.greedy import greedy_decode
 from ..layer_norm import LayerNorm
 from ..module import leaves
 from ..pretrained.marian import EPS, SHARED, layer_tensors
+from ..pretrained.weights import written
 from ..text.translation import translate
 from ..transformer import Transformer
 from ..variants.layer_options import set_eps
@@ -20,7 +21,8 @@ MEASURED = 200  # lines of the validation set to translate with both eps
 
 
 def write(run, folder):
-    """Write a run into an empty folder; return lines that say what Marian's eps changes."""
+    """Write a run as a Marian model; return lines that say how its other eps changes the output.
+    """
     if run.task.name == "marian":
         return copied(run, folder)
     model = run.trained()
@@ -58,24 +60,21 @@ def config_of(model, task):
 
 
 def state_of(model):
-    """Return {Marian's name: array}, with reordered channels, and zeros for missing biases.
+    """Return {name in Marian: array}; a bias that our model lacks is zero.
 
-    Our sines and cosines alternate; Marian has all sines first. So the d_model channels are
-    reordered in E and in each matrix and norm that reads or writes them. The model still computes
-    the same.
+    Positions decide the order of the d_model channels. In ours, sines and cosines take turns. In
+    Marian's, all sines come first. So E, and each matrix and norm that reads or writes the
+    channels, gets them in Marian's order. The model computes the same as before.
     """
-    d, parameters = model.d_model, dict(model.named_parameters())
+    d = model.d_model
     halves = np.r_[0:d:2, 1:d:2]
-    state = {SHARED: parameters["src_embedding.E"].value[:, halves],
-             "final_logits_bias": np.zeros((1, model.vocab_size), d_type(model))}
-    for side in ("encoder", "decoder"):
-        for i, layer in enumerate(getattr(model, side).layers):
-            for t in layer_tensors(side, i, d, layer.feed_forward.linear_1.d_out):
-                (path,) = t.paths
-                known = parameters.get(path)
-                value = np.zeros(t.shape, d_type(model)) if known is None else known.value
-                state[t.names[0]] = t.form.theirs([moved(value, path, halves)])
-    return state
+    state = {path: moved(p.value, path, halves) for path, p in model.named_parameters()}
+    tensors = [t for side in ("encoder", "decoder")
+               for i, layer in enumerate(getattr(model, side).layers)
+               for t in layer_tensors(side, i, d, layer.feed_forward.linear_1.d_out)]
+    return {SHARED: state["src_embedding.E"][:, halves],
+            "final_logits_bias": np.zeros((1, model.vocab_size), d_type(model)),
+            **written(tensors, state)}
 
 
 def d_type(model):

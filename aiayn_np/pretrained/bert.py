@@ -16,10 +16,9 @@ from ..variants.layer_options import layer_factory, set_eps
 from ..variants.masked import MaskedLanguageModel
 from .config import Config
 from .loaded import Pretrained
-from .marian import linear_tensors, norm_tensors
 from .tokenizer_files import bert_vocabulary
 from .vocabularies import TokenizerVocabulary
-from .weights import Tensor
+from .weights import Tensor, linear_tensors, norm_tensors
 
 WORDS = "bert.embeddings.word_embeddings.weight"
 HEAD = "cls.predictions.decoder.weight"

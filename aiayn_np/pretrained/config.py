@@ -18,7 +18,6 @@ CHOICES = ("num_beams", "length_penalty", "early_stopping", "do_sample", "temper
            "top_p", "repetition_penalty", "no_repeat_ngram_size", "min_length", "suppress_tokens",
            "begin_suppress_tokens", "encoder_no_repeat_ngram_size", "num_beam_groups",
            "forced_bos_token_id", "max_new_tokens", "min_new_tokens")
-LARGEST = 50_000_000  # bytes of a file besides the weights; a config has a few thousand
 NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attention": False,
          "is_decoder": False, "pruned_heads": {}}  # the only value that these layers do
 
@@ -110,7 +109,7 @@ def not_used(settings, family):
 def read_json(path: str | Path) -> dict:
     """Read the object in a JSON file; raise FileNotFoundError, or CheckpointError if it is bad."""
     try:
-        found = json.loads(small_file(path).read_bytes(), parse_constant=refuse_constant)
+        found = json.loads(fetched(path).read_bytes(), parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -118,20 +117,13 @@ def read_json(path: str | Path) -> dict:
     return found
 
 
-def small_file(path):
-    """Return the Path of a file besides the weights; raise CheckpointError if it is too large."""
-    if (path := Path(path)).stat().st_size > LARGEST:
-        raise CheckpointError(f"{path} must have at most {LARGEST:,} bytes")
-    return fetched(path)
-
-
 def fetched(path):
-    """Return the path; raise CheckpointError if Git LFS has not fetched the file."""
+    """Return the Path; raise CheckpointError if Git LFS has not fetched the file."""
     with open(path, "rb") as file:
         if file.read(len(POINTER)) == POINTER:
             raise CheckpointError(f"{path} is a pointer of Git LFS, and not the file itself: git"
                                   " lfs pull in its folder fetches it")
-    return path
+    return Path(path)
 
 
 def refuse_constant(name):

@@ -40,6 +40,16 @@ class SideBySide(Form):
         return np.concatenate(values, axis=-1)
 
 
+class OneBelowAnother(Form):
+    """torch.nn.MultiheadAttention has W^Q, W^K and W^V, each transposed, one below another."""
+
+    def ours(self, tensor):
+        return [part.T for part in np.split(tensor, 3)]
+
+    def theirs(self, values):
+        return np.concatenate([value.T for value in values])
+
+
 class WithStart(Form):
     """E with one more row, a copy of the row of the token that decoding starts with.
 
@@ -83,5 +93,5 @@ class Stacked(Form):
         return values[0][:-1]
 
 
-SAME, TRANSPOSED, SIDE_BY_SIDE, ROW, STACKED = (
-    Form(), Transposed(), SideBySide(), Row(), Stacked())
+SAME, TRANSPOSED, SIDE_BY_SIDE, BELOW, ROW, STACKED = (
+    Form(), Transposed(), SideBySide(), OneBelowAnother(), Row(), Stacked())

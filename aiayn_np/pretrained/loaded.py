@@ -9,7 +9,17 @@ import numpy as np
 from ..files import CheckpointError
 from ..module import Cache
 from .config import Config, generation_settings, not_used
-from .weights import FILE, File, Tensor, Undrawn, as_checkpoint_error, dtype_of, fill, match
+from .weights import (
+    FILE,
+    File,
+    Tensor,
+    Undrawn,
+    as_checkpoint_error,
+    dtype_of,
+    fill,
+    match,
+    written,
+)
 
 
 class Pretrained:
@@ -84,9 +94,7 @@ class Pretrained:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return {name in the file: array}, the current values of the model."""
-        parameters = dict(self.model.named_parameters())
-        return {t.names[0]: t.form.theirs([parameters[path].value for path in t.paths])
-                for t in self.tensors}
+        return written(self.tensors, {n: p.value for n, p in self.model.named_parameters()})
 
     def gradients(self) -> dict[str, np.ndarray]:
         """Return {name in the file: array}, the current gradients of the model."""

@@ -22,10 +22,10 @@ from ..transformer import Transformer
 from ..variants.embeddings import BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
 from .config import Config
-from .forms import ROW, STACKED, TRANSPOSED, WithStart
+from .forms import ROW, STACKED, WithStart
 from .loaded import Pretrained
-from .vocabularies import MarianVocabulary, marian_vocabulary
-from .weights import File, Tensor
+from .vocabularies import MarianVocabulary, all_or_none
+from .weights import File, Tensor, linear_tensors, norm_tensors
 
 EPS = 1e-5  # of every layer norm
 SHARED, ENCODER, DECODER, HEAD = (
@@ -120,7 +120,8 @@ class Marian(Pretrained):
         return set_eps(model, EPS)
 
     def read_vocabulary(self, folder: str | Path) -> MarianVocabulary | None:
-        return marian_vocabulary(folder, self)
+        there = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
+        return MarianVocabulary(folder, self) if there else None
 
     def check_constants(self, file: File) -> None:
         want = self.model.positions.table(self.max_len)
@@ -171,15 +172,3 @@ def layer_tensors(side: str, i: int, d: int, d_ff: int) -> Iterator[Tensor]:
     yield from linear_tensors(f"{theirs}.fc2", f"{ours}.feed_forward.linear_2", d_ff, d)
     for number, name in enumerate(norms, 1):
         yield from norm_tensors(f"{theirs}.{name}", f"{ours}.add_norm_{number}.layer_norm", d)
-
-
-def linear_tensors(theirs, ours, d_in, d_out):
-    """Yield weight and bias of PyTorch's Linear."""
-    yield Tensor((f"{theirs}.weight",), (d_out, d_in), (f"{ours}.W",), TRANSPOSED)
-    yield Tensor((f"{theirs}.bias",), (d_out,), (f"{ours}.b",))
-
-
-def norm_tensors(theirs, ours, d):
-    """Yield gamma and beta of a layer norm. Newer files call them weight and bias."""
-    yield Tensor((f"{theirs}.weight", f"{theirs}.gamma"), (d,), (f"{ours}.gamma",))
-    yield Tensor((f"{theirs}.bias", f"{theirs}.beta"), (d,), (f"{ours}.beta",))

@@ -2,7 +2,8 @@
 
 The vocabulary is in `tokenizer.json`, or in `vocab.json` and `merges.txt`, or in `vocab.txt`.
 `tokenizer_config.json` says how a text is cut: its settings and their defaults also count where
-`tokenizer.json` says something else. Truncation and padding are not used.
+`tokenizer.json` says something else. But GPT-2's `add_bos_token` and `add_eos_token` only count if
+`tokenizer.json` does not say which tokens stand around a text. Truncation and padding are not used.
 """
 
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..files import CheckpointError
 from ..text.extra import extra
-from .config import read_json, small_file
+from .config import fetched, read_json
 from .loaded import check_vocabulary
 from .vocabularies import TokenizerVocabulary, all_or_none
 
@@ -47,7 +48,7 @@ def tokenizer_vocabulary(folder, sizes, usual, names, make):
     name = settings.get("tokenizer_class") or sizes.tokenizer_class or usual
     if name not in (usual, f"{usual}Fast", *(AS_IT_IS if whole else ())):
         raise CheckpointError(f"{folder}: tokenizer_class must be {usual}, got {str(name)[:60]}")
-    paths = [str(small_file(folder / file)) for file in ([WHOLE] if whole else names)]
+    paths = [str(fetched(folder / file)) for file in ([WHOLE] if whole else names)]
     try:
         tokenizer: Any = library.Tokenizer.from_file(*paths) if whole else None
         if name not in AS_IT_IS:
@@ -92,10 +93,10 @@ def gpt2(library, tokenizer, paths, settings):
     tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(
         add_prefix_space=settings.get("add_prefix_space", False))
     tokens = named(library, tokenizer, GPT2_TOKENS, settings)
-    ends = [bool(settings.get(f"add_{end}_token")) * [tokens.get(f"{end}_token")]
-            for end in ("bos", "eos")]
-    if "add_bos_token" in settings or "add_eos_token" in settings:
-        tokenizer.post_processor = template(library, tokenizer, *ends)
+    if tokenizer.post_processor is None:
+        tokenizer.post_processor = template(library, tokenizer, *(
+            [tokens.get(f"{end}_token")] if settings.get(f"add_{end}_token") else []
+            for end in ("bos", "eos")))
     return tokenizer
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..files import CheckpointError
 from ..text.extra import extra
 from ..text.vocabulary import SPACE, whole_text
-from .config import read_json, small_file
+from .config import fetched, read_json
 from .loaded import check_vocabulary
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json")
@@ -23,12 +23,6 @@ def all_or_none(folder, *names):
         there = ", ".join(name for name in names if name not in missing)
         raise CheckpointError(f"{folder} lacks {', '.join(missing)}, which belongs to {there}")
     return not missing
-
-
-def marian_vocabulary(folder, sizes):
-    """Make the vocabulary of a Marian folder; return None if the folder has no tokenizer."""
-    whole = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
-    return MarianVocabulary(folder, sizes) if whole else None
 
 
 class MarianVocabulary:
@@ -87,7 +81,7 @@ def sentence_pieces(path):
     """Read a SentencePiece model; raise CheckpointError if the file is damaged."""
     try:
         library = extra("sentencepiece", of="pretrained")
-        return library.SentencePieceProcessor(model_proto=small_file(path).read_bytes())
+        return library.SentencePieceProcessor(model_proto=fetched(path).read_bytes())
     except RuntimeError as error:
         raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
 

@@ -7,7 +7,7 @@ Then the model is built without drawing values, and each Parameter gets its tens
 import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ..checks import memory_bytes
 from ..files import CheckpointError
 from ..text.extra import extra
 from .config import fetched
-from .forms import SAME, Form
+from .forms import SAME, TRANSPOSED, Form
 
 FILE = "model.safetensors"
 KINDS = {"F64": np.float64, "F32": np.float32, "F16": np.float32, "BF16": np.float32}
@@ -37,6 +37,26 @@ class Tensor:
     shape: tuple[int, ...]
     paths: tuple[str, ...]
     form: Form = SAME
+
+
+def linear_tensors(theirs: str, ours: str, d_in: int, d_out: int) -> Iterator[Tensor]:
+    """Yield weight and bias of PyTorch's Linear."""
+    yield Tensor((f"{theirs}.weight",), (d_out, d_in), (f"{ours}.W",), TRANSPOSED)
+    yield Tensor((f"{theirs}.bias",), (d_out,), (f"{ours}.b",))
+
+
+def norm_tensors(theirs: str, ours: str, d: int) -> Iterator[Tensor]:
+    """Yield gamma and beta of a layer norm. Newer files call them weight and bias."""
+    yield Tensor((f"{theirs}.weight", f"{theirs}.gamma"), (d,), (f"{ours}.gamma",))
+    yield Tensor((f"{theirs}.bias", f"{theirs}.beta"), (d,), (f"{ours}.beta",))
+
+
+def written(tensors: Iterable[Tensor], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return {name in the file: array} of a model's state; a bias that the model lacks is zero."""
+    dtype = next(iter(state.values())).dtype
+    return {t.names[0]: t.form.theirs([
+        state[path] if path in state else np.zeros(t.shape[0] // len(t.paths), dtype)
+        for path in t.paths]) for t in tensors}
 
 
 class Undrawn(np.random.Generator):

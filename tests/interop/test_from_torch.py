@@ -21,7 +21,7 @@ from aiayn_np import (
 )
 from aiayn_np.interop import from_torch, to_torch
 from aiayn_np.interop.describe import describe
-from aiayn_np.interop.layout import shapes, to_ours, to_theirs
+from aiayn_np.interop.layout import tensors_of, to_ours, to_theirs
 from aiayn_np.variants.scoring import additive_attention
 
 FROZEN = frozen(PATH)
@@ -64,7 +64,8 @@ def test_there_and_back_is_the_same_to_the_bit(kind, rng):
     model = model_of(kind, rng)
     config, state = describe(model), model.state_dict()
     there = to_theirs(state, config)
-    assert {name: array.shape for name, array in there.items()} == shapes(config)
+    shapes = {t.names[0]: t.shape for t in tensors_of(config)}
+    assert {name: array.shape for name, array in there.items()} == shapes
     assert all(array.flags["C_CONTIGUOUS"] for array in there.values())
     back = from_torch(there, config)
     assert describe(back) == config
@@ -109,7 +110,7 @@ def changed(**values):
     ({"stacks.encoder.layers.0.self_attn.in_proj_bias": np.ones(18)}, ValueError,
      "in_proj_bias must be zero"),
     ({"N": 2}, KeyError, "missing stacks.encoder.layers.1"),
-    ({"N": 10**9}, KeyError, "N=1000000000 layers in each stack, got"),
+    ({"N": 10**9}, KeyError, "missing stacks.encoder.layers.1"),
     ({"h": 4}, ValueError, "d_model must be divisible by h, got d_model=6, h=4"),
     ({"norm": "middle"}, ValueError, "norm must be post or pre, got 'middle'"),
     ({"eps": -1.0}, ValueError, "eps must lie in"),

@@ -85,7 +85,6 @@ def settings(folder, **values):
     ("bert", {"tokenize_chinese_chars": False}, "\u4e2d\u56fd", ["[CLS]", "[UNK]", "[SEP]"]),
     ("gpt2", {}, "x<|endoftext|>y", ["x", "<|endoftext|>", "y"]),
     ("gpt2", {"add_prefix_space": True}, "x", ["_x"]),
-    ("gpt2", {"add_bos_token": True}, "x", ["<|endoftext|>", "x"]),
 ])
 @pytest.mark.parametrize("is_old", [False, True])
 def test_settings_of_the_tokenizer_count(family, values, line, pieces, is_old, tmp_path, rng):
@@ -95,6 +94,24 @@ def test_settings_of_the_tokenizer_count(family, values, line, pieces, is_old, t
         older(folder, family)
     vocabulary = LOADERS[family](folder).vocabulary
     assert vocabulary.pieces(vocabulary.encode(line)) == pieces
+
+
+@pytest.mark.parametrize(("kind", "pieces"), [
+    ("whole", ["x"]), ("whole, ends left open", ["<|endoftext|>", "x"]),
+    ("old", ["<|endoftext|>", "x"]),
+])
+def test_tokenizer_json_decides_which_tokens_stand_around_a_text(kind, pieces, tmp_path, rng):
+    """As in transformers, whatever `add_bos_token` says."""
+    folder = make_saved("gpt2", tmp_path / "gpt2", rng)
+    settings(folder, add_bos_token=True)
+    path = folder / "tokenizer.json"
+    if kind == "old":
+        older(folder, "gpt2")
+    elif "open" in kind:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(whole | {"post_processor": None}), encoding="utf-8")
+    vocabulary = load_gpt2(folder).vocabulary
+    assert vocabulary.pieces(vocabulary.encode("x")) == pieces
 
 
 @pytest.mark.parametrize(("family", "values", "message"), [

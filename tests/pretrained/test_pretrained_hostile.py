@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from hugging_face import GOLDEN
-from marks import LINUX
 from safetensors.numpy import load_file, save_file
 
 from aiayn_np.files import CheckpointError
@@ -127,18 +126,6 @@ def test_a_config_that_cannot_be_honoured(folder, values, message):
 def test_a_config_that_is_no_json_object(folder, text):
     (folder / "config.json").write_text(text, encoding="latin-1")
     refuses(folder, "is not JSON|must hold a JSON object")
-
-
-@LINUX
-@pytest.mark.parametrize(("family", "name", "others"), [
-    ("marian", "source.spm", ["target.spm", "vocab.json"]), ("gpt2", "tokenizer.json", []),
-    ("bert", "vocab.txt", []), ("bert", "config.json", [])])
-def test_a_file_besides_the_weights_that_is_huge_is_not_read(folder, name, others):
-    for file in (name, *others):
-        (folder / file).write_text("{}")
-    with open(folder / name, "r+b") as file:
-        file.truncate(10 * 2**30)                        # sparse: takes no room
-    refuses(folder, "must have at most 50,000,000 bytes")
 
 
 @pytest.mark.parametrize("family", ["gpt2"])

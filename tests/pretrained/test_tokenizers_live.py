@@ -59,6 +59,10 @@ def other_settings(folder, tokenizer):
     change(folder, do_lower_case=False, add_prefix_space=True)
 
 
+def other_ends(folder, tokenizer):
+    change(folder, add_bos_token=True)
+
+
 def as_it_is(folder, tokenizer):
     change(folder, tokenizer_class="PreTrainedTokenizerFast")
 
@@ -86,8 +90,8 @@ def a_map_of_old(folder, tokenizer):
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-@pytest.mark.parametrize("edit", [without_settings, other_settings, as_it_is, more_tokens,
-                                  more_tokens_of_old, a_map_of_old])
+@pytest.mark.parametrize("edit", [without_settings, other_settings, other_ends, as_it_is,
+                                  more_tokens, more_tokens_of_old, a_map_of_old])
 @pytest.mark.parametrize("family", FOLDERS)
 def test_ids_of_edited_folders_are_those_of_transformers(family, edit, is_old, tmp_path):
     tokenizer = FOLDERS[family](tmp_path)

@@ -204,11 +204,10 @@ def head_jobs(*, seeds=(0, 1, 2, 3, 4), steps=1000, n=300):
                     solved=end.validation == 1, shown=shown, maps=weights, source=source,
                     output=output)
 
-    found = each(ANSWER, seeds=seeds, measure=measure)
-    found["untrained"] = found["untrained"].max()
-    first = {name: found[name][:, 0] for name in ("shown", "maps", "source", "output")}
-    first |= {name: first[name].tolist() for name in ("shown", "source", "output")}
-    return HeadJobs(tasks=list(ANSWER), jobs=list(JOBS), **found | first)
+    found: dict = each(ANSWER, seeds=seeds, measure=measure)
+    found |= {name: found[name][:, 0].tolist() for name in ("shown", "source", "output")}
+    found |= dict(maps=found["maps"][:, 0], untrained=found["untrained"].max())
+    return HeadJobs(tasks=list(ANSWER), jobs=list(JOBS), **found)
 
 
 HEAD_JOBS = Experiment(
