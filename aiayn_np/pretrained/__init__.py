@@ -15,7 +15,7 @@ Public names, by the file that defines them:
     filling  fill
     gpt2     GPT2, load_gpt2, tensors_of
     marian   Marian, layer_tensors, load_marian
-    weights  File, Undrawn, as_checkpoint_error
+    weights  File, Tensor, Undrawn, as_checkpoint_error, linear_tensors, norm_tensors, written
 """
 
 from .bert import load_bert
