@@ -56,7 +56,7 @@ def said_of(subject, stage, change, seed=0):
 def known_of(formula):
     """The Changes of what is known by heart."""
     assert len(formula.known) > 1
-    return formula.likely[: len(formula.known)]
+    return formula.changes[: len(formula.known)]
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def of_a_call(node, module):
 
 
 def of_a_tuple(node, name):
-    """Names of mistakes: in a tuple with what is said of them, or with a rank and code."""
+    """Names of mistakes: in a tuple with what is said of them, or with a cost and code."""
     said = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "say" for n in node.elts)
     ranked = name == "operators" and len(node.elts) > 1 and strings(node.elts[1])
     if said or (ranked and not strings(node.elts[0])):

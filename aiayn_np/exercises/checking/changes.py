@@ -26,7 +26,7 @@ from .operators import normal, replacements, text
 from .report import listed
 
 WIDTH = 64  # columns of a piece that is shown
-LIKELY = 1  # rank up to which changes are tried first, and two at a time
+KNOWN, PAIR = -2, 5  # costs: less than that of any other change, and more
 PAIRS = 300  # that are tried at most
 LIKELIEST = 150  # changes that are tried two at a time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
@@ -101,32 +101,10 @@ class Formula:
         return [Place(*place) for place in places(self.tree.body[0])]
 
     @functools.cached_property
-    def replacements(self):
-        """All wrong pieces of code, as a list of (rank, key, code, index of the place)."""
-        names = names_of(self.tree)
-        return [(rank, key, code, i) for i, place in enumerate(self.places)
-                for rank, key, code in replacements(place, names)]
-
-    @functools.cached_property
-    def likely(self):
-        """The known Changes, then the likeliest others."""
+    def changes(self):
+        """All Changes, the cheapest first: known mistakes, then those in one kind of place."""
         known = [self.known_one(*entry) for entry in self.known]
-        return [*known, *self.general(lambda rank: rank <= LIKELY), *self.exchanged()]
-
-    @functools.cached_property
-    def others(self):
-        """All other Changes."""
-        return self.general(lambda rank: rank > LIKELY)
-
-    def changes(self, computes):
-        """Yield three groups of Changes: likely ones, others, and pairs of likely ones.
-
-        computes : a function that returns (partly, results) for a Change, or None if the Change has
-            no effect; `partly` tells whether the Change explains a part of the student's numbers
-        """
-        yield self.likely
-        yield self.others
-        yield self.pairs(computes)
+        return sorted([*known, *self.general(), *self.exchanged()], key=lambda change: change.cost)
 
     def known_one(self, old, new, key, why):
         """Return the Change that makes a known mistake wherever the old code stands."""
@@ -136,23 +114,22 @@ class Formula:
             if not spots:
                 raise ValueError(f"{self.function.__name__} has no {before}")
             parts += [(i, self.places[i].number(after)) for i in spots]
-        return Change(self, key, parts, why)
+        return Change(self, key, parts, KNOWN, why)
 
-    def general(self, wanted):
-        """List Changes of the wanted ranks, in one place or in all places with the same code."""
-        every, groups = [], dict[tuple, tuple[float, str, list]]()
-        for rank, key, code, i in self.replacements:
-            if wanted(rank):
-                place = self.places[i]
+    def general(self):
+        """List Changes in one place or in all places with the same code."""
+        names, every, groups = names_of(self.tree), [], dict[tuple, tuple[float, str, list]]()
+        for i, place in enumerate(self.places):
+            for cost, key, code in replacements(place, names):
                 part = i, place.number(code)
                 same = text(place.node), code
                 if key == "wrong axis":                                # the same one in all calls
                     same = re.findall(r"axis=[^,)]*", code)[-1], ""
-                groups.setdefault((key, same), (rank, key, []))[2].append(part)
-                every.append((rank, key, [part]))
+                groups.setdefault((key, same), (cost, key, []))[2].append(part)
+                every.append((cost, key, [part]))
         every += [group for group in groups.values() if len(group[2]) > 1]
-        every.sort(key=lambda change: change[0])
-        return [Change(self, key, parts, self.whys.get(key, "")) for _, key, parts in every]
+        return [Change(self, key, parts, cost, self.whys.get(key, ""))
+                for cost, key, parts in every]
 
     def exchanged(self):
         """Yield Changes that exchange two arrays, two parts of self or two caches everywhere."""
@@ -162,8 +139,9 @@ class Formula:
         for one, other in (pair for kind in kinds for pair in itertools.combinations(kind, 2)):
             if one in codes and other in codes:
                 new = {one: other, other: one}
-                yield Change(self, "exchanged", [(i, self.places[i].number(new[code]))
-                                                 for i, code in enumerate(codes) if code in new])
+                parts = [(i, self.places[i].number(new[code]))
+                         for i, code in enumerate(codes) if code in new]
+                yield Change(self, "exchanged", parts, 1)
 
     def run(self, parts, args, options):
         """Compute the formula with changes, `base` and `parts`: (place, number of the code)."""
@@ -204,19 +182,22 @@ class Formula:
 
         return PLACE.sub(written, whole)
 
-    def same_as(self, changes):
-        """Return the parts that make another formula's Changes in this one, where code is equal."""
-        others = [(change.formula.places[i], n) for change in changes for i, n in change.parts]
+    def same_as(self, change):
+        """Return the parts that make another formula's Change in this one, where code is equal."""
+        others = [(change.formula.places[i], n) for i, n in change.parts]
         return [(i, mine.number(place.codes[n - 1])) for place, n in others
                 for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
 
     def pairs(self, computes):
-        """Yield Pairs of likely Changes, each of which has an effect of its own.
+        """Yield Pairs of the cheapest Changes, each of which has an effect of its own.
 
         Changes that explain a part of the student's numbers come first, paired with all others.
+
+        computes : a function that returns (partly, results) for a Change, or None if the Change has
+            no effect; `partly` tells whether the Change explains a part of the student's numbers
         """
         distinct: dict[Any, Any] = {}
-        for change in self.likely[:LIKELIEST]:
+        for change in self.changes[:LIKELIEST]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
         some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
@@ -233,10 +214,12 @@ class Change:
 
     known : a teacher's sentence, if the mistake is common
     parts : (place, number of the code)
+    cost : the less, the likelier
     """
 
-    def __init__(self, formula, key, parts, known=""):
-        self.formula, self.key, self.parts, self.known = formula, key, parts, known
+    def __init__(self, formula, key, parts, cost, known=""):
+        self.formula, self.key, self.parts = formula, key, parts
+        self.cost, self.known = cost, known
 
     def __call__(self, *args, **options):
         return self.formula.run(self.parts, args, options)
@@ -266,7 +249,7 @@ class Pair(Change):
     """Two Changes at once."""
 
     def __init__(self, one, other):
-        super().__init__(one.formula, one.key, one.parts + other.parts, one.known)
+        super().__init__(one.formula, one.key, one.parts + other.parts, PAIR, one.known)
         self.both = one, other
 
     @property

@@ -1,41 +1,42 @@
 """Find one or two changes of the right formula that give the student's numbers."""
 
 import functools
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..language import say, say_name
 from .calling import copied
-from .changes import Pair
+from .changes import Change, Pair
 from .comparing import is_numbers, same
 from .report import listed
 
-MOST = 2  # changes that are named, each for tensors of its own
-
 
 class Explanation(NamedTuple):
-    """Changes that explain wrong tensors. `left` holds the tensors that they do not explain."""
+    """A change that explains wrong tensors. `left` holds the tensors that it does not explain."""
 
-    key: str
+    change: Change
     why: str
-    changes: list
     left: set
 
     @property
+    def key(self):
+        return self.change.key
+
+    @property
     def known(self):
-        return bool(self.changes[0].known)
+        return bool(self.change.known)
 
 
 def explain(formula, stage, trials, wrong):
     """Return an Explanation of the `wrong` tensors, or None.
 
-    A second change is named for tensors that the first does not explain.
+    All hypotheses stand in one list: the changes of the formula, then pairs of them.
     """
-    trials, left = telling(trials, wrong), set(wrong)
+    trials = telling(trials, wrong)
     failing = [t for t in trials if is_wrong(t, wrong)]
     in_one = functools.cache(lambda change: explains(change, stage, failing[:1]))
-    changes: list[Any] = []
 
     @functools.cache
     def computes(change):
@@ -46,21 +47,15 @@ def explain(formula, stage, trials, wrong):
         part = any(same(got, value) for value, got in off)
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
-    while left and len(changes) < MOST:
-        groups = [formula.likely] if changes else formula.changes(computes)
-        best, tensors = next(filter(any, (likeliest(group, stage, trials, left, in_one)
-                                          for group in groups)), (None, set()))
-        if best is None:
-            break
-        changes.append(best)
-        left -= tensors
-    if not changes:
+    hypotheses = itertools.chain(formula.changes, formula.pairs(computes))
+    best, tensors = cheapest(hypotheses, stage, trials, set(wrong), in_one)
+    if best is None:
         return None
-    why = say(" And then: ").join(dict.fromkeys(change.why for change in changes))
+    why, left = best.why, set(wrong) - tensors
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
                    names=listed([say_name(tensor) for tensor in sorted(left)]))
-    return Explanation(changes[0].key, why, changes, left)
+    return Explanation(best, why, left)
 
 
 def reason(plain, explanation, otherwise):
@@ -76,25 +71,25 @@ def reason(plain, explanation, otherwise):
     why, sure = explanation.why, explanation.known or explanation.key == "line left out"
     zeros = plain[0] == "zero" and (explanation.key == "replaced by zeros" or not sure)
     if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
-        why = " ".join(say(change.known) for change in explanation.changes)
+        why = say(explanation.change.known)
     return explanation.key if explanation.known else plain[0], f"{plain[1]} {why}".strip()
 
 
-def likeliest(candidates, stage, trials, left, in_one):
-    """Return the change that explains the most tensors of `left`, and these tensors.
+def cheapest(hypotheses, stage, trials, wrong, in_one):
+    """Return the first change that explains the most tensors of `wrong`, and these tensors.
 
     in_one : a function from a change to the tensors that it explains in one failing trial. It
         comes first, because most changes explain none there.
     """
     best: Any = None
     explained: set[str] = set()
-    for change in candidates:
-        if not in_one(change) & left:
+    for change in hypotheses:
+        if not in_one(change) & wrong:
             continue
-        tensors = explains(change, stage, trials) & left
+        tensors = explains(change, stage, trials) & wrong
         if len(tensors) > len(explained):
             best, explained = change, tensors
-        if explained == left:
+        if explained == wrong:
             break
     return best, explained
 
@@ -140,14 +135,14 @@ def explains(change, stage, trials):
 
 def seen_elsewhere(explanation, stage, trials, wrong):
     """Return a sentence on a second mistake that only later cases show, or ""."""
-    known, one = telling(trials, wrong), explanation.changes[0]
-    for trial in trials[len(known) :] if len(explanation.changes) == 1 else ():
+    known, one = telling(trials, wrong), explanation.change
+    for trial in trials[len(known) :]:
         value = predict(one, stage, trial) or {}
         for tensor in (value.keys() & set(wrong)) - explanation.left:
             got, want = observed(trial, tensor)
             if np.isfinite(got).all() and np.isfinite(want).all() and not same(
                     got, value[tensor]) and not same(got, want):
-                pairs = [Pair(one, other) for other in one.formula.likely
+                pairs = [Pair(one, other) for other in one.formula.changes
                          if one.known and other.known and one.apart_from(other)]
                 why = next((pair.both[1].why for pair in pairs if all(
                     tensor in explains(pair, stage, some) for some in ([trial], known))), None)

@@ -202,7 +202,7 @@ class LayerCheck:
         right = [trial for trial in trials if not is_wrong(trial, ["output"])]
         if not right and not (explanation and formula.by_itself):
             return ""
-        formula.base = [] if right else formula.same_as(explanation.changes)
+        formula.base = [] if right else formula.same_as(explanation.change)
         try:
             trials = right or telling(trials, ["output"])
             if not any(is_wrong(trial, trial.expected) for trial in trials):

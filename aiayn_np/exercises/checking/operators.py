@@ -1,7 +1,7 @@
 """Pieces of code that students write by mistake in place of a piece of the right formula.
 
-A table holds (rank, key, template). A lower rank is likelier. In a template {0} is the right code;
-{l} and {r} are the two sides of an operator.
+A table holds (cost, key, template). A likelier mistake costs less. In a template {0} is the right
+code; {l} and {r} are the two sides of an operator.
 """
 
 import ast
@@ -21,8 +21,8 @@ LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
 
 def table(*kinds):
-    """Expand (rank, key, template, template, ...) into rows of one template each."""
-    return tuple((rank, key, template) for rank, key, *templates in kinds for template in templates)
+    """Expand (cost, key, template, template, ...) into rows of one template each."""
+    return tuple((cost, key, template) for cost, key, *templates in kinds for template in templates)
 
 
 OPERATORS = {
@@ -74,7 +74,7 @@ def normal(code):
 
 
 def replacements(place, names):
-    """Yield (rank, key, code) for each wrong piece of code that may stand in a place.
+    """Yield (cost, key, code) for each wrong piece of code that may stand in a place.
 
     names : what `names_of` returns for the formula
     """
@@ -86,8 +86,8 @@ def replacements(place, names):
     sides = {}
     if isinstance(node, ast.BinOp):
         sides = dict(l=f"({text(node.left)})", r=f"({text(node.right)})")
-    for rank, key, template in templates(place, code, names):
-        yield rank, key, template.format(code, **sides)
+    for cost, key, template in templates(place, code, names):
+        yield cost, key, template.format(code, **sides)
     yield from codes(place, code, names)
 
 
@@ -113,7 +113,7 @@ def is_array(place, code, names):
 
 
 def codes(place, code, names):
-    """Yield (rank, key, code) for the changes that no template describes."""
+    """Yield (cost, key, code) for the changes that no template describes."""
     node, holder = place.node, place.parents[-1]
     if kind := KINDS.get(type(node)):
         yield from kind(node, code, names)

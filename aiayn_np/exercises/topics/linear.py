@@ -66,9 +66,8 @@ ONES = "What comes back from above must be multiplied in: a test with `y.sum()` 
     "backward",
     ("grad_y @ self.W.value.T", "(x @ self.W.value) @ self.W.value.T", "x instead of grad_y",
      "grad_x must be made of grad_y: grad_y W^T."),
-    (("grad_y @ self.W.value.T", PRODUCT),
-     ("np.ones_like(grad_y) @ self.W.value.T", "x_rows.T @ np.ones_like(grad_rows)"),
-     "grad_y forgotten", f"It is as if grad_y were 1 everywhere. {ONES}"),
+    ("grad_y", "np.ones_like(grad_y)", "grad_y forgotten", f"It is as if grad_y were 1 everywhere."
+     f" {ONES}"),
     ((PRODUCT, SUM), (f"{PRODUCT} / len(x_rows)", "grad_rows.mean(axis=0)"), "mean over the rows",
      f"The gradients are averaged over the positions. {MEAN}"),
     (PRODUCT, f"{PRODUCT} / len(x_rows)", "mean over the rows",

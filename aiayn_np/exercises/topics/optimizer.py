@@ -75,7 +75,7 @@ def cases(rng):
 
 M_HAT, V_HAT = (f"{x} / (1 - np.float64(self.beta_{i}) ** self.t)" for x, i in ("m1", "v2"))
 ROOT, MOVE = "np.sqrt(v_hat) + self.eps", "rate * m_hat / (np.sqrt(v_hat) + self.eps)"
-WRITTEN = f"p.value[...] = p.value - {MOVE}"
+WRITTEN = "p.value[...] = moved"
 ZEROS = "[np.zeros_like({0}.value) for {0} in self.parameters]"
 M_ZEROS, V_ZEROS = ZEROS.format("p"), ZEROS.format("q")
 ZIP = "zip(self.parameters, self.m, self.v)"
@@ -194,7 +194,8 @@ class PlainAdam:
             v[...] = self.beta_2 * v + (1 - self.beta_2) * p.grad**2
             m_hat = m / (1 - np.float64(self.beta_1) ** self.t)
             v_hat = v / (1 - np.float64(self.beta_2) ** self.t)
-            p.value[...] = p.value - rate * m_hat / (np.sqrt(v_hat) + self.eps)
+            moved = p.value - rate * m_hat / (np.sqrt(v_hat) + self.eps)
+            p.value[...] = moved
 
 
 @WARMUP.tried_on
