@@ -11,20 +11,18 @@ from torch import nn
 class Model(nn.Module):
     """The paper's encoder-decoder as torch.nn.Transformer.
 
-    It has no biases in attention, one E, and dropout only on embeddings and sub-layers.
+    It has no biases in attention, one E, and no dropout.
     """
 
-    def __init__(self, c, PE, pad=None, P_drop=0.0):
+    def __init__(self, c, PE):
         super().__init__()
-        d, self.c, self.pad = c.d_model, c, pad
+        d, self.c = c.d_model, c
         self.E = nn.Embedding(c.vocab_size, d)
-        self.stacks = nn.Transformer(d, c.h, c.N, c.N, c.d_ff, P_drop, batch_first=True,
+        self.stacks = nn.Transformer(d, c.h, c.N, c.N, c.d_ff, 0.0, batch_first=True,
                                      layer_norm_eps=1e-6)
-        self.dropout = nn.Dropout(P_drop)
         self.stacks.encoder.norm = self.stacks.decoder.norm = None
         layers = [m for m in self.stacks.modules() if hasattr(m, "self_attn")]
         for layer in layers:
-            layer.dropout.p = 0.0                              # inside the feed-forward network
             for name in ("self_attn", "multihead_attn"):
                 if hasattr(layer, name):
                     attention = nn.MultiheadAttention(d, c.h, bias=False, batch_first=True)
@@ -34,25 +32,13 @@ class Model(nn.Module):
 
     def embed(self, ids):
         """Token ids to the input of the stacks."""
-        return self.dropout(self.E(ids) * math.sqrt(self.c.d_model) + self.PE[: ids.shape[1]])
-
-    def padding(self, ids):
-        """The mask of the padding in a sequence; None if the model has no `pad`."""
-        return None if self.pad is None else ids == self.pad
-
-    def encode(self, src):
-        """Source ids to the memory."""
-        return self.stacks.encoder(self.embed(src), src_key_padding_mask=self.padding(src))
-
-    def decode(self, tgt, memory, src, later):
-        """Target ids and the memory to logits; `later` hides later tokens."""
-        y = self.stacks.decoder(self.embed(tgt), memory, tgt_mask=later, tgt_is_causal=True,
-                                tgt_key_padding_mask=self.padding(tgt),
-                                memory_key_padding_mask=self.padding(src))
-        return y @ self.E.weight.T
+        return self.E(ids) * math.sqrt(self.c.d_model) + self.PE[: ids.shape[1]]
 
     def forward(self, src, tgt, later):
-        return self.decode(tgt, self.encode(src), src, later)
+        """Ids to logits; `later` hides later tokens."""
+        memory = self.stacks.encoder(self.embed(src))
+        y = self.stacks.decoder(self.embed(tgt), memory, tgt_mask=later, tgt_is_causal=True)
+        return y @ self.E.weight.T
 
 
 def renamed(state):
@@ -78,10 +64,10 @@ def renamed(state):
     return new
 
 
-def started(c, pad=None):
+def started(c):
     """The model with the values that all start from."""
     state, PE = initial(c)
-    model = Model(c, PE, pad)
+    model = Model(c, PE)
     model.load_state_dict(renamed(state))
     return model
 

@@ -11,17 +11,15 @@ import decoding
 import memory
 import numpy as np
 import scaling
-import start
 import train_step
 
 FOLDER = Path(__file__).parent
-SECTIONS = {"train-step": train_step, "scaling": scaling, "decoding": decoding, "memory": memory,
-            "start": start}
+SECTIONS = {"train-step": train_step, "scaling": scaling, "decoding": decoding, "memory": memory}
 HEAD = """# Time and memory, side by side
 
-This page compares the cost of a training step, of a decoded token and of a whole training here, in
-PyTorch and in JAX, on a processor and at the sizes that this project is made for. This command
-writes the page and its numbers ([results.json](results.json)):
+This page compares the cost of a training step and of a decoded token here, in PyTorch and in JAX,
+on a processor and at the sizes that this project is made for. This command writes the page and its
+numbers ([results.json](results.json)):
 
 ```bash
 python benchmarks/run.py

@@ -1,7 +1,5 @@
 """The side-by-side measurements: same work for everyone, and a page that says what was measured."""
 
-import inspect
-import itertools
 import re
 import shlex
 import shutil
@@ -12,10 +10,6 @@ import numpy as np
 import pytest
 
 from aiayn_np import Adam, LabelSmoothedCrossEntropy
-from aiayn_np.cli.main import parsed
-from aiayn_np.cli.options import TRAIN_OPTIONS
-from aiayn_np.cli.train import new_run, take_steps
-from aiayn_np.training import loop
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(FOLDER))
@@ -60,9 +54,9 @@ def test_its_commands_parse_and_its_links_lead_somewhere():
 
 def test_saving_a_section_keeps_the_others_and_writes_the_page(tmp_path):
     old = page.load()
-    for name in ("start", "decoding"):
+    for name in ("memory", "decoding"):
         page.save(name, old[name], tmp_path)
-    both = {name: old[name] for name in ("decoding", "start")}        # in the order of the page
+    both = {name: old[name] for name in ("decoding", "memory")}        # in the order of the page
     assert list(page.load(tmp_path).items()) == list(both.items())
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == page.page(both)
 
@@ -93,35 +87,3 @@ def test_everyone_takes_the_same_steps_and_is_stopped_in_between():
     assert [answer["step"] for block in said["ours"] for answer in block] == [2, 3, 4, 5]
     for name in ("PyTorch", "JAX"):
         np.testing.assert_allclose(losses[name], losses["ours"], rtol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning:torch")
-def test_copy_in_pytorch_takes_the_steps_of_the_command_line(tmp_path, monkeypatch):
-    pytest.importorskip("torch")
-    import torch_copy
-    from in_torch import renamed
-
-    words = ["train", "copy", "--steps", "3", "--seed", "4"]
-    ours, _ = new_run(tmp_path, parsed(words))
-    assert take_steps(ours)
-    model, rng = torch_copy.start(4)
-    monkeypatch.setattr(torch_copy, "start", lambda seed: (model, rng))
-    monkeypatch.setattr(torch_copy, "VALIDATE_EVERY", 1000)
-    assert [step for step, _, _ in itertools.islice(torch_copy.train(4), 3)] == [1, 2, 3]
-    for name, value in renamed(ours.model.state_dict()).items():
-        np.testing.assert_allclose(model.state_dict()[name].numpy(), value, atol=2e-5)
-
-
-@pytest.mark.slow
-def test_copy_in_pytorch_has_the_options_of_the_command_line():
-    pytest.importorskip("torch")
-    import torch_copy
-
-    options = {flag: default for flag, _, default, _ in TRAIN_OPTIONS}
-    assert options["--steps"] == torch_copy.STEPS
-    rule = {name: p.default for name, p in inspect.signature(loop.train).parameters.items()}
-    for name in ("validate_every", "validation_size", "eps_ls"):
-        assert getattr(torch_copy, name.upper()) == rule[name]
-    for name in ("AVERAGED", "AVERAGED_EVERY"):
-        assert getattr(torch_copy, name) == getattr(loop, name)
