@@ -425,7 +425,7 @@ print(report)
 # > **Predict.** A model with two layers of four heads reverses `3 1 4 1 5 9 2 6`. One head of its encoder-decoder attention in layer 2 is muted, each in its turn. In how many of the four cases is the answer still right? And with all four muted?
 #
 # Open [the reversing model](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0) and press "mute" below
-# a head, or click its map a second time. Then choose "Decoder self-attention" and mute the heads of layer 1.
+# a head. Then choose "Decoder self-attention" and mute the heads of layer 1.
 
 # %% [markdown]
 # In our model all four answers are right: each of these heads does work that the others do as well. With all four muted

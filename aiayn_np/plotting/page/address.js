@@ -2,12 +2,13 @@
 // The place in the page that an address names, such as page.html#src=3+1+4&what-if=mask&step=2.
 // An address is data only: a part that is wrong is left out, and reported. All counts begin at 0.
 //
-//   lang=zh                          the language; the others are en and the browser's own
+//   lang=zh                          the language that was chosen, else it is the browser's own
 //   src=3+1+4                        what is typed
 //   step=2                           how many tokens are written
 //   state=1                          which kept state of the training
 //   kind=cross&layer=1&head=0        the attention that is shown
 //   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
+//   token=encoder:2&box=7            the token on its way, and the box of Figure 1
 //   what-if=scale                    no 1/√d_k; scale:2 makes the scores twice as large
 //   what-if=positions                no positions
 //   what-if=mask                     no causal mask
@@ -66,6 +67,12 @@ const PARTS = {
   side: (page, text) => ({ side: number_of(text, 2) }),
   query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
   key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
+  box: (page, text) => ({ box: number_of(text, 10000) }),
+  token({ model }, text) {
+    const [stack, position, ...rest] = text.split(":");
+    require_that(["encoder", "decoder"].includes(stack) && position && !rest.length);
+    return { token: { stack, position: number_of(position, model.max_len) } };
+  },
 };
 
 /** What each what-if changes. */
@@ -131,6 +138,8 @@ function address_of(view, { model, tokens, states }) {
   if (view.state < states) parts.set("state", view.state);
   for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
   if (view.side) parts.set("side", view.side);
+  if (view.token) parts.set("token", `${view.token.stack}:${view.token.position}`);
+  if (view.box) parts.set("box", view.box);
   for (const what_if of what_ifs) parts.append("what-if", what_if);
   if (view.lang) parts.set("lang", view.lang);
   return hash_of(parts);

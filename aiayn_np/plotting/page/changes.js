@@ -42,7 +42,7 @@ function draw_changes() {
   const { factor, positions, causal, muted, uniform } = view.changes;
   const { path } = attended(thoughts[0]);
   const unscaled = factor_without_scale(trained);
-  element("if-reset").disabled = !is_changed(view.changes);
+  element("if-reset").hidden = !is_changed(view.changes);
   element("if-scale").value = Math.log2(factor);
   element("if-no-scale").hidden = unscaled === 1;
   const none = factor !== 1 && factor === unscaled;
@@ -51,6 +51,7 @@ function draw_changes() {
   element("if-scale").setAttribute("aria-valuetext", element("if-scale-value").textContent);
   element("if-positions").checked = !positions;
   element("if-causal").checked = !causal;
+  element("if-mute").setAttribute("aria-pressed", is_muted(path, view.head));
   const others = other_heads();
   const here = muted.filter((one) => one.path === path);
   const all = others.length > 0 && here.length === others.length && !is_muted(path, view.head);
@@ -65,6 +66,30 @@ function draw_changes() {
   element("if-uniform-list").textContent = rows.length
     ? say("if_uniform_list", { list: rows.join(say("semicolon")) })
     : "";
+  show_switched();
+}
+
+/** What each switch of the panel would be called, as far as it is on, in the order of the panel. */
+function switched() {
+  const { positions, factor, causal, muted, uniform, replaced } = view.changes;
+  return [
+    !positions && "if_positions",
+    factor !== 1 && "if_scale",
+    !causal && "if_causal",
+    muted.length > 0 && "if_heads",
+    uniform.length > 0 && "if_uniform_short",
+    replaced.length > 0 && "if_replace",
+  ];
+}
+
+/** Before a change its question is there, and after it what was to be expected. */
+function show_switched() {
+  const names = switched();
+  document.querySelectorAll(".change").forEach((place, i) => {
+    place.classList.toggle("on", Boolean(names[i]));
+  });
+  const list = names.filter(Boolean).map((name) => say(name));
+  element("if-list").textContent = list.join(say("comma"));
 }
 
 /** The source tokens that can be replaced. */

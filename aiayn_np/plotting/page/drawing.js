@@ -17,6 +17,12 @@ function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Fill an element anew where that changes it: a screen reader reads only what is new. */
+function fill(id, children) {
+  const made = make("div", {}, ...children);
+  if (made.innerHTML !== element(id).innerHTML) element(id).replaceChildren(...made.childNodes);
+}
+
 /** A token as it can be seen, also where it is only white space. */
 function visible(token) {
   const signs = { " ": "␣", "\n": "↵", "\t": "⇥" };

@@ -3,15 +3,16 @@
 
 const TAGS = { en: "en", zh: "zh-Hans" };
 const language_of_browser = () => (/^zh\b/i.test(navigator.language ?? "") ? "zh" : "en");
+const language = () => view.lang ?? language_of_browser();
 
 /** The words for a key in the language of the page, with values in the place of {names}. */
 function say(key, values = {}) {
-  return data.words[view.lang][key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  return data.words[language()][key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
 /** The words for a key, split where a {name} stands for an element. */
 function say_with(key, elements) {
-  const parts = data.words[view.lang][key].split(/(\{\w+\})/).filter(Boolean);
+  const parts = data.words[language()][key].split(/(\{\w+\})/).filter(Boolean);
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
@@ -24,9 +25,9 @@ function translate_page() {
   const task = data.task.name;
   const named = task === "text" ? say("page_title_text") : say("page_title", { task });
   document.title = document.querySelector("h1").textContent = data.titled ? data.title : named;
-  document.documentElement.lang = TAGS[view.lang];
+  document.documentElement.lang = TAGS[language()];
   for (const button of element("languages").children)
-    button.setAttribute("aria-pressed", button.dataset.lang === view.lang);
+    button.setAttribute("aria-pressed", button.dataset.lang === language());
 }
 
 /** The options of a select anew; the chosen one stays. */
@@ -63,7 +64,7 @@ function name_lessons() {
 
 /** The address of a lesson; the Chinese lessons are in the folder zh beside the English ones. */
 function lesson_address(address) {
-  return view.lang === "zh" ? address?.replace(/[^/]*$/, "zh/$&") : address;
+  return language() === "zh" ? address?.replace(/[^/]*$/, "zh/$&") : address;
 }
 
 /** Say in the language of the view what needs no forward pass. */
@@ -78,18 +79,10 @@ function translate() {
 
 function choose_language(lang) {
   view.lang = lang;
-  write_language();
   translate();
   if (!thoughts.length) return;
   show_took();
   draw_note();
   fill_positions();
   draw();
-}
-
-/** Write the language into the address; what else the address names stays. */
-function write_language() {
-  const parts = new URLSearchParams(names_a_place() ? location.hash.slice(1) : "");
-  parts.set("lang", view.lang);
-  history.replaceState(null, "", `#${hash_of(parts)}`);
 }

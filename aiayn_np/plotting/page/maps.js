@@ -35,7 +35,7 @@ function keep_focus(parent, fill) {
   if (inside) element(id)?.focus();
 }
 
-/** A head to choose and its small maps: a second click mutes it, as the button does. */
+/** A head to choose, with its small maps, and the button that mutes it. */
 function one_head(layer, head) {
   const name = { layer: layer + 1, head: head + 1 };
   const { path } = attended(thoughts[0], view.kind, layer);
@@ -45,7 +45,7 @@ function one_head(layer, head) {
     name: "head",
     id: `head-${layer}-${head}`,
     "aria-label": say("head_name", name),
-    onclick: () => (chosen ? toggle_muted(path, head) : choose({ layer, head, key: null })),
+    onclick: () => choose({ layer, head, key: null }),
   });
   input.checked = chosen;
   const maps = thoughts.map((thought) => small_map(thought, layer, head));

@@ -16,7 +16,7 @@ function draw() {
   draw_tokens();
   draw_changes();
   draw_figure();
-  element("link").href = `#${address_of(view, page)}`;
+  write_address();
 }
 
 let took = 0; // milliseconds
@@ -70,10 +70,17 @@ function show_left_out() {
   element("address-note").textContent = list ? say("address_wrong", { list }) : "";
 }
 
-/** Another address: a place, or a part of the page, beside which the chosen language stays. */
+/** Another address: a place, or a part of the page, at which the place in the address stays. */
 function follow_address() {
   if (names_a_place()) open_address();
-  else if (view.lang !== language_of_browser()) write_language();
+  else write_address();
+}
+
+/** The address bar follows what the reader does, so that copying it shares this moment. */
+function write_address() {
+  element("link").href = `#${address_of(view, page)}`;
+  if (location.hash !== element("link").hash)
+    history.replaceState(null, "", element("link").hash);
 }
 
 /** Parts of an address that are wrong for what was computed; they are as at the start again. */
@@ -108,34 +115,60 @@ function draw_note() {
   element("source-note").textContent = lines.join(" ");
 }
 
-/** The tokens written so far, and the best five for the next one; of both models. */
+/** The strip: what is typed, what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const base = thoughts[0].steps.map((step) => step.token);
+  const real = (ids) => ids.filter((id) => id !== eos);
   const rows = thoughts.map((thought, side) => {
-    const tokens = thought.steps.slice(0, written(thought)).map((step) => step.token);
-    const spans = tokens.map((id, t) =>
-      make(
-        "span",
-        { class: side && id !== base[t] ? "differs" : null },
-        token_element(data.task.tokens[id]),
-      ),
+    const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
+    const differs = (t) => side && ids[t] !== base[t];
+    const spans = real(ids).map((id, t) =>
+      make("span", { class: differs(t) ? "differs" : null }, token_element(data.task.tokens[id])),
     );
-    const line = make("div", { class: "tokens" }, ...(spans.length ? spans : [say("nothing_yet")]));
+    const source = names(real(thoughts[0].src)).map((token) =>
+      make("span", {}, token_element(token)),
+    );
+    const texts = data.task.scores ? null : "unseen";
     return make(
       "div",
-      {},
-      ...side_name(side),
-      line,
-      make("p", {}, make("strong", {}, vocabulary.text(tokens))),
+      { class: "row" },
+      side ? make("div", { class: "label changed-name" }, ...side_name(side)) : group(source),
+      make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+      make(
+        "div",
+        { class: "answer" },
+        group(spans.length ? spans : [say("nothing_yet")]),
+        ...mark_of(thought, ids, thoughts[0].src),
+        make("strong", { class: texts }, vocabulary.text(ids)),
+      ),
     );
   });
-  element("written").replaceChildren(...rows);
+  fill("written", rows);
   const at_end = written(thoughts[0]) === thoughts[0].steps.length;
   element("best-heading").textContent = say(at_end ? "best_done" : "best_heading");
   element("best").replaceChildren(...thoughts.map(best_table));
   const place = Math.min(view.written, longest());
   element("start").disabled = element("back").disabled = place === 0;
   element("next").disabled = element("end").disabled = place === longest();
+}
+
+/** Tokens beside each other; a screen reader gets the whole text instead. */
+const group = (spans) => make("div", { class: "tokens", "aria-hidden": "true" }, ...spans);
+
+/** What each task should write. */
+const WANTED = {
+  copy: (ids) => ids,
+  reverse: (ids) => [...ids].reverse(),
+  sort: (ids) => [...ids].sort((a, b) => a - b),
+};
+
+/** Whether what is written is right, where the task tells and the writing is at its end. */
+function mark_of(thought, ids, src) {
+  const known = Object.hasOwn(WANTED, data.task.name) && src.length > 1;
+  if (!known || ids.length < thought.steps.length) return [];
+  const right = `${WANTED[data.task.name](src.slice(0, -1))},${eos}` === `${ids}`;
+  const name = make("span", { class: "word" }, say(right ? "right" : "wrong"));
+  return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "✗ ", name)];
 }
 
 function best_table(thought, side) {
@@ -226,6 +259,7 @@ function listen() {
   on("if-no-scale", "click", () => change({ factor: factor_without_scale(trained) }));
   on("if-positions", "change", () => change({ positions: !element("if-positions").checked }));
   on("if-causal", "change", () => change({ causal: !element("if-causal").checked }));
+  on("if-mute", "click", () => toggle_muted(attended(thoughts[0]).path, view.head));
   on("if-others", "click", toggle_others);
   on("if-uniform", "click", toggle_uniform);
   on("if-position", "change", show_replacement);
@@ -246,7 +280,9 @@ function listen() {
 }
 
 function begin_page() {
-  element("time").hidden = element("time-link").hidden = !data.states.length;
+  element("time").hidden = !data.states.length;
+  for (const id of ["what-if", "time"]) // a phone shows one line of each
+    element(id).open = matchMedia("(min-width: 62rem)").matches;
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;

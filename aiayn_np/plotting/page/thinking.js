@@ -21,7 +21,7 @@ const START = {
 };
 
 /** What the reader chose. */
-const view = { ...START, lang: language_of_browser() };
+const view = { ...START }; // and lang, once it is chosen
 
 // ---- the models ----------------------------------------------------------------------------
 

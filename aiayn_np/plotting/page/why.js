@@ -43,7 +43,7 @@ function draw_why() {
     weight: make("strong", {}, digits(weight)),
   };
   const words = say_with(free ? "why_says" : "why_masked", parts);
-  element("why-says").replaceChildren(...words, ...side_name(view.side, "side_brackets"));
+  fill("why-says", [...words, ...side_name(view.side, "side_brackets")]);
   element("why-terms").replaceChildren(terms_table(place.attention, cache, head, query, key));
   const share = { attention: place.attention, cache, keys, thought };
   element("why-row").replaceChildren(row_table(share, head, query, key));
