@@ -12,6 +12,7 @@ Read it beside the paper, in this order:
     training/                                Sec. 5: loop, loss, optimizer (Eq. 3), toy tasks
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
     proofs/                                  the gradient check, and what a forward must not do
+    reading/                                 what a word was made of
     plotting/                                maps, tables, pictures, animations, a page
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU

@@ -26,6 +26,7 @@ class Dropout(Module):
         if self.P_drop == 0:
             return x, cache
         cache.kept = rng.random(x.shape) >= self.P_drop                # bool, the shape of x
+        cache.freeze = None
         return x * cache.kept / (1 - self.P_drop), cache
 
     def backward(self, grad_y, cache):

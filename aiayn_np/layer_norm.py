@@ -35,7 +35,7 @@ class LayerNorm(Module):
         n = centred * inv_std                                          # (..., d_model)
         y = self.gamma.value * n
         y += self.beta.value
-        return y, Cache(normalised=n, inv_std=inv_std)
+        return y, Cache(normalised=n, inv_std=inv_std, freeze="normalised")
 
     def backward(self, grad_y, cache):
         n = cache.normalised

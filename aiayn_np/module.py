@@ -42,6 +42,8 @@ class Parameter:
 class Cache(SimpleNamespace):
     """What one forward computed. Its attributes repeat the module's names; `print` lists them.
 
+    `freeze` names the array that is zero where `reading.frozen` makes the layer linear; None: none.
+
     >>> print(Cache(Q=np.zeros((2, 3)), softmax=Cache(y=np.ones(3))))
     Q          (2, 3)  float64
     softmax.y  (3,)    float64

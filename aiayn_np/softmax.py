@@ -28,7 +28,7 @@ class Softmax(Module):
         exp_scores = np.exp(scores - highest)                          # (..., n)
         total = row_sum(exp_scores)                                    # (..., 1), 0 for such a row
         weights = exp_scores / (total + (total == 0))                  # (..., n)
-        return weights, Cache(y=weights)
+        return weights, Cache(y=weights, freeze="y")
 
     def backward(self, grad_weights, cache):
         weights = cache.y

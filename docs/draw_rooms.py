@@ -18,12 +18,13 @@ from imports import imports_of  # noqa: E402
 NOTES = {
     "layers": "Section 3 and its protocol", "decoding": "Section 6.1", "training": "Section 5",
     "variants": "other layers and models", "proofs": "gradients, properties",
+    "reading": "what a word was made of",
     "plotting": "maps, pictures, page", "text": "sentence pairs", "runs": "folder of a training",
     "experiments": "claims, measured", "zoo": "32 bugs", "exercises": "write it yourself",
     "cli": "the commands", "interop": "PyTorch", "pretrained": "Hugging Face",
 }
 COLUMNS = {"variants": 0, "experiments": 0, "interop": 0, "pretrained": 0,  # the others: 1
-           "proofs": 2, "zoo": 2, "exercises": 2}
+           "proofs": 2, "reading": 2, "zoo": 2, "exercises": 2}
 WIDTH, HEIGHT = 2.3, 0.62
 
 

@@ -56,6 +56,7 @@ ROOMS = {  # page of the reference -> its title, and the packages or modules who
     "training": ("Training, loss, optimizer, tasks", []),
     "decoding": ("Decoding", []),
     "proofs": ("Gradient checks and properties", []),
+    "reading": ("What a word was made of", ["aiayn_np.reading"]),
     "plotting": ("Maps, traces, pictures", []),
     "runs": ("Checkpoints", []),
     "variants": ("Variants", ["aiayn_np.variants"]),

@@ -63,7 +63,7 @@ class GELU(Module):
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x)
         phi = (1 + erf(x / math.sqrt(2))) / 2                          # Phi(x)
-        return x * phi, Cache(x=x, phi=phi)
+        return x * phi, Cache(x=x, phi=phi, freeze="x")
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.x.shape, cache.x.dtype)
@@ -85,7 +85,7 @@ class TanhGELU(Module):
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x)
         t = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x)))
-        return x * (1 + t) / 2, Cache(x=x, t=t)
+        return x * (1 + t) / 2, Cache(x=x, t=t, freeze="x")
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.x.shape, cache.x.dtype)
@@ -107,7 +107,7 @@ class SiLU(Module):
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x)
         s = (1 + np.tanh(x / 2)) / 2                   # = 1 / (1 + exp(-x)), without overflow
-        return x * s, Cache(x=x, s=s)
+        return x * s, Cache(x=x, s=s, freeze="x")
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.x.shape, cache.x.dtype)

@@ -37,7 +37,7 @@ class MemoryEfficientAttention(Module):
                 rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
         check_attention_shapes(Q, K, V)
         check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
-        cache = Cache(Q=Q, K=K, V=V, allowed=allowed)
+        cache = Cache(Q=Q, K=K, V=V, allowed=allowed, freeze=None)
         highest = np.full((*Q.shape[:-1], 1), np.finfo(Q.dtype).min)       # (..., T_q, 1)
         total, out = 0.0, 0.0
         for keys in self.blocks(K):

@@ -32,7 +32,8 @@ class RMSNorm(Module):
         mean_square = (x * x).mean(axis=-1, keepdims=True)             # (..., 1)
         inv_rms = 1 / np.sqrt(mean_square + self.eps)                  # (..., 1)
         normalised = x * inv_rms                                       # (..., d_model)
-        return self.gamma.value * normalised, Cache(normalised=normalised, inv_rms=inv_rms)
+        return self.gamma.value * normalised, Cache(
+            normalised=normalised, inv_rms=inv_rms, freeze="normalised")
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         n = cache.normalised
@@ -82,7 +83,8 @@ class BatchNorm(Module):
         n = centred * inv_std
         y = self.gamma.value * n + self.beta.value
         return y.reshape(x.shape), Cache(
-            normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed
+            normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed,
+            freeze=None
         )
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:

@@ -35,7 +35,7 @@ class RNN(Module):
             h = np.tanh(sums[..., t, :] + h @ self.U.value)
             states.append(h)
         y = np.stack(states, axis=-2)                                  # (..., T, d_hidden)
-        return y, Cache(linear_x=cache_x, y=y)
+        return y, Cache(linear_x=cache_x, y=y, freeze=None)
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         y = cache.y
@@ -87,7 +87,7 @@ class GRU(Module):
             h = (1 - z) * n + z * h
             steps.append((r, z, n, p, h))
         r, z, n, p, y = (np.stack(s, axis=-2) for s in zip(*steps))    # each (..., T, d_hidden)
-        return y, Cache(linear_x=cache_x, r=r, z=z, n=n, p=p, y=y)
+        return y, Cache(linear_x=cache_x, r=r, z=z, n=n, p=p, y=y, freeze=None)
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.y.shape, cache.y.dtype)

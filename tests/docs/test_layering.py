@@ -22,6 +22,7 @@ ROOMS = {
     "decoding": {"layers", "variants"},
     "training": {"layers", "decoding"},
     "proofs": {"layers", "training"},
+    "reading": {"layers", "variants"},
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
     "runs": {"layers", "files", "variants", "decoding", "training", "plotting", "text",

@@ -106,7 +106,7 @@ def test_it_keeps_no_array_of_all_scores_and_has_no_dropout(rng):
     layer = MemoryEfficientAttention(2)
     y, cache = layer.forward(*inputs, rng=rng)
     assert_array_equal(y, layer(*inputs))
-    assert set(vars(cache)) == {"Q", "K", "V", "allowed", "out", "log_total"}
+    assert set(vars(cache)) == {"Q", "K", "V", "allowed", "out", "log_total", "freeze"}
     assert cache.log_total.shape == (B, H, T_q, 1)
     assert not attention_maps(cache)
 
