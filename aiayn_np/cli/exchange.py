@@ -1,6 +1,7 @@
 """The commands `export` and `import`: a run to and from the files of other libraries.
 
-A format is one entry of FORMATS. Its module is loaded when it is needed. It has three functions:
+A format is one entry of FORMATS. Its module, interop/NAME_format.py, is loaded when it is needed.
+It has three functions:
 
     recognises(path)     tells whether a file or folder is of this format; it raises nothing
     read(path, folder)   returns a run made of it, as `open_run` does, with `folder` as its folder
@@ -11,32 +12,21 @@ run. A folder gets its name only when it is complete, so that a failure leaves n
 """
 
 import importlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from .common import UsageError
 from .writing import new_path, unused
 
-
-@dataclass(frozen=True)
-class Format:
-    """A format: its `module` within the package, and `what` it is."""
-
-    module: str
-    what: str
-
-    def load(self):
-        """Import the module. An ImportError says which package to install."""
-        return importlib.import_module(f"aiayn_np.{self.module}")
-
-
-FORMATS = {
-    "torch": Format("interop.torch_format", "safetensors and JSON by the names of"
-                    " torch.nn.Transformer"),
-    "marian": Format("interop.marian_format", "a folder of Hugging Face, which"
-                     " MarianMTModel.from_pretrained opens"),
-    "gpt2": Format("interop.gpt2_format", "a folder of Hugging Face, for GPT2LMHeadModel"),
+FORMATS = {  # name -> what it is
+    "torch": "safetensors and JSON by the names of torch.nn.Transformer",
+    "marian": "a folder of Hugging Face, which MarianMTModel.from_pretrained opens",
+    "gpt2": "a folder of Hugging Face, for GPT2LMHeadModel",
 }
+
+
+def module_of(name):
+    """Import the module of a format. An ImportError says which package to install."""
+    return importlib.import_module(f"aiayn_np.interop.{name}_format")
 
 
 def add_export_options(parser):
@@ -44,7 +34,7 @@ def add_export_options(parser):
     parser.add_argument("run", type=Path, help="folder that `train` wrote")
     parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
     parser.add_argument("--to", choices=list(FORMATS), required=True,
-                        help="; ".join(f"{name}: {f.what}" for name, f in FORMATS.items()))
+                        help="; ".join(f"{name}: {what}" for name, what in FORMATS.items()))
 
 
 def add_import_options(parser):
@@ -62,7 +52,7 @@ def export_command(args):
 
     run = open_run(args.run)
     with unused(args.out) as folder:
-        lines = FORMATS[args.to].load().write(run, folder)
+        lines = module_of(args.to).write(run, folder)
     print(*lines, args.out, sep="\n")
     return 0
 
@@ -73,15 +63,15 @@ def import_command(args):
 
     if not args.path.exists():
         raise FileNotFoundError(2, "there is no such file or folder", str(args.path))
-    for entry in FORMATS.values():
-        options = {"convert": True} if args.convert and "torch" not in entry.module else {}
-        if entry.load().recognises(args.path):
+    for name in FORMATS:
+        options = {"convert": True} if args.convert and name != "torch" else {}
+        if module_of(name).recognises(args.path):
             with unused(args.out) as folder:
-                entry.load().read(args.path, folder, **options).save()
+                module_of(name).read(args.path, folder, **options).save()
             print(args.out)
             return 0
     names = ("config.json", "model.safetensors", "pytorch_model.bin")
     if any((args.path / name).is_file() for name in names):
         read_json(args.path / names[0])      # one that is damaged or missing is told by its name
-    known = "; ".join(f"{name} ({f.what})" for name, f in FORMATS.items())
+    known = "; ".join(f"{name} ({what})" for name, what in FORMATS.items())
     raise UsageError(f"{args.path} is of no known format; known are {known}")

@@ -82,10 +82,6 @@ def fill_command(args):
 
 def opened_as(folder, family):
     """Open the run in a folder; UsageError if it is of another family."""
-    if not any((folder / name).is_file() for name in ("config.json", "model.npz")):
-        why = "there is no config.json in it" if folder.is_dir() else "there is no such folder"
-        raise UsageError(f"{folder} must be the folder of a {family.upper()}, as Hugging Face gives"
-                         f" it: {why}")
     run = opened(folder)
     if run.task.name != family:
         raise UsageError(f"{folder} must be a {family.upper()}, as Hugging Face gives it, got a run"

@@ -11,7 +11,7 @@ from ..variants.choices import CHOICES
 from .common import UsageError
 from .writing import add_out
 
-LAYER = 10_000  # numbers that take as much memory as the Python objects of a layer
+LAYER = 500_000  # bytes of the Python objects of a layer
 
 GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)]
     "the training": [
@@ -123,18 +123,16 @@ def name_of(flag):
 
 def new_toy_run(folder, args, given):
     """(a new run on a toy task, [])."""
-    from ..runs.estimates import COPIES, check_fits, parameter_count
+    from ..runs.estimates import check_fits, training_bytes
     from ..runs.run import Run
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
-    check_sizes(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], symbols=o["--symbols"],
-                batch_size=o["--batch-size"], max_length=o["--max-length"],
-                accumulate=o["--accumulate"])
-    count = parameter_count(o["--symbols"], N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"])
-    count += o["--N"] * LAYER                                          # Python's objects, too
-    check_fits(4 * COPIES * count, f"training {count:,} parameters")
-    positions = o["--batch-size"] * o["--max-length"]
-    check_fits(4 * positions * (o["--d-model"] + o["--symbols"]), "a batch")
+    sizes = {name: o[f"--{name.replace('_', '-')}"] for name in ("N", "d_model", "d_ff")}
+    counts = {name_of(flag): o[flag] for flag in ("--symbols", "--batch-size", "--max-length",
+                                                  "--accumulate")}
+    check_sizes(**sizes, **counts)
+    positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
+    check_fits(training_bytes(o["--symbols"], positions, **sizes) + LAYER * o["--N"], "training")
     config = dict(
         task=args.task, seed=o["--seed"], dtype=dtype_of(args),
         task_options=dict(symbols=o["--symbols"], max_length=o["--max-length"]),

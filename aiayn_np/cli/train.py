@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from ..files import CheckpointError
-from ..runs.states import STATES
 from ..training.ranks import launched
 from ..training.threads import blas_threads, one_of_several
 from .common import UsageError, note
@@ -206,13 +205,7 @@ def resumed_run(folder, args):
     done = run.solved or run.optimizer.t >= run.steps
     if done and not run.history:
         raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
-    missing = set(run.missing)
-    if run.optimizer.t > run.steps or (done and missing <= {STATES}):
+    if run.optimizer.t > run.steps or (done and not run.missing):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
-        lost = f"; only training writes {STATES}, which is missing" if missing else ""
-        raise UsageError(f"nothing to do: the run in {folder} is {where}{lost}")
-    for name in ("history.csv", *([STATES] if run.states else [])):
-        if run.optimizer.t and not (folder / name).exists():
-            notes.append(f"note: {folder / name} is missing: what it held of {run.optimizer.t}"
-                         " steps is lost")
+        raise UsageError(f"nothing to do: the run in {folder} is {where}")
     return run, notes

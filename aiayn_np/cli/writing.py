@@ -1,7 +1,8 @@
 """Where commands write: one rule for all of them.
 
 A file has the ending of what is written, so that no file of another kind is replaced. A folder is
-new, empty, or known by what a command wrote there before. `--force` writes in any case.
+new, empty, or known by what a command wrote there before. Commands that have `--force` then write
+in any case. `export`, `import`, `lessons` and `exercises` have none: their folder is new or empty.
 """
 
 import os

@@ -52,8 +52,8 @@ class PretrainedRun(Run):
         self.config = {"train": {}, "task": self.loaded.family}
         self.task = self.make_task()
         asked = ", ".join(f"{name}={value}" for name, value in self.loaded.not_used.items())
-        self.note = asked and (f"{folder} asks for {one_line(asked)[:200]}, which is not followed:"
-                               f" the options of {self.command} decide")
+        self.note = asked and (f"{folder} asks for {one_line(asked)[:200]}; the options of"
+                               f" {self.command} decide instead")
 
     def make_task(self):
         """Make the object that turns text into ids and back."""

@@ -224,13 +224,14 @@ class Run:
 
     @property
     def missing(self) -> list[str]:
-        """Names of the files that a finished run must have and this one lacks.
+        """Names of the files that a finished run lacks and that can be made again.
 
-        metrics.json names them all, and is written last.
+        metrics.json names all files, and is written last.
         """
         try:
             files = json.loads(self.metrics.read_text(encoding="utf-8"))["files"]
-            return [name for name in map(str, files) if not (self.folder / name).is_file()]
+            return [name for name in map(str, files)
+                    if name != STATES and not (self.folder / name).is_file()]
         except (OSError, ValueError, KeyError, TypeError):
             return [self.metrics.name]
 

@@ -206,8 +206,8 @@ def test_settings_for_writing_are_followed_or_told(exported, tmp_path, capsys):
     assert np.flatnonzero(logits[0, 0] == -np.inf).tolist() == [0, 7, run.task.bos]
     assert main(["decode", str(folder), "zwei"]) == 0
     assert capsys.readouterr().err == (
-        f"{folder} asks for num_beams=6, length_penalty=1.2, bad_words_ids=[[5, 6]], which is not"
-        " followed: the options of translate decide\n")
+        f"{folder} asks for num_beams=6, length_penalty=1.2, bad_words_ids=[[5, 6]]; the options of"
+        " translate decide instead\n")
 
 
 def test_the_end_of_a_text_is_that_of_the_settings_for_writing(tmp_path, rng):
