@@ -106,6 +106,3 @@ def test_scaling_divides_by_the_root_of_d_k_and_not_by_d_v_or_T(rng):
     k[:, 3] = 0
     weights = ATTENTION.forward(q, k, rng.normal(size=(2, 4, 5)))[1].weights
     assert_allclose(weights[..., 0] / weights[..., 3], np.full((2, 2), np.exp(3)), rtol=1e-13)
-
-
-ONES = np.ones

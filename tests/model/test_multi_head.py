@@ -191,9 +191,6 @@ def test_refused_sizes(rng, options, error, message):
         MultiHeadAttention(**dict(d_model=8, h=2, rng=rng) | options)
 
 
-ONES = np.ones
-
-
 @pytest.mark.parametrize("attention", [3, lambda h, d_k, d_v, rng: None])
 def test_what_is_neither_attention_nor_factory_is_refused(rng, attention):
     message = "attention must be a layer, or a factory attention(h, d_k, d_v, rng) that returns one"

@@ -17,6 +17,11 @@ from aiayn_np import (
     check_gradients,
 )
 from aiayn_np.multi_head import split_heads
+from aiayn_np.variants.relative_position import (
+    RelativeAttention,
+    RelativePositionBias,
+    relative_attention,
+)
 from aiayn_np.variants.scoring import (
     AdditiveScore,
     ConcatScore,
@@ -31,7 +36,8 @@ from aiayn_np.variants.scoring import (
 )
 
 H, D_K, D_A = 4, 5, 7
-FACTORIES = [dot_attention, general_attention, concat_attention, additive_attention]
+FACTORIES = [dot_attention, general_attention, concat_attention, additive_attention,
+             relative_attention]
 Q = np.array([[[1.0, 2]]])
 K = np.array([[[3.0, 4], [0, -1]]])
 
@@ -240,9 +246,12 @@ def test_default_width_and_shapes_of_parameters(rng):
     assert GeneralScore(H, D_K, rng=rng).W.value.shape == (H, D_K, D_K)
 
 
-def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng):
+@pytest.mark.parametrize("make", [
+    lambda rng: ScoredAttention(DotScore(), 0.3),
+    lambda rng: RelativeAttention(RelativePositionBias(H, 2, rng=rng), 0.3)])
+def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng, make):
     q, k, v = random_QKV(rng, (2, H), **SIZES)
-    y, cache = ScoredAttention(DotScore(), 0.3).forward(q, k, v, rng=rng)
+    y, cache = make(rng).forward(q, k, v, rng=rng)
     assert_allclose(cache.weights.sum(axis=-1), np.ones((2, H, 3)), rtol=1e-14)
     dropped = cache.kept == 0
     assert dropped.any()
@@ -250,9 +259,10 @@ def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng):
     assert_allclose(y, cache.kept @ v, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "relative"])
 def test_a_query_that_may_look_nowhere_gives_no_gradient_to_anything(rng, kind):
-    attention = ScoredAttention(scores_of(rng)[kind])
+    attention = (RelativeAttention(RelativePositionBias(H, 2, rng=rng)) if kind == "relative"
+                 else ScoredAttention(scores_of(rng)[kind]))
     q, k, v = random_QKV(rng, (2, H), **SIZES)
     allowed = np.ones((3, 6), dtype=bool)
     allowed[2] = False
@@ -284,7 +294,7 @@ def test_a_transformer_with_these_scores_is_proven(rng, factory):
     assert [m.shape for m in maps.values()] == [(2, 2, 4, 4), (2, 2, 3, 3), (2, 2, 3, 4)]
 
 
-@pytest.mark.parametrize("factory", FACTORIES[1:])
+@pytest.mark.parametrize("factory", FACTORIES[1:4])
 def test_a_factory_makes_parameters_of_its_own_for_each_place(rng, factory):
     one, two = factory(2, 3, 4, rng), factory(2, 3, 4, rng)
     assert not np.array_equal(next(one.parameters()).value, next(two.parameters()).value)
