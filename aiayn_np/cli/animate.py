@@ -10,7 +10,7 @@ from .writing import add_out, check_file
 
 
 def add_animate_options(parser):
-    """The options of `animate`."""
+    """Add the options of `animate`."""
     parser.add_argument("task", choices=list(TASKS))
     add_out(parser, "--out", "file (default: TASK.gif)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches")

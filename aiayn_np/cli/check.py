@@ -3,7 +3,7 @@
 
 
 def add_check_options(parser):
-    """The options of `check`."""
+    """Add the options of `check`."""
     parser.add_argument("--seed", type=int, default=0, help="of model, batch and directions")
 
 

@@ -1,10 +1,23 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
 import sys
+from pathlib import Path
 
 
 class UsageError(Exception):
     """A request that cannot be carried out; the program ends with exit code 2."""
+
+
+def add_run(parser, what="folder that `train` wrote"):
+    """Add the folder of the run that a command works on."""
+    parser.add_argument("run", type=Path, help=what)
+
+
+def add_beam(parser):
+    """Add the options of beam search."""
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
+    parser.add_argument("--alpha", type=float, default=0.6,
+                        help="penalty of a beam > 1 (default: 0.6)")
 
 
 def note(text):
@@ -36,6 +49,6 @@ def opened(folder):
 
 
 def tell(line):
-    """A line of progress, if there is one: small models need none."""
+    """Write a line of progress, if there is one: small models need none."""
     if line:
         note(line)

@@ -14,7 +14,7 @@ run. A folder gets its name only when it is complete, so that a failure leaves n
 import importlib
 from pathlib import Path
 
-from .common import UsageError
+from .common import UsageError, add_run
 from .writing import new_path, unused
 
 FORMATS = {  # name -> what it is
@@ -31,7 +31,7 @@ def module_of(name):
 
 def add_export_options(parser):
     """Add the options of `export`."""
-    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    add_run(parser)
     parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
     parser.add_argument("--to", choices=list(FORMATS), required=True,
                         help="; ".join(f"{name}: {what}" for name, what in FORMATS.items()))

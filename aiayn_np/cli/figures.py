@@ -12,7 +12,7 @@ from .writing import add_out, check_folder, make_writable
 
 
 def add_figures_options(parser):
-    """The options of `figures`."""
+    """Add the options of `figures`."""
     parser.add_argument("name", nargs="*", help="of the figure; none: all of them")
     add_out(parser, "--out", "folder (default: figures)", default=Path("figures"))
     parser.add_argument("--draw", action="store_true",

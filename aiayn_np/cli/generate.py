@@ -3,13 +3,13 @@
 import functools
 from pathlib import Path
 
-from .common import UsageError, opened
+from .common import UsageError, add_run, opened
 from .progress import shown
 
 
 def add_generate_options(parser):
     """Add the options of `generate`."""
-    parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
+    add_run(parser, "folder of a GPT-2, as Hugging Face gives it")
     parser.add_argument("text", help="the beginning of a text")
     parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
@@ -20,13 +20,13 @@ def add_generate_options(parser):
 
 def add_perplexity_options(parser):
     """Add the options of `perplexity`."""
-    parser.add_argument("run", type=Path, help="folder of a GPT-2, as Hugging Face gives it")
+    add_run(parser, "folder of a GPT-2, as Hugging Face gives it")
     parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
 
 
 def add_fill_options(parser):
     """Add the options of `fill`."""
-    parser.add_argument("run", type=Path, help="folder of a BERT, as Hugging Face gives it")
+    add_run(parser, "folder of a BERT, as Hugging Face gives it")
     parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
     parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
 

@@ -23,7 +23,7 @@ FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 
 
 def add_lessons_options(parser):
-    """The options of `lessons` and of `exercises`."""
+    """Add the options of `lessons` and of `exercises`."""
     parser.add_argument("folder", type=new_path, help="folder to write, one that is not there yet")
     parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
     parser.add_argument("--teacher", action="store_true",

@@ -1,30 +1,27 @@
 """The commands that look at a trained model: `decode`, `attend`, `trace` and `explore`."""
 
 import re
-from pathlib import Path
 
-from .common import UsageError, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
 from .writing import add_out, check_file, check_folder, make_writable
 
 
 def add_decode_options(parser):
-    """The options of `decode`."""
-    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    """Add the options of `decode`."""
+    add_run(parser)
     parser.add_argument("symbol", nargs="*",
                         help='such as "3 1 4"; none: a sequence per line of stdin')
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
-    parser.add_argument("--alpha", type=float, default=0.6,
-                        help="penalty of a beam > 1 (default: 0.6)")
+    add_beam(parser)
 
 
 def add_attend_options(parser):
-    """The options of `attend`."""
+    """Add the options of `attend`."""
     add_sequence(parser)
     add_out(parser, "--out", "folder for the pictures (default: RUN/attend)")
 
 
 def add_trace_options(parser):
-    """The options of `trace`."""
+    """Add the options of `trace`."""
     add_sequence(parser)
     parser.add_argument("--of", metavar="PATH",
                         help="only this component, such as decoder.layers.0")
@@ -33,14 +30,14 @@ def add_trace_options(parser):
 
 
 def add_sequence(parser):
-    """The run, and one sequence for it."""
-    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    """Add the run, and one sequence for it."""
+    add_run(parser)
     parser.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
 
 
 def add_explore_options(parser):
-    """The options of `explore`."""
-    parser.add_argument("run", type=Path, help="folder that `train` wrote")
+    """Add the options of `explore`."""
+    add_run(parser)
     parser.add_argument("sequence", nargs="*",
                         help='such as "3 1 4", or a sentence; none: some of the test set')
     add_out(parser, "--out", "file of the page (default: RUN/explore.html)")
@@ -51,7 +48,7 @@ def add_explore_options(parser):
 
 
 def source_of(run, text):
-    """Source ids of a text; UsageError if the model has too few positions for it."""
+    """Return the source ids of a text; UsageError if the model has too few positions for it."""
     src = run.task.source(text)
     if src.shape[1] > run.model.max_len:
         raise UsageError(f"a sequence must have at most {run.model.max_len - 1} tokens for this"

@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def as_note(message, *_):
-    """A warning of the library in one line."""
+    """Write a warning of the library as one line."""
     note(f"note: {message}")
 
 

@@ -87,7 +87,7 @@ def add_group(parser, title, options):
 
 
 def add_text_options(parser):
-    """The options of `train text` alone."""
+    """Add the options of `train text` alone."""
     group = parser.add_argument_group(
         "for the task text", "the preset then gives the sizes and rates of the other options;"
         " without files for validation some pairs are held out at random",
@@ -106,7 +106,7 @@ def add_option(parser, flag, kind, what):
 
 
 def given_options(args):
-    """{flag: value} of the options that the command line names."""
+    """Return {flag: value} of the options that the command line names."""
     flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
@@ -117,12 +117,12 @@ def given_options(args):
 
 
 def name_of(flag):
-    """The name of a flag in Python."""
+    """Return the name of a flag in Python."""
     return flag[2:].replace("-", "_")
 
 
 def new_toy_run(folder, args, given):
-    """(a new run on a toy task, [])."""
+    """Return (a new run on a toy task, [])."""
     from ..runs.estimates import check_fits, training_bytes
     from ..runs.run import Run
 
@@ -147,7 +147,7 @@ def new_toy_run(folder, args, given):
 
 
 def new_text_run(folder, args, given):
-    """(a new run on sentence pairs, notes on the pairs)."""
+    """Return (a new run on sentence pairs, notes on the pairs)."""
     from ..runs.text_start import start
 
     options = {name_of(flag): value for flag, value in given.items() if flag not in FILE_FLAGS}
@@ -159,10 +159,10 @@ def new_text_run(folder, args, given):
 
 
 def states_of(args):
-    """The part of the config that asks to keep states; {} if none are kept."""
+    """Return the part of the config that asks to keep states; {} if none are kept."""
     return {"keep_states": True} if args.keep_states else {}
 
 
 def dtype_of(args):
-    """The dtype that the command line asks for."""
+    """Return the dtype that the command line asks for."""
     return "float64" if args.float64 else "float32"

@@ -136,7 +136,7 @@ class Parser(argparse.ArgumentParser):
                      f" (see {self.prog} --help)\n")
 
     def meant(self, message):
-        """The end of a message about a wrong word: the known one that is closest to it, or ""."""
+        """Return the end of a message about a wrong word: the known one that is closest to it, or ""."""
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
         elif message.startswith("unrecognized arguments"):
@@ -148,7 +148,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser():
-    """(the parser of the whole command line, {name: the parser of a command})."""
+    """Return (the parser of the whole command line, {name: the parser of a command})."""
     main = Parser(prog="aiayn-np", epilog=FIRST_STEPS,
                   description='The Transformer of "Attention Is All You Need" in plain NumPy.')
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
@@ -162,7 +162,7 @@ def parser():
 
 
 def parsed(argv=None):
-    """The options of a command line. Options and sequences may stand in any order.
+    """Return the options of a command line. Options and sequences may stand in any order.
 
     Of several ranks only the first prints what is wrong with them, or the help.
     """

@@ -116,7 +116,7 @@ class TextLog:
 
 
 def clock(seconds):
-    """Seconds as text, in s, min or h."""
+    """Return seconds as text, in s, min or h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -5,17 +5,15 @@ from pathlib import Path
 
 from ..checks import check_sizes
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
-from .common import UsageError, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
 from .progress import shown
 
 
 def add_translate_options(parser):
     """Add the options of `translate`."""
-    parser.add_argument("run", type=Path, help="folder that `train text` wrote")
+    add_run(parser, "folder that `train text` wrote")
     parser.add_argument("file", type=Path, nargs="?", help="of lines, UTF-8 or .gz; none: stdin")
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
-    parser.add_argument("--alpha", type=float, default=0.6,
-                        help="penalty of a beam > 1 (default: 0.6)")
+    add_beam(parser)
     parser.add_argument("--batch", type=int, default=100,
                         help="the most lines to translate at once (default: 100)")
     parser.add_argument("--reference", type=Path,

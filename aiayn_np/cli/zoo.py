@@ -11,7 +11,7 @@ NOTHING = "no bug planted"
 
 
 def add_zoo_options(parser):
-    """The options of `zoo`."""
+    """Add the options of `zoo`."""
     parser.add_argument("number", nargs="*", type=int,
                         help="of the bug, for the details; none: all")
     parser.add_argument("--train", action="store_true",

@@ -79,9 +79,9 @@ def without_copies(state):
 
 def write_folder(folder: Path, config: dict, state: dict[str, np.ndarray],
                  of: str = "pretrained") -> None:
-    """Write config.json and model.safetensors; arrays are made contiguous.
+    """Write a model into a folder: `config` as config.json, `state` as model.safetensors.
 
-    of : the extra that the error names if safetensors is missing
+    of : the extra of this package that installs safetensors; the error names it
     """
     save = extra("safetensors.numpy", of=of).save
     text = json.dumps(config, indent=2, ensure_ascii=False)

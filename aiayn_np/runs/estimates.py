@@ -16,9 +16,9 @@ def parameter_count(vocab_size: int, *, N: int, d_model: int, d_ff: int, **_: ob
 
 def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_ff: int,
                    itemsize: int = 4, **_: object) -> int:
-    """Return about how many bytes the copies of the parameters and the arrays of a step hold.
+    """Estimate the bytes that training needs: for the parameters, and for the arrays of a step.
 
-    positions : how many a process computes at once, on one side of the batch
+    positions : rows times columns of the ids that a process computes at once, on one side
     """
     count = parameter_count(vocab_size, N=N, d_model=d_model, d_ff=d_ff)
     step = positions * (N * (WIDE * d_model + INNER * d_ff) + LOGITS * vocab_size)

@@ -202,7 +202,12 @@ class Run:
         return share_exact(self.trained(), examples, self.ranks, **self.ends), examples
 
     def finish(self, seconds: float) -> Any:
-        """Test the model, and write metrics.json; return (share exact, test examples)."""
+        """Measure the trained model on the test set, and write metrics.json.
+
+        Returns (share of the test sequences that are decoded exactly, the test sequences).
+
+        seconds : how long the training took, for metrics.json
+        """
         share, examples = self.test()
         self.save_metrics(exact_match=share, held_out=len(examples[0]), seconds=seconds)
         return share, examples

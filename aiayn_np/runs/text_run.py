@@ -103,7 +103,7 @@ class TextRun(Run):
 
     @property
     def bleu_tokenize(self) -> str | None:
-        """The tokenizer for BLEU; None if it depends on the references."""
+        """How BLEU splits text into words: a name of TOKENIZERS; None lets `bleu` choose."""
         return self.config["train"].get("bleu_tokenize")
 
     @property
@@ -169,10 +169,13 @@ class TextRun(Run):
         return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
 
     def finish(self, seconds: float) -> dict[str, tuple[Score, Score]]:
-        """Score the model, write metrics.json, and return {way: (BLEU, chrF)}.
+        """Measure BLEU and chrF on the validation set, and write metrics.json.
 
-        BLEU and chrF are computed on the validation set in three ways: greedy with the last state,
-        greedy with the average of the last states, and the paper's beam search with that average.
+        Returns {way: (BLEU, chrF)} of three ways to translate: greedily by the last state of the
+        model, greedily by the average of its last states, and by the paper's beam search with that
+        average.
+
+        seconds : how long the training took, for metrics.json
         """
         last, average = self.history[-1], self.trained()
         found = {"last state, greedy": self.scores(self.model)}

@@ -182,7 +182,7 @@ def apart(compared):
 
 
 def other_axes(compared):
-    """Find axis counts with which every case is wrong, while cases with other counts are right."""
+    """Say so if the number of axes decides which cases are wrong; else return None."""
     wrong, right = apart(compared)
     if not right or not all(case.inputs for case, _ in (*wrong, *right)):
         return None
