@@ -11,38 +11,20 @@ import sys
 from .. import __version__
 from ..checks import one_line
 from ..training.ranks import may_speak
-from .animate import add_animate_options, animate_command
-from .check import add_check_options, check_command
-from .exchange import add_export_options, add_import_options, export_command, import_command
-from .figures import add_figures_options, figures_command
-from .generate import (
-    add_fill_options,
-    add_generate_options,
-    add_perplexity_options,
-    fill_command,
-    generate_command,
-    perplexity_command,
+from . import (
+    animate,
+    check,
+    exchange,
+    figures,
+    generate,
+    grade,
+    lessons,
+    look,
+    options,
+    train,
+    translate,
+    zoo,
 )
-from .grade import add_grade_options, grade_command
-from .lessons import (
-    add_lessons_options,
-    exercises_command,
-    lessons_command,
-)
-from .look import (
-    add_attend_options,
-    add_decode_options,
-    add_explore_options,
-    add_trace_options,
-    attend_command,
-    decode_command,
-    explore_command,
-    trace_command,
-)
-from .options import add_train_options
-from .train import train_command
-from .translate import add_translate_options, translate_command
-from .zoo import add_zoo_options, zoo_command
 
 FIRST_STEPS = """first steps:
   aiayn-np train copy                    # until it copies perfectly, into runs/copy
@@ -54,70 +36,80 @@ FIRST_STEPS = """first steps:
 `aiayn-np COMMAND --help` shows the options of a command, with examples.
 """
 COMMANDS = [  # name, function, its options, what it does, examples
-    ("train", train_command, add_train_options, "train a model on a task, or on sentence pairs", """
+    ("train", train.train_command, options.add_train_options,
+     "train a model on a task, or on sentence pairs", """
   aiayn-np train copy                               # until it copies perfectly, into runs/copy
   aiayn-np train sort --steps 500 --out runs/mine
   aiayn-np train sort --steps 5000 --out runs/mine --resume
   aiayn-np train text --source train.de --target train.en"""),
-    ("decode", decode_command, add_decode_options,
+    ("decode", look.decode_command, look.add_decode_options,
      "print what a trained model makes of sequences", """
   aiayn-np decode runs/copy "3 1 4 1 5"
   aiayn-np decode runs/copy "3 1 4 1 5" --beam 4    # by beam search"""),
-    ("attend", attend_command, add_attend_options,
+    ("attend", look.attend_command, look.add_attend_options,
      "draw the attention of every layer and head for a sequence", """
   aiayn-np attend runs/copy "3 1 4 1 5"
   aiayn-np attend runs/text "Ein kleiner Hund läuft." --out pictures"""),
-    ("explore", explore_command, add_explore_options,
+    ("explore", look.explore_command, look.add_explore_options,
      "write a page that runs a trained model, to try it out", """
   aiayn-np explore runs/copy                        # with sequences of the test set
   aiayn-np explore runs/copy "3 1 4" "1 5 9" --out copy.html --title "Copying"
   aiayn-np explore runs/text "Ein kleiner Hund läuft.\""""),
-    ("trace", trace_command, add_trace_options,
+    ("trace", look.trace_command, look.add_trace_options,
      "tell what every component does with a sequence, as a table", """
   aiayn-np trace runs/copy "3 1 4"
   aiayn-np trace runs/copy "3 1 4" --of decoder.layers.0 --depth 3"""),
-    ("translate", translate_command, add_translate_options, "translate lines of text", """
+    ("translate", translate.translate_command, translate.add_translate_options,
+     "translate lines of text", """
   aiayn-np translate runs/text                      # lines that you type
   aiayn-np translate runs/text test.de --beam 4 --reference test.en"""),
-    ("export", export_command, add_export_options, "write a run in another library's format", """
+    ("export", exchange.export_command, exchange.add_export_options,
+     "write a run in another library's format", """
   aiayn-np export runs/copy copy.torch --to torch
   aiayn-np export runs/text folder --to marian      # for Hugging Face transformers"""),
-    ("import", import_command, add_import_options, "make a run of another library's files", """
+    ("import", exchange.import_command, exchange.add_import_options,
+     "make a run of another library's files", """
   aiayn-np import copy.torch --out runs/back
   aiayn-np import opus-mt-de-en --out runs/opus --convert"""),
-    ("generate", generate_command, add_generate_options, "let a GPT-2 go on with a text", """
+    ("generate", generate.generate_command, generate.add_generate_options,
+     "let a GPT-2 go on with a text", """
   aiayn-np generate gpt2 "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1"""),
-    ("perplexity", perplexity_command, add_perplexity_options, "how a text surprises a GPT-2", """
+    ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
+     "how a text surprises a GPT-2", """
   aiayn-np perplexity gpt2 notes.txt"""),
-    ("fill", fill_command, add_fill_options, "let a BERT guess the masked words of a text", """
+    ("fill", generate.fill_command, generate.add_fill_options,
+     "let a BERT guess the masked words of a text", """
   aiayn-np fill bert-base-uncased "Paris is the [MASK] of France"
   aiayn-np fill bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
-    ("animate", animate_command, add_animate_options,
+    ("animate", animate.animate_command, animate.add_animate_options,
      "show attention forming while a model learns, as a GIF", """
   aiayn-np animate reverse
   aiayn-np animate copy --steps 200 --out copying.gif"""),
-    ("check", check_command, add_check_options,
+    ("check", check.check_command, check.add_check_options,
      "check every gradient of a whole model, as a table", """
   aiayn-np check
   aiayn-np check --seed 3                           # another model, batch and direction"""),
-    ("zoo", zoo_command, add_zoo_options,
+    ("zoo", zoo.zoo_command, zoo.add_zoo_options,
      "plant real bugs one by one, and see which checks catch them", """
   aiayn-np zoo
   aiayn-np zoo 3 7                                  # these two, in detail
   aiayn-np zoo 3 --train                            # what a model learns with this bug"""),
-    ("figures", figures_command, add_figures_options,
+    ("figures", figures.figures_command, figures.add_figures_options,
      "measure the paper's claims and draw what was found", """
   aiayn-np figures variance
   aiayn-np figures --draw --out gallery             # all, of what was measured before"""),
-    ("grade", grade_command, add_grade_options, "check a folder of students' answers", """
+    ("grade", grade.grade_command, grade.add_grade_options,
+     "check a folder of students' answers", """
   aiayn-np grade answers
   aiayn-np grade answers --exercise "layer norm" --csv table.csv"""),
-    ("lessons", lessons_command, add_lessons_options, "write the lessons into a new folder", """
+    ("lessons", lessons.lessons_command, lessons.add_lessons_options,
+     "write the lessons into a new folder", """
   aiayn-np lessons here
   aiayn-np lessons --zh here                        # in Chinese
   aiayn-np lessons --teacher course                 # with outputs and solutions"""),
-    ("exercises", exercises_command, add_lessons_options, "write exercises into a new folder", """
+    ("exercises", lessons.exercises_command, lessons.add_lessons_options,
+     "write exercises into a new folder", """
   aiayn-np exercises answers
   aiayn-np exercises --zh answers                   # in Chinese"""),
 ]
@@ -136,7 +128,7 @@ class Parser(argparse.ArgumentParser):
                      f" (see {self.prog} --help)\n")
 
     def meant(self, message):
-        """Return the end of a message about a wrong word: the known one that is closest to it, or ""."""
+        """Return the end of a message about a wrong word: the closest known one, or ""."""
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
         elif message.startswith("unrecognized arguments"):
