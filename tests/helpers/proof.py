@@ -22,13 +22,10 @@ class Case:
         self.layer, self.inputs, self.options = layer, list(inputs), options
         self.moving = [i for i, x in enumerate(inputs) if np.asarray(x).dtype.kind == "f"]
         self.parameters = dict(layer.named_parameters())
+        self.tensors = {f"input {i}": self.inputs[i] for i in self.moving}
+        self.tensors |= {name: p.value for name, p in self.parameters.items()}
         self.rng = options.get("rng")
         self.state = None if self.rng is None else self.rng.bit_generator.state
-
-    @property
-    def tensors(self):
-        inputs = {f"input {i}": self.inputs[i] for i in self.moving}
-        return inputs | {name: p.value for name, p in self.parameters.items()}
 
     def forward(self, shift=None, dtype=float):
         """(y, cache) at tensors + shift; the same generator state, hence dropout, at every call."""

@@ -4,10 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from proof import prove
 from reference import naive_encoder_layer
 
-from aiayn_np import Encoder, EncoderLayer, LayerNorm, Module, ScaledDotProductAttention
+from aiayn_np import Encoder, EncoderLayer, Module, ScaledDotProductAttention
 from aiayn_np.encoder import final_norm
 from aiayn_np.proofs.probing import randomise
 
@@ -25,28 +24,12 @@ def x(rng):
     return rng.standard_normal((B, T, D_MODEL))
 
 
-def test_stack_is_its_layers_in_a_row(rng, x):
-    layers = [make_layer(rng) for _ in range(3)]
-    allowed = rng.random((B, 1, 1, T)) < 0.8
-    want = x
-    for layer in layers:
-        want = layer(want, allowed=allowed)
-    np.testing.assert_array_equal(Encoder(layers)(x, allowed=allowed), want)
-
-
 def test_stack_equals_plain_loops(rng, x):
     layers, want = [make_layer(rng) for _ in range(2)], x
     allowed = rng.random((B, 1, T, T)) < 0.7
     for layer in layers:
         want = naive_encoder_layer(layer, want, allowed)
     np.testing.assert_allclose(Encoder(layers)(x, allowed=allowed), want, rtol=0, atol=1e-12)
-
-
-def test_normalisation_comes_last(rng, x):
-    layer = EncoderLayer(D_MODEL, D_FF, H, rng=rng)
-    y = layer(100 * x)
-    np.testing.assert_allclose(y.mean(axis=-1), 0, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=0, atol=1e-3)
 
 
 def test_two_residuals_carry_x_when_the_sub_layers_give_zero(rng, x):
@@ -116,31 +99,6 @@ def test_what_is_no_layer_is_refused():
         Encoder([3])
     with pytest.raises(TypeError, match="layers must be a layer"):
         Encoder([EncoderLayer])  # the class, not a layer
-
-
-def test_dropout_of_the_attention_draws_from_the_rng_of_the_layer(rng, x):
-    layer = make_layer(rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
-    _, cache = layer.forward(x, rng=rng)
-    assert 0 < cache.self_attention.attention.dropout.kept.mean() < 1
-
-
-def test_default_dropout_rate_is_the_papers(rng):
-    layer = EncoderLayer(D_MODEL, D_FF, H, rng=rng)
-    assert layer.add_norm_1.dropout.P_drop == layer.add_norm_2.dropout.P_drop == 0.1
-
-
-def test_a_stack_that_ends_with_a_norm_is_that_norm_of_its_layers_and_proven(rng, x):
-    layers, norm = [make_layer(rng)], LayerNorm(D_MODEL)
-    randomise(norm, rng)
-    np.testing.assert_array_equal(Encoder(layers, norm=norm)(x), norm(layers[0](x)))
-    prove(Encoder(layers, norm=norm), [x], {}, rng)
-
-
-def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(rng):
-    layers = [make_layer(rng)]
-    from_list, from_generator = Encoder(layers), Encoder(layer for layer in layers)
-    layers.append(None)
-    assert len(from_list.layers) == len(from_generator.layers) == 1
 
 
 def test_the_last_layer_decides_whether_a_norm_ends_the_stack():
