@@ -13,7 +13,7 @@ import numpy as np
 
 from aiayn_np import exercises
 from aiayn_np.exercises import EXERCISES, language
-from aiayn_np.exercises.checking import errors
+from aiayn_np.exercises.checking import changes, errors
 from aiayn_np.exercises.checking.function_check import FunctionCheck
 from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.mystery import models
@@ -98,6 +98,7 @@ def of_the_exercises():
 
 def of_the_mistakes():
     """What is known of each formula: the names of mistakes, and what a teacher says."""
+    yield from (text for key, turn, *_ in changes.TURNS for text in (key, turn))
     for subject in SUBJECTS.values():
         for formula in subject.formulas.values():
             yield from (text for _, _, *known in formula.known for text in known)

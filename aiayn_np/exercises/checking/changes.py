@@ -21,6 +21,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..language import say
 from .operators import normal, replacements, text
 from .report import listed
@@ -104,7 +106,8 @@ class Formula:
     def changes(self):
         """All Changes, the cheapest first: known mistakes, then those in one kind of place."""
         known = [self.known_one(*entry) for entry in self.known]
-        return sorted([*known, *self.general(), *self.exchanged()], key=lambda change: change.cost)
+        every = [*known, *self.turns(), *self.general(), *self.exchanged()]
+        return sorted(every, key=lambda change: change.cost)
 
     def known_one(self, old, new, key, why):
         """Return the Change that makes a known mistake wherever the old code stands."""
@@ -143,12 +146,22 @@ class Formula:
                          for i, code in enumerate(codes) if code in new]
                 yield Change(self, "exchanged", parts, 1)
 
+    def turns(self):
+        """Yield a Turn for the first and last iteration of loops over sequences and positions."""
+        grad = next((p for p in inspect.signature(self.function).parameters if p[:5] == "grad_"),
+                    None)
+        spots = [i for i, place in enumerate(self.places) if text(place.node) == grad]
+        for key, turn, i, axes in TURNS if spots else ():
+            code = f"turn_alone({grad}, {i}, {axes})"
+            yield Turn(self, key, [(j, self.places[j].number(code)) for j in spots], turn)
+
     def run(self, parts, args, options):
         """Compute the formula with changes, `base` and `parts`: (place, number of the code)."""
         written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
-            names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches}
+            names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
+                     "turn_alone": turn_alone}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(self.code(), "<changes>", "exec"), names)
@@ -215,7 +228,10 @@ class Change:
     known : a teacher's sentence, if the mistake is common
     parts : (place, number of the code)
     cost : the less, the likelier
+    whole : whether it must give all tensors, also those that the student has right
     """
+
+    whole = True
 
     def __init__(self, formula, key, parts, cost, known=""):
         self.formula, self.key, self.parts = formula, key, parts
@@ -257,6 +273,42 @@ class Pair(Change):
         first, second = self.both
         return say("Two things at once. {first} And then: {second}", first=first.why,
                    second=second.why)
+
+
+class Turn(Change):
+    """Only one iteration of a loop over sequences or positions adds to the parameters' gradients.
+
+    turn : which one it is
+    """
+
+    whole = False  # a student's loop may be right for other parameters
+
+    def __init__(self, formula, key, parts, turn):
+        super().__init__(formula, key, parts, KNOWN + 1)
+        self.turn = turn
+
+    def __call__(self, *args, **options):
+        super().__call__(*args, **options)
+        return {}                                                      # the others are right
+
+    @property
+    def why(self):
+        return say("Only the {turn} counts, and it must be the sum over all: in a loop `+=` adds,"
+                   " where `=` writes over what was there.", turn=say(self.turn))
+
+
+TURNS = (  # key, turn, its index, the number of axes that it handles; -1 stands for all but one
+    ("one sequence only", "last sequence", -1, 2), ("one sequence only", "first sequence", 0, 2),
+    ("one sequence only", "last sequence", -1, -1), ("one sequence only", "first sequence", 0, -1),
+    ("one position only", "last position", -1, 1), ("one position only", "first position", 0, 1),
+)
+
+
+def turn_alone(grad_y, i, axes):
+    """Return grad_y with zeros everywhere except in iteration i of a loop."""
+    rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
+    counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
+    return (counts * rows).reshape(grad_y.shape)
 
 
 def in_a_line(code):

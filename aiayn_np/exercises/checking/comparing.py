@@ -74,7 +74,7 @@ def guess(telling, everything):
 
     telling : the cases that show the mistake      everything : all cases
     """
-    return (nearly(telling) or some_cases(everything)
+    return (nearly(telling) or other_axes(everything) or some_cases(everything)
             or some_slices(everything) or ("wrong", say(UNKNOWN)))
 
 

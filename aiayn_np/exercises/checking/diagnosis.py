@@ -126,7 +126,7 @@ def explains(change, stage, trials):
             got, want = observed(trial, tensor)
             if not same(got, value) or not (np.size(got) or change.known):
                 off.add(tensor)
-                if same(got, want):
+                if change.whole and same(got, want):
                     return set()
             elif not same(value, want):
                 differs.add(tensor)
@@ -151,11 +151,8 @@ def seen_elsewhere(explanation, stage, trials, wrong):
     return ""
 
 
-def predict(formula, stage, trial, grad_y=None):
-    """Return {tensor: value} of a formula in one trial, or None if the formula raises an error.
-
-    grad_y : None stands for that of the trial
-    """
+def predict(formula, stage, trial):
+    """Return {tensor: value} of a formula in one trial, or None if the formula raises an error."""
     try:
         with np.errstate(all="ignore"):
             if stage == "function":
@@ -167,8 +164,7 @@ def predict(formula, stage, trial, grad_y=None):
                 options = {"cache": trial.our_cache}
             for p in trial.our_parameters.values():
                 p.grad[...] = 0
-            grad_y = trial.grad_y if grad_y is None else grad_y
-            values = dict(formula(layer, grad_y, *case.inputs, **options))
+            values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
     except Exception:                                                  # a change may break anything
         return None
     return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
-from .comparing import factor, guess, look, other_axes, row_of, same, some_slices
+from .comparing import factor, guess, look, row_of, same, some_slices
 from .diagnosis import explain, has, is_wrong, observed, predict, reason, seen_elsewhere, telling
 from .errors import in_words
 from .report import Row, listed
@@ -109,14 +109,6 @@ class LayerCheck:
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
             plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
-        if not plain:
-            other = (stage == "backward" and one_turn(formula, telling(trials, wrong), wrong)) or (
-                other_axes(pairs(self.others(stage, trials)))) or (
-                stage == "forward" and self.without_options(trials, wrong))
-            if other:
-                known = explain(formula, stage, trials, wrong)
-                return (known.key, known.why, known) if known and known.known else (*other, None)
-            plain = stage == "backward" and another_tensor(trials, wrong)
         explanation = explain(formula, stage, trials, wrong)
         if explanation and plain and plain[0] == "sign" and not explanation.known:
             explanation = None                                               # the sign says it all
@@ -125,7 +117,8 @@ class LayerCheck:
             plain = "zero", say("{zero} {part}.backward adds to it: is it called?",
                                 zero=plain[1], part=part)
         key, why = reason(plain, explanation,
-                          lambda: guess(seen, pairs(self.others(stage, trials))))
+                          lambda: (stage == "forward" and self.without_options(trials, wrong))
+                          or guess(seen, pairs(self.others(stage, trials))))
         if key == "wrong":                                             # others may tell more
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
                              for t in wrong[1:] if (some := some_slices(pairs(trials, t)))),
@@ -312,46 +305,6 @@ class LayerCheck:
             must_be_float32(f"grad_{name}", grad)
         for name, p in layer.named_parameters():
             must_be_float32(f"{name}.grad", p.grad)
-
-
-def another_tensor(trials, wrong):
-    """Find a tensor whose expected gradient the student gives for the first wrong tensor."""
-    for other in trials[0].expected:
-        if all(other in t.expected and same(t.results[wrong[0]], t.expected[other])
-               for t in trials if has(t, wrong[0])):
-            return "another gradient", say("{tensor} is what {other} must be.", tensor=wrong[0],
-                                           other=other)
-    return None
-
-
-def one_turn(formula, trials, wrong):
-    """Diagnose gradients that count only one iteration of a loop over sequences or positions."""
-    if not all(tensor.endswith(".grad") for tensor in wrong):
-        return None
-    for key, turn, i, axes in (
-            ("one sequence only", say("last sequence"), -1, 2),
-            ("one sequence only", say("first sequence"), 0, 2),
-            ("one sequence only", say("last sequence"), -1, -1),
-            ("one sequence only", say("first sequence"), 0, -1),
-            ("one position only", say("last position"), -1, 1),
-            ("one position only", say("first position"), 0, 1)):
-        if all(same(t.results[n], gradients.get(n, ())) for t in trials for gradients in [
-                predict(formula, "backward", t, turn_alone(t.grad_y, i, axes)) or {}]
-               for n in wrong if has(t, n)):
-            return key, say("Only the {turn} counts in {names}, which must be the sum over all: in"
-                            " a loop `+=` adds, where `=` writes over what was there.", turn=turn,
-                            names=listed(wrong))
-    return None
-
-
-def turn_alone(grad_y, i, axes):
-    """Return grad_y with zeros everywhere except in iteration i of a loop.
-
-    axes : the number of axes that an iteration handles; -n stands for all but n
-    """
-    rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
-    counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
-    return (counts * rows).reshape(grad_y.shape)
 
 
 def axes_of(trial):

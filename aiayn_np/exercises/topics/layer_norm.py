@@ -142,6 +142,9 @@ HALF = "The derivative of a square has a 2, and that of the root 1/2: together 1
      "gamma.grad is the sum of grad_y * n, with the normalised n and not x."),
     ("(grad_y * n).sum(axis=positions)", "(g * n).sum(axis=positions)", "gamma in its own gradient",
      "gamma.grad is made from grad_y * gamma. The derivative of gamma * n by gamma is n."),
+    (("(grad_y * n).sum(axis=positions)", "grad_y.sum(axis=positions)"),
+     ("grad_y.sum(axis=positions)", "(grad_y * n).sum(axis=positions)"), "gamma and beta exchanged",
+     "gamma.grad and beta.grad are exchanged: y = gamma * n + beta."),
     ("grad_y.sum(axis=positions)", "g.sum(axis=positions)", "gamma in beta", "beta.grad is made"
      " from grad_y * gamma. It is the sum of grad_y: beta is only added."),
 )

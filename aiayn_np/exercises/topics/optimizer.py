@@ -154,7 +154,7 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     (WRITTEN, WRITTEN.replace("[...]", ""), "not in place", "p.value becomes another array, and who"
      " holds the old one does not see the step. Write into it: p.value -= ..."),
     (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."
-     " (An iterator such as parameters can be read once only: list(parameters).)"),
+     " An iterator such as parameters can be read once only: list(parameters)."),
     (MOVE, "rate * p.grad", "no running means", "This is plain gradient descent."),
     (MOVE, "rate * m_hat", "v not used", "m_hat is not divided by the root of v_hat."),
     (MOVE, "rate * p.grad / (np.sqrt(v_hat) + self.eps)", "m not used", "The gradient itself is"
