@@ -87,13 +87,8 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     fit, and ValueError for a layer that cannot be frozen.
     """
     source_place, target_place = places(model)
-    ids = [row("tgt", tgt)] if source_place is None else [row("src", src), row("tgt", tgt)]
-    if source_place is None and src is not None:
-        raise ValueError(f"src must be None for a {type(model).__name__}")
-    T = ids[-1].shape[1]
-    if position is None and isinstance(model, MaskedLanguageModel):
-        raise ValueError("position must be that of the masked token")
-    position = T - 1 if position is None else int(check_ids("position", position, T, ndim=0))
+    ids = inputs_of(model, src, tgt)
+    position = position_of(model, ids[-1], position)
     recording = Recording(model, *ids)
     logits = recording.logits[0, position]
     token = int(logits.argmax()) if token is None else written("token", token, logits)
@@ -126,6 +121,23 @@ def places(model):
             return found
     raise TypeError("model must be a Transformer, a LanguageModel or a MaskedLanguageModel, got"
                     f" {type(model).__name__}")
+
+
+def inputs_of(model, src, tgt):
+    """The inputs of the model for one sequence, as batches of one."""
+    if places(model)[0] is not None:
+        return [row("src", src), row("tgt", tgt)]
+    if src is not None:
+        raise ValueError(f"src must be None for a {type(model).__name__}")
+    return [row("tgt", tgt)]
+
+
+def position_of(model, tgt, position):
+    """The position of tgt (1, T) that writes the token; the last for None."""
+    if position is None and isinstance(model, MaskedLanguageModel):
+        raise ValueError("position must be that of the masked token")
+    T = tgt.shape[1]
+    return T - 1 if position is None else int(check_ids("position", position, T, ndim=0))
 
 
 def row(name, ids):

@@ -1,0 +1,39 @@
+"""What the model would say after each sub-layer."""
+
+import numpy as np
+
+from ..module import Cache, Module, leaves
+from ..transformer import Transformer
+from ..variants.masked import MaskedLanguageModel
+
+
+def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
+    """Return {path of a norm: logits (B, T, V)}, the state there read as if it were the last.
+
+    model, cache : a model of `shares`, and what its forward returned
+    The last stack counts, layer by layer. Post-norm: the state is what the norm returns. Pre-norm:
+    it is what the norm reads, and the final norm is applied to it with the mean and the variance of
+    this state, not with those of the last one. The last entry has the logits of the model.
+    """
+    stack, stack_cache, path, head = last_stack(model, cache)
+    layers, said = dict(leaves(stack, Module)), {}
+    for name, c in leaves(stack_cache, Cache):
+        if hasattr(c, "normalised"):
+            if stack.norm is None:
+                layer = layers[name]
+                state = layer.gamma.value * c.normalised
+                state = state + layer.beta.value if hasattr(layer, "beta") else state
+            else:                       # what this norm read, less its mean, which no norm keeps
+                inverse = c.inv_std if hasattr(c, "inv_std") else c.inv_rms
+                state = stack.norm(c.normalised / inverse)
+            said[f"{path}.{name}"] = head(state)
+    return said
+
+
+def last_stack(model, cache):
+    """(stack, its cache, its path, the layer that turns its output into logits)."""
+    if isinstance(model, Transformer):
+        return model.decoder, cache.decoder, "decoder", model.output_projection
+    if isinstance(model, MaskedLanguageModel):
+        return model.encoder, cache.encoder, "encoder", model.head
+    return model.stack.encoder, cache.stack.encoder, "stack.encoder", model.output_projection

@@ -1,0 +1,100 @@
+"""Experiments beside the shares: a token is replaced by others, an activation by another run's."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..checks import check_ids, check_rng, check_sizes
+from ..module import Module, leaves
+from ..softmax import Softmax
+from .freezing import frozen
+from .recording import Recording
+from .sharing import inputs_of, position_of
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """How much log p of a token falls, on average, when one token of the input is replaced.
+
+    source, target : as it is, (T_src,) or None and (T_tgt,): what the token does in all
+    source_held, target_held : with the attention weights held: what it does without moving them
+    """
+    source: np.ndarray | None
+    source_held: np.ndarray | None
+    target: np.ndarray
+    target_held: np.ndarray
+    token: int
+    log_p: float
+
+
+def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
+             position: int | None = None, k: int = 8, others: Any = None,
+             rng: np.random.Generator) -> Replaced:
+    """Replace each token of the input by k others; return the mean loss of log p of `token`.
+
+    model, src, tgt, token, position : as in `shares`
+    others : the ids to draw from; all but padding for None
+    """
+    check_sizes(k=k)
+    check_rng(rng)
+    ids = inputs_of(model, src, tgt)
+    position = position_of(model, ids[-1], position)
+    recording = Recording(model, *ids)
+    frozen(recording.cache)                                            # every attention has a map
+    V = recording.logits.shape[-1]
+    token = int(recording.logits[0, position].argmax()) if token is None else int(
+        check_ids("token", token, V, ndim=0))
+    pad = getattr(model, "pad", None)
+    others = check_ids("others", [i for i in range(V) if i != pad] if others is None else others, V)
+    if len(np.unique(others)) < 2:
+        raise ValueError(f"others must be at least two ids, got {others.tolist()}")
+    log_p = log_softmax(recording.logits[0, position])[token]
+    found: list[Any] = [None] * (4 - 2 * len(ids))
+    for side, row in enumerate(ids):
+        T = row.shape[1]
+        changed = np.repeat(row, T * k, axis=0)
+        for n in range(T * k):
+            changed[n, n // k] = rng.choice(others[others != row[0, n // k]])
+        batch = [changed if i == side else np.repeat(x, T * k, axis=0) for i, x in enumerate(ids)]
+        held = {recording.numbers[path]: np.repeat(recording.outputs[path], T * k, axis=0)
+                for path, layer in recording.layers.items() if isinstance(layer, Softmax)}
+        for given in ({}, held):
+            logits = Recording(model, *batch, given=given).logits[:, position]
+            found.append((log_p - log_softmax(logits)[:, token]).reshape(T, k).mean(axis=1))
+    return Replaced(*found, token=token, log_p=float(log_p))
+
+
+def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
+    """Return the logits (B, T, V) of `clean` with one activation as it is for `other`.
+
+    clean, other : the inputs of the model, (src, tgt) or (ids,), of the same shapes
+    where : the path in the cache of a layer, whose output is meant, such as
+        "encoder.layers.0.self_attention", or of an array that a layer returned, such as
+        "decoder.layers.1.cross_attention.attention.weights"
+    """
+    first, second = (Recording(model, *map(np.asarray, ids)) for ids in (clean, other))
+    number = call_of(first, where)
+    y, given = first.calls[number][1], second.calls[number][1]
+    if given.shape != y.shape:
+        raise ValueError(f"clean and other must give {where} one shape, got {y.shape} and"
+                         f" {given.shape}")
+    return Recording(model, *map(np.asarray, clean), given={number: given}).logits
+
+
+def call_of(recording, where):
+    """The number of the call that returned what stands at a path of the cache."""
+    if where in recording.numbers:
+        return recording.numbers[where]
+    array = dict(leaves(recording.cache, np.ndarray)).get(where)
+    for path, y in recording.outputs.items():
+        if array is not None and y is array:
+            return recording.numbers[path]
+    raise ValueError("where must be the path in the cache of a layer, or of an array that a layer"
+                     f" returned, got {where!r}")
+
+
+def log_softmax(logits):
+    """log softmax over the last axis."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
