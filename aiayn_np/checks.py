@@ -30,13 +30,13 @@ def is_layer(value):
     return has_both and not isinstance(value, type)
 
 
-def check_sizes(**sizes):
-    """Each size is an integer of at least 1."""
+def check_sizes(least=1, **sizes):
+    """Each size is an integer, and not smaller than `least`."""
     for name, value in sizes.items():
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
             raise TypeError(f"{name} must be an integer, got {name}={value!r}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {name}={value}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {name}={value}")
 
 
 def check_number(name, value, low, high, *, open_low=False):

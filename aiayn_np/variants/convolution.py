@@ -18,7 +18,6 @@ class Convolution1D(Module):
     grad_x_sm = sum_jn grad_y_tn W_jmn,  and, summed over all positions,
     grad_W_jmn = sum x_sm grad_y_tn,     grad_b_n = sum grad_y_tn
     """
-    formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
     def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)
@@ -65,7 +64,6 @@ class CausalConvolution1D(Convolution1D):
 
     Any k. Such convolutions are the decoders of ByteNet and ConvS2S, [18] and [9] of the paper.
     """
-    formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
     def padding(self, k: int) -> tuple[int, int]:
         return k - 1, 0

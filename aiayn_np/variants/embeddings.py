@@ -10,12 +10,11 @@ from ..reductions import add_at, column_sum
 
 
 class UnscaledEmbedding(Embedding):
-    """y = E[ids], without the paper's factor sqrt(d_model)
+    """y = E[ids]                         without the paper's factor sqrt(d_model)
 
     ids (...) integers   E (vocab_size, d_model)   ->   (..., d_model)
     backward: row v of E gets the sum of the gradients wherever ids == v.
     """
-    formula = "y = E[ids]"
     position_wise = True
 
     def forward(self, ids: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -34,7 +33,6 @@ class SegmentEmbedding(Module):
     x (..., T, d_model)   segments (..., T) integers, all 0 for None   ->   the shape of x
     backward: row s of E gets the sum of the gradients wherever segments == s.
     """
-    formula = "y = x + E[segments]"
     position_wise = True
 
     def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator) -> None:
@@ -62,12 +60,11 @@ class SegmentEmbedding(Module):
 
 
 class SinusoidsInHalves(SinusoidalPositionalEncoding):
-    """y = x + PE, the paper's columns in another order: all sines first, then all cosines
+    """y = x + PE          the paper's columns in another order: all sines first, then all cosines
 
     x (..., T, d_model), its first position being number `start`   ->   the same shape
     The order makes no difference to a model, because its matrices learn the order that they get.
     """
-    formula = "y = x + PE"
     position_wise = True
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
@@ -77,11 +74,10 @@ class SinusoidsInHalves(SinusoidalPositionalEncoding):
 
 
 class BiasedProjection(Module):
-    """logits = x E^T + b, as Sec. 3.4 with a bias
+    """logits = x E^T + b                                              Sec. 3.4 with a bias
 
     x (..., d_model)   E (vocab_size, d_model)   b (vocab_size,)   ->   (..., vocab_size)
     """
-    formula = "logits = x E^T + b"
     position_wise = True
 
     def __init__(self, E: Parameter) -> None:

@@ -12,7 +12,7 @@ from ..checks import (
     check_gradient,
     check_mask,
     check_memory,
-    is_integer,
+    check_sizes,
 )
 from ..module import Cache
 
@@ -32,10 +32,9 @@ class LocalAttention(ScaledDotProductAttention):
     queries i = j + n - radius, with m = r - 1 - n: in the transposed band, kept'_jn = kept_im, so
     grad_V_jv = sum_n kept'_jn grad_out_iv. The same for scores_im = sum_k Q_ik K_jk / sqrt(d_k).
     """
-    formula = "softmax over |i - j| <= radius of Q_i K_j / sqrt(d_k), times V_j"
 
     def __init__(self, radius: int, P_drop: float = 0.0) -> None:
-        check_radius(radius)
+        check_sizes(radius=radius, least=0)
         super().__init__(P_drop)
         self.radius = radius
 
@@ -72,7 +71,7 @@ class LocalAttention(ScaledDotProductAttention):
 
 def local_attention(radius: int) -> Callable[..., LocalAttention]:
     """A factory for the self-attention places of a model: attention(h, d_k, d_v, rng)."""
-    check_radius(radius)
+    check_sizes(radius=radius, least=0)
 
     def attention(h, d_k, d_v, rng):
         return LocalAttention(radius)
@@ -111,14 +110,6 @@ def band_of_mask(allowed, T, radius):
         return inside
     last_i, last_j = np.array(allowed.shape[-2:]) - 1                      # 0: broadcast axis
     return inside & allowed[..., np.minimum(i, last_i), j.clip(0, last_j)]
-
-
-def check_radius(radius):
-    """An integer of at least 0."""
-    if not is_integer(radius):
-        raise TypeError(f"radius must be an integer, got radius={radius!r}")
-    if radius < 0:
-        raise ValueError(f"radius must be at least 0, got radius={radius}")
 
 
 def check_local_inputs(Q, K, V, allowed, radius):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_heads, check_sizes, is_integer
+from ..checks import check_array, check_gradient, check_heads, check_sizes
 from ..module import Cache, Module
 from ..multi_head import MultiHeadAttention
 from .relative_position import RelativeAttention, RelativePositionBias2D
@@ -20,9 +20,8 @@ def check_windows(x, M):
 
 def check_shift(shift, window):
     """The cyclic shift must leave a token in its own window or bring it to the next one."""
-    if not is_integer(shift):
-        raise TypeError(f"shift must be an integer, got shift={shift!r}")
-    if not 0 <= shift < window:
+    check_sizes(shift=shift, least=0)
+    if shift >= window:
         raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
 
 
@@ -74,7 +73,6 @@ class WindowAttention(Module):
     backward: roll, to_windows and from_windows only move numbers, so the inverse moves their
     gradients back. x is used three times, as queries, keys and values, so grad_x is a sum of three.
     """
-    formula = "Self-attention of an image inside its windows of window x window tokens"
 
     def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0,
                  rng: np.random.Generator) -> None:

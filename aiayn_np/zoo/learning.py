@@ -73,18 +73,10 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS,
                   watch: Callable = iter) -> Outcome:
     """Train and test a small model on the copy task with a bug planted; None plants none.
 
-    Tokens are predicted from the true ones before them, sequences are decoded.
-
-    Parameters
-    ----------
-    bug : Bug or None
+    Tokens are predicted from the true ones before them, sequences are decoded. An error of the
+    model, or a loss that is not finite, is an outcome too.
     seed : of the weights, the batches and the dropout
-    steps : of training
     watch : is given the steps of the training and yields them, such as tqdm
-
-    Returns
-    -------
-    Outcome; an error of the model, or a loss that is not finite, is an outcome too
     """
     outcome = Outcome()
     with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"), blas_threads():

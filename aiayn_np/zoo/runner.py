@@ -27,16 +27,6 @@ def failures(names: Iterable[str] | None = None) -> dict[str, str]:
 
 
 def hunt(bug: Bug, names: Iterable[str] | None = None) -> dict[str, str]:
-    """The checks that fail while a bug is planted, in the order in which they run.
-
-    Parameters
-    ----------
-    bug : Bug
-    names : of the checks to run; None runs all of CHECKS
-
-    Returns
-    -------
-    {name of the check: what it found}; empty if the bug was not caught
-    """
+    """Return the `failures` while a bug is planted; {} if the bug was not caught."""
     with bug.plant():
         return failures(names)

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from layers import module_classes
 
-from aiayn_np import CopyTask, LabelSmoothedCrossEntropy, Module, Trace, Transformer, trace
+from aiayn_np import (
+    CopyTask,
+    LabelSmoothedCrossEntropy,
+    Module,
+    Softmax,
+    Trace,
+    Transformer,
+    trace,
+)
 from aiayn_np.module import leaves
 from aiayn_np.variants.scoring import additive_attention
 
@@ -177,9 +185,22 @@ def test_a_layer_that_drops_its_gradient_is_seen(model, batch):
 def test_the_formula_is_the_first_line_of_the_docstring_without_its_source(cls):
     assert cls.formula
     assert inspect.cleandoc(cls.__doc__).startswith(cls.formula)
+    assert "   " not in cls.formula
+    assert "Sec." not in cls.formula
 
 
-def test_the_trace_shows_formulas_without_docstrings_too():
+def test_a_layer_without_a_docstring_has_the_formula_of_its_base():
+    class Mine(Softmax):
+        pass
+
+    class Own(Softmax):
+        """y = x,   for nothing"""
+
+    assert (Mine.formula, Own.formula) == (Softmax.formula, "y = x")
+    assert Softmax.formula == "softmax(s)_j = exp(s_j) / sum_k exp(s_k)"
+
+
+def test_the_trace_works_without_docstrings_too():
     code = ("import numpy as np, aiayn_np.zoo, aiayn_np.exercises\n"
             "from aiayn_np import CopyTask, Transformer, trace\n"
             "rng, task = np.random.default_rng(0), CopyTask()\n"
@@ -187,4 +208,4 @@ def test_the_trace_shows_formulas_without_docstrings_too():
             "print(trace(model, *task.batch(2, rng)).table(9))\n")
     result = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert "softmax(s)_j = exp(s_j) / sum_k exp(s_k)" in result.stdout
+    assert "encoder.layers.0.self_attention.attention.softmax" in result.stdout

@@ -269,7 +269,7 @@ def test_refused_images(rng, shape, message):
     (dict(d_model=5), ValueError, "d_model must be divisible by h, got d_model=5, h=2"),
     (dict(window=0), ValueError, "window must be at least 1, got window=0"),
     (dict(shift=3), ValueError, r"shift must lie in \[0, window\), got shift=3, window=3"),
-    (dict(shift=-1), ValueError, r"shift must lie in \[0, window\), got shift=-1, window=3"),
+    (dict(shift=-1), ValueError, "shift must be at least 0, got shift=-1"),
     (dict(shift=1.0), TypeError, "shift must be an integer, got shift=1.0"),
     (dict(shift=True), TypeError, "shift must be an integer, got shift=True"),
     (dict(rng=1), TypeError, r"rng must be a numpy\.random\.Generator, got int"),
