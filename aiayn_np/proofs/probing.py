@@ -12,17 +12,10 @@ import numpy as np
 
 from ..checks import is_integer
 from ..module import Module
-from ..training.checks import check_seed
 
 M = TypeVar("M", bound=Module)
 
 TOLERANCE = {"d": 1e-12, "f": 1e-5}  # of the largest number, by dtype: float64, float32
-
-
-def generator(seed):
-    """A Generator made from a seed; ValueError for what is no seed."""
-    check_seed(seed)
-    return np.random.default_rng(seed)
 
 
 def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:

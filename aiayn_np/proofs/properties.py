@@ -6,6 +6,11 @@ Earlier logits must not change when a later token changes. No output at a real p
 when padding is added.
 
 The model needs a `forward` that returns (y, cache), and the attributes that each function names.
+
+An assertion raises AssertionError if the property is lost, and says where, by how much and what was
+changed. It raises TypeError or ValueError for what it cannot check, such as a forward that draws at
+random. Except for causality, which is exact, it returns the largest change found, relative to the
+largest output: at most 1e-12 (float32: 1e-5).
 """
 
 import copy
@@ -17,7 +22,6 @@ import numpy as np
 from .probing import (
     dtype_of,
     find,
-    generator,
     input_names,
     matrices,
     must_agree,
@@ -41,13 +45,10 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
     length : target tokens T, at most the model's ``max_len``
     seed : of the tokens
 
-    Raises
-    ------
-    AssertionError that names position, token and change, or when no token changes anything;
-    TypeError, ValueError for what cannot be checked, such as a forward that draws at random
+    It also raises AssertionError if no token changes anything.
     """
     inputs = input_names(model, ("ids",), ("src", "tgt"))
-    rng, (real, _, _) = generator(seed), vocabulary(model)
+    rng, (real, _, _) = np.random.default_rng(seed), vocabulary(model)
     T = min(length, find(model, "max_len", length))
     if T < 2:
         raise ValueError(f"length and max_len must be at least 2, got {T}")
@@ -86,18 +87,9 @@ def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> f
     model : ``forward(src, tgt)`` or ``forward(ids)`` gives (B, T, ...) or (B, ...), cache;
         ``vocab_size`` >= 4, ``pad``, and ``max_len`` and ``named_parameters()`` if it has them
     length : real tokens in the longest row      seed : of the tokens
-
-    Returns
-    -------
-    The largest change found, relative to the largest output: at most 1e-12 (float32: 1e-5).
-
-    Raises
-    ------
-    AssertionError that says what was changed, where the output changed, and by how much;
-    TypeError, ValueError for what cannot be checked, such as a forward that draws at random
     """
     inputs = input_names(model, ("ids",), ("src", "tgt"))
-    rng, (real, pad, vocab_size) = generator(seed), vocabulary(model)
+    rng, (real, pad, vocab_size) = np.random.default_rng(seed), vocabulary(model)
     T = min(length, find(model, "max_len", length + EXTRA) - EXTRA)
     if T < 3 or pad is None or len(real) < 3:
         raise ValueError(f"length must be at least 3, max_len {3 + EXTRA}, and pad one of at least"
@@ -171,18 +163,10 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
     d_model : width of x, by default the attribute ``d_model`` of the encoder or of a layer in it
     length : positions T      seed : of x and of the orders
 
-    Returns
-    -------
-    The largest change found, relative to the largest output: at most 1e-12 (float32: 1e-5).
-
-    Raises
-    ------
-    AssertionError that names order, position and change. The assertion fails, as it must, for
-    relative positions, restricted attention or a causal mask. TypeError, ValueError for what cannot
-    be checked.
+    The assertion fails, as it must, for relative positions, restricted attention or a causal mask.
     """
     input_names(encoder, ("x",))
-    rng = generator(seed)
+    rng = np.random.default_rng(seed)
     d_model = find(encoder, "d_model") if d_model is None else d_model
     if d_model is None or length < 2:
         raise ValueError(f"d_model must be given, the encoder has none, and length at least 2, got"
@@ -211,17 +195,10 @@ def assert_heads_equal_loop(mha: Any, *, seed: int = 0) -> float:
         has the i-th of h equal groups of columns of W (of rows, for ``linear_O``)
     seed : of inputs and masks
 
-    Returns
-    -------
-    The largest difference found, relative to the largest output: at most 1e-12 (float32: 1e-5).
-
-    Raises
-    ------
-    AssertionError that names mask, position and difference, and the wrong scale if that explains
-    the difference; TypeError, ValueError for what cannot be checked
+    The AssertionError names the wrong scale, if that explains the difference.
     """
     input_names(mha, ("x_Q", "x_K", "x_V"))
-    rng, (W, _, h) = generator(seed), matrices(mha)
+    rng, (W, _, h) = np.random.default_rng(seed), matrices(mha)
     d_model, d_k = len(W["Q"]), W["Q"].shape[1] // h
     x_Q = rng.standard_normal((2, 3, d_model)).astype(W["Q"].dtype)
     x_K, x_V = rng.standard_normal((2, 2, 5, d_model)).astype(W["Q"].dtype)

@@ -20,7 +20,7 @@ from .bug import Bug
 STEPS, BATCH_SIZE, TESTED, P_DROP = 700, 32, 500, 0.05
 SIZES = dict(N=2, d_model=32, d_ff=64, h=2, max_len=16)
 SYMBOLS, MAX_LENGTH = 6, 5
-RATE = dict(d_model=SIZES["d_model"], warmup_steps=100, scale=0.3)  # of Eq. (3)
+RATE: dict = dict(d_model=SIZES["d_model"], warmup_steps=100, scale=0.3)  # of Eq. (3)
 SOLVED, PART = 0.95, 0.5  # shares of test sequences right; a healthy model has 0.99 or more
 HEALTHY_SEEDS = 4
 

@@ -21,7 +21,7 @@ ROOMS = {
     "variants": {"layers"},
     "decoding": {"layers", "variants"},
     "training": {"layers", "decoding"},
-    "proofs": {"layers", "training"},
+    "proofs": {"layers"},
     "reading": {"layers", "variants"},
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
