@@ -23,8 +23,8 @@ NOTES = {
     "experiments": "claims, measured", "zoo": "32 bugs", "exercises": "write it yourself",
     "cli": "the commands", "interop": "PyTorch", "pretrained": "Hugging Face",
 }
-COLUMNS = {"variants": 0, "experiments": 0, "interop": 0, "pretrained": 0,  # the others: 1
-           "proofs": 2, "reading": 2, "zoo": 2, "exercises": 2}
+COLUMNS = {"variants": 0, "reading": 0, "experiments": 0, "interop": 0, "pretrained": 0,
+           "proofs": 2, "zoo": 2, "exercises": 2}  # the others: 1
 WIDTH, HEIGHT = 2.3, 0.62
 
 
