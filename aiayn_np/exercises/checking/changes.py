@@ -1,9 +1,12 @@
 """Change the right formula in one or two ways, to explain a student's numbers.
 
 A topic gives its right formula as a plain function. Here each piece of it is changed in turn: a
-term or factor is left out, a sign or an axis is changed, an array is replaced by another. If a
-change gives the student's numbers in every case, it is most likely the mistake. A topic also lists
-known mistakes. Each is a change with a teacher's sentence, which follows the numbers in a report.
+term or factor is left out, a sign or an axis is changed, an array is replaced by another. A topic
+also lists known mistakes. Each is a change with a teacher's sentence, which follows the numbers in
+a report.
+
+All changes stand in one list, the likeliest first, and pairs of them follow. `diagnosis` names the
+first one that gives the student's numbers in every case.
 
 All changes of a formula are compiled at once. Each place of the formula has a switch: 0 computes
 the right code there; 1, 2, ... compute the changes.
@@ -104,7 +107,7 @@ class Formula:
 
     @functools.cached_property
     def changes(self):
-        """All Changes, the cheapest first: known mistakes, then those in one kind of place."""
+        """All Changes, the cheapest first: known mistakes cost least."""
         known = [self.known_one(*entry) for entry in self.known]
         every = [*known, *self.turns(), *self.general(), *self.exchanged()]
         return sorted(every, key=lambda change: change.cost)
@@ -196,10 +199,13 @@ class Formula:
         return PLACE.sub(written, whole)
 
     def same_as(self, change):
-        """Return the parts that make another formula's Change in this one, where code is equal."""
-        others = [(change.formula.places[i], n) for i, n in change.parts]
-        return [(i, mine.number(place.codes[n - 1])) for place, n in others
-                for i, mine in enumerate(self.places) if text(mine.node) == text(place.node)]
+        """Return the parts that make the Change of another formula in this one.
+
+        Its wrong code stands here wherever the right code is the same as there.
+        """
+        there = [(change.formula.places[i], n) for i, n in change.parts]
+        return [(i, here.number(place.codes[n - 1])) for place, n in there
+                for i, here in enumerate(self.places) if text(here.node) == text(place.node)]
 
     def pairs(self, computes):
         """Yield Pairs of the cheapest Changes, each of which has an effect of its own.
@@ -207,7 +213,7 @@ class Formula:
         Changes that explain a part of the student's numbers come first, paired with all others.
 
         computes : a function that returns (partly, results) for a Change, or None if the Change has
-            no effect; `partly` tells whether the Change explains a part of the student's numbers
+            no effect; `partly` tells whether the Change gives some of the student's numbers
         """
         distinct: dict[Any, Any] = {}
         for change in self.changes[:LIKELIEST]:
@@ -223,11 +229,14 @@ class Formula:
 
 
 class Change:
-    """A formula with a piece changed. A call computes the wrong result.
+    """One hypothesis about a student's mistake: a formula with a piece of wrong code in it.
 
-    known : a teacher's sentence, if the mistake is common
-    parts : (place, number of the code)
-    cost : the less, the likelier
+    A call computes what a student with this mistake gets.
+
+    key : the diagnosis, such as "sign"
+    parts : a list of (index of a place, number of the wrong code that stands there)
+    cost : a likelier mistake costs less
+    known : a teacher's sentence if the mistake is common, else ""
     whole : whether it must give all tensors, also those that the student has right
     """
 
@@ -276,9 +285,9 @@ class Pair(Change):
 
 
 class Turn(Change):
-    """Only one iteration of a loop over sequences or positions adds to the parameters' gradients.
+    """The mistake of a loop in which one iteration alone adds to the parameters' gradients.
 
-    turn : which one it is
+    turn : the iteration, such as "last sequence"
     """
 
     whole = False  # a student's loop may be right for other parameters

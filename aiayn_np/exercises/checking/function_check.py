@@ -119,7 +119,10 @@ class FunctionCheck:
         return explanation._replace(why=explanation.why + more)
 
     def others(self, number):
-        """Return [(case, got, want)] after the first `number`; [] if the student's code stops."""
+        """Run the cases after the first `number`, and return [(case, got, want)] for them.
+
+        Return [] if the student's code stops in one of them.
+        """
         try:
             return [(case, self.student_on(case), want)
                     for case, want in list(zip(self.cases, self.wanted))[number:]]

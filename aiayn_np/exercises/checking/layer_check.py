@@ -110,8 +110,6 @@ class LayerCheck:
         if plain and plain[0] in ("nan", "inf"):
             plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
         explanation = explain(formula, stage, trials, wrong)
-        if explanation and plain and plain[0] == "sign" and not explanation.known:
-            explanation = None                                               # the sign says it all
         if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
             plain = "zero", say("{zero} {part}.backward adds to it: is it called?",
@@ -128,7 +126,10 @@ class LayerCheck:
         return key, why, explanation
 
     def without_options(self, trials, wrong):
-        """Find an option of forward without which the first wrong output is right."""
+        """Return (diagnosis, sentence) if the student's output is right without an option, or None.
+
+        An option such as `rng` must change nothing where dropout is off.
+        """
         trial = next(t for t in trials if is_wrong(t, wrong))
         for name in trial.case.options:
             options = {n: option for n, option in trial.case.options.items() if n != name}
@@ -144,7 +145,10 @@ class LayerCheck:
         return None
 
     def others(self, stage, trials):
-        """Run the later trials and return all; return only `trials` if the student's code stops."""
+        """Return all trials of the check, after running those that come after `trials`.
+
+        If the student's code stops in a later one, return `trials` alone.
+        """
         try:
             for trial in self.trials[len(trials) :]:
                 trial.got, trial.cache = trial.forward()
@@ -155,7 +159,7 @@ class LayerCheck:
         return self.trials
 
     def began(self, trials, stage):
-        """Return a sentence on how nan or inf begins, and in which line of the student's code."""
+        """Return a sentence on the student's line in which nan or inf begins, and why, or ""."""
         tensors = ["output"] if stage == "forward" else list(trials[0].expected)
         failing = next(t for t in trials if is_wrong(t, tensors))
         raising: Any = dict(over="raise", invalid="raise", divide="raise")
@@ -180,10 +184,10 @@ class LayerCheck:
                    " differs.") if fits else ""
 
     def more(self, trials, explanation):
-        """Return a sentence on what else is wrong in backward, when forward is wrong already.
+        """Look for a mistake in backward too, when forward is wrong; return a sentence or "".
 
-        Only trials with a right output count. If there is none and the mistake in forward is known,
-        the expected gradients are computed with this mistake.
+        Gradients are compared in the trials whose output is right. If there is none and the mistake
+        in forward is known, the expected gradients are those of a forward with this mistake.
         """
         formula = self.subject.formulas["backward"]
         try:
@@ -200,7 +204,7 @@ class LayerCheck:
             trials = right or telling(trials, ["output"])
             if not any(is_wrong(trial, trial.expected) for trial in trials):
                 return ""
-            for trial in trials:                                       # as it goes on from there
+            for trial in trials:                                       # with the mistake in forward
                 trial.expected |= {name: np.array(gradient) for name, gradient in (
                     predict(formula, "backward", trial) or {}).items()}
             wrong = [t for t in trials[0].expected if any(is_wrong(trial, [t]) for trial in trials)]

@@ -1,8 +1,8 @@
 """Make parts of a model compute with a bug of the zoo, while the package stays right.
 
-Each layer's class is replaced by a subclass of the same name. A method of the subclass plants the
-bug, calls the method of the class, and takes the bug out. This is done to all layers, so that a
-type does not give the bug away.
+The class of each layer is replaced by a subclass of the same name. A method of the subclass plants
+the bug, calls the method of the right class, and takes the bug out again. All layers are treated
+alike, so that no type tells where the bug is.
 """
 
 import contextlib
@@ -49,11 +49,12 @@ def spoiled_class(right, bug):
 
 
 def spoil(model, bug):
-    """Make every layer of a model compute with the bug, and return the model.
+    """Plant a bug in every layer of a model for good, and return the model.
 
     Parameters
     ----------
-    model : a Module that nobody else uses      bug : a Bug of the zoo, or None for no bug
+    model : Module, which is changed itself
+    bug : a Bug of the zoo; None: the layers stay right, and only their classes are wrapped
     """
     layers = [layer for _, layer in leaves(model, Module)]
     classes = {kind: spoiled_class(kind, bug) for kind in set(map(type, layers))}
