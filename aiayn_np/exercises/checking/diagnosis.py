@@ -1,8 +1,7 @@
 """Find one or two changes of the right formula that give the student's numbers."""
 
-import functools
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,13 +31,12 @@ class Explanation(NamedTuple):
 def explain(formula, stage, trials, wrong):
     """Return an Explanation of the `wrong` tensors, or None.
 
-    All hypotheses stand in one list: the changes of the formula, then pairs of them.
+    All hypotheses stand in one list: the changes of the formula, then pairs of them. The first one
+    that explains all wrong tensors is named, or else the first one that explains the most.
     """
     trials = telling(trials, wrong)
     failing = [t for t in trials if is_wrong(t, wrong)]
-    in_one = functools.cache(lambda change: explains(change, stage, failing[:1]))
 
-    @functools.cache
     def computes(change):
         values = [(trial, predict(change, stage, trial) or {})
                   for trial in dict.fromkeys((failing[0], failing[-1]))]
@@ -48,10 +46,17 @@ def explain(formula, stage, trials, wrong):
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
     hypotheses = itertools.chain(formula.changes, formula.pairs(computes))
-    best, tensors = cheapest(hypotheses, stage, trials, set(wrong), in_one)
+    best, explained = None, set[str]()
+    for change in hypotheses:
+        if explains(change, stage, failing[:1]) & set(wrong):          # most give nothing there
+            tensors = explains(change, stage, trials) & set(wrong)
+            if len(tensors) > len(explained):
+                best, explained = change, tensors
+            if len(explained) == len(wrong):
+                break
     if best is None:
         return None
-    why, left = best.why, set(wrong) - tensors
+    why, left = best.why, set(wrong) - explained
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
                    names=listed([say_name(tensor) for tensor in sorted(left)]))
@@ -73,25 +78,6 @@ def reason(plain, explanation, otherwise):
     if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
         why = say(explanation.change.known)
     return explanation.key if explanation.known else plain[0], f"{plain[1]} {why}".strip()
-
-
-def cheapest(hypotheses, stage, trials, wrong, in_one):
-    """Return the first change that explains the most tensors of `wrong`, and these tensors.
-
-    in_one : a function from a change to the tensors that it explains in one failing trial. It
-        comes first, because most changes explain none there.
-    """
-    best: Any = None
-    explained: set[str] = set()
-    for change in hypotheses:
-        if not in_one(change) & wrong:
-            continue
-        tensors = explains(change, stage, trials) & wrong
-        if len(tensors) > len(explained):
-            best, explained = change, tensors
-        if explained == wrong:
-            break
-    return best, explained
 
 
 def telling(trials, tensors):
