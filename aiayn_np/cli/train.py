@@ -25,11 +25,11 @@ def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
     with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
-        run = shared_run(folder, args, ranks)
         try:
-            return trained(run, args)
+            return trained(shared_run(folder, args, ranks), args)
         except KeyError as error:
-            raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
+            raise CheckpointError(f"the run in {folder or args.out} has no usable config:"
+                                  f" {error}") from error
 
 
 @contextlib.contextmanager
@@ -98,8 +98,7 @@ def shared_run(folder, args, ranks):
     if ranks.size > 1:
         note(str(ranks))
     if ranks.rank == 0:
-        run, notes = (resumed_run(folder, args) if args.resume
-                      else new_run(folder, args))
+        run, notes = resumed_run(folder, args) if args.resume else new_run(folder, args)
         for line in notes:
             note(line)
     run = ranks.first(run)
@@ -172,10 +171,8 @@ def interruptible(run):
 
 def new_run(folder, args):
     """Return (a new run in a folder without one, notes on its data)."""
-    given = given_options(args)
-    if args.task == "text":
-        return new_text_run(folder, args, given)
-    return new_toy_run(folder, args, given)
+    make = new_text_run if args.task == "text" else new_toy_run
+    return make(folder, args, given_options(args))
 
 
 def resumed_run(folder, args):
@@ -195,11 +192,8 @@ def resumed_run(folder, args):
     if run.task.name != args.task:
         raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
     run.load_history()
-    try:
-        run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
-        notes = run.prepare()
-    except KeyError as error:
-        raise CheckpointError(f"{run.checkpoint} has no usable config: {error}") from error
+    run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
+    notes = run.prepare()
     if run.config.get("imported") and run.optimizer.t == 0:
         notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
     done = run.solved or run.optimizer.t >= run.steps
