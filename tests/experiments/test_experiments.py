@@ -29,7 +29,7 @@ from aiayn_np.experiments import (
 )
 from aiayn_np.experiments.experiment import plain, plain_text, restored
 from aiayn_np.experiments.gallery import anchor, page
-from aiayn_np.experiments.learning import learn, losses, scores, small_model, smooth
+from aiayn_np.experiments.learning import each, learn, losses, scores, small_model, smooth
 from aiayn_np.experiments.measuring import STEADY, exponent, peak_bytes, seconds
 
 HEAVY = {"variance", "saturation", "permutation"}  # two seconds or more
@@ -406,6 +406,15 @@ def test_the_exponent_of_a_power_law_is_exact(b):
 @pytest.fixture(scope="module")
 def task():
     return CopyTask(symbols=4, max_length=4)
+
+
+def test_each_measures_every_combination_and_keeps_an_axis_for_each_setting():
+    found = each("ab", (1, 2, 3), seeds=(10, 20), measure=lambda letter, n, seed: dict(
+        word=f"{letter}{n}", sums=[n + seed, n - seed]))
+    assert found["word"].tolist() == [[["a1", "a1"], ["a2", "a2"], ["a3", "a3"]],
+                                      [["b1", "b1"], ["b2", "b2"], ["b3", "b3"]]]
+    assert found["sums"].shape == (2, 3, 2, 2)
+    assert found["sums"][1, 2].tolist() == [[13, -7], [23, -17]]
 
 
 def test_losses_depend_on_the_seeds_only(task):
