@@ -2,7 +2,8 @@
 
 Public names, by the file that defines them:
 
-    gradient_check  GradientReport, Proof, check_gradients
+    adapters        as_layer
+    gradient_check  GradientReport, Proof, check_gradients, checks_of
     probing         randomise
     properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,
                     assert_permutation_equivariant

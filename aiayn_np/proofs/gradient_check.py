@@ -13,24 +13,33 @@ difference decides.
 """
 
 import copy
+import functools
+import unittest
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+
+from .adapters import Adapter, as_layer
 
 COMPLEX_STEP = 1e-20
 CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # three, because a step across the kink of a ReLU says nothing
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
 CENTRAL_TOLERANCE = 1e-5
 MISLED_TOLERANCE = 1e-7  # of the central difference, where the complex step is misled
+SINGLE_STEPS = (1e-2, 1e-3, 3e-4, 1e-4)  # the same, where the forward is in float32
+SINGLE_TOLERANCE = 1e-2
 ALL = "all together"  # the name of the last row
 ON_A_KINK = ", on a kink: slopes from left and right differ, take another x"
 NOT_COMPLEX = ", the forward takes no complex numbers"
 NOT_ANALYTIC = ", the forward is not analytic"
+IN_FLOAT32 = ", the forward computes in float32"
 NOTES = {
+    IN_FLOAT32: "The forward computes in float32, whatever it is given. Numeric is the central"
+    " difference,\nwhich sees errors of 1e-2 there, and no smaller ones. With a ReLU, try another x"
+    " before you believe in an error.",
     NOT_COMPLEX: "The forward takes no complex numbers. Numeric is the central difference, which"
     " sees errors of 1e-7.",
     NOT_ANALYTIC: "The forward is not analytic. Numeric is the central difference, which sees"
@@ -61,10 +70,15 @@ class Row:
 
 
 class GradientReport:
-    """A table of Rows; true when everything agrees."""
+    """A table of Rows; true when everything agrees.
 
-    def __init__(self, title: str, rows: list[Row]) -> None:
-        self.title, self.rows = title, rows
+    not_checked : {array of an adapted layer: why it is not checked}
+    """
+
+    def __init__(self, title: str, rows: list[Row], *, checked: str = "",
+                 not_checked: dict[str, str] | None = None) -> None:
+        self.title, self.rows, self.checked = title, rows, checked
+        self.not_checked = not_checked or {}
 
     def __bool__(self) -> bool:
         return all(row.ok for row in self.rows)
@@ -87,17 +101,19 @@ class GradientReport:
         what = "worst wrong" if wrong else "worst error"
         worst = f"{what}: {self.worst.tensor}, {self.worst.error:.0e}"
         notes = [n for why, n in NOTES.items() if any(why in r.verdict for r in self.rows)]
+        notes += [self.checked] if self.checked else []
+        notes += [f"Not checked: {name} {why}." for name, why in self.not_checked.items()]
         return "\n".join([f"Gradients of {self.title}", *lines, *notes, f"{total}; {worst}"])
 
 
-def check_gradients(layer: Any, *inputs: ArrayLike, seed: int = 0,
-                    **options: Any) -> GradientReport:
+def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> GradientReport:
     """Check a layer's backward against its own forward, tensor by tensor.
 
     Parameters
     ----------
     layer : any object with ``forward(*inputs, **options) -> y, cache`` and
-        ``backward(grad_y, cache)``; its Parameters are found by ``named_parameters``
+        ``backward(grad_y, cache)``; its Parameters are found by ``named_parameters``. Layers of
+        other habits, and those of PyTorch, go through ``as_layer``
     inputs : arrays; float ones are checked, integer ids are only passed on
     seed : of the random directions
     options : passed to forward; an ``rng`` is copied for every call, so that dropout repeats
@@ -117,7 +133,44 @@ def check_gradients(layer: Any, *inputs: ArrayLike, seed: int = 0,
 
     The layer itself is left as it was: a float64 copy is checked.
     """
-    return GradientReport(type(layer).__name__, Proof(layer, inputs, options, seed).rows())
+    adapted = as_layer(layer, *inputs, **options)
+    if not isinstance(adapted, Adapter):
+        return GradientReport(type(layer).__name__, Proof(layer, inputs, options, seed).rows())
+    proof = Proof(adapted, adapted.inputs, options, seed)
+    rows = proof.rows()
+    for row in rows:
+        row.tensor = adapted.names.get(row.tensor, row.tensor)
+    some, missing = len(proof.tensors), proof.layer.not_checked
+    checked = (f"Checked: {some} of {some + len(missing)} arrays, each along one random direction,"
+               f" by {proof.forwards} forwards.")
+    return GradientReport(adapted.title, rows, checked=checked, not_checked=missing)
+
+
+def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[Callable[[], None]]:
+    """Return one check for each tensor, for ``@pytest.mark.parametrize("check", checks_of(...))``.
+
+    Each is a function without arguments, named after its tensor. It raises AssertionError with the
+    table if the gradient is wrong, and unittest.SkipTest with the reason if the array has none.
+    The arguments are those of ``check_gradients``, which runs once, with the first check.
+    """
+    adapted = as_layer(layer, *inputs, **options)
+    arrays, names, missing = list(inputs), {}, {}
+    if isinstance(adapted, Adapter):
+        arrays, names, missing = adapted.inputs, adapted.names, adapted.not_checked
+    tensors = [names.get(n, n) for n in Proof(adapted, arrays, options, seed).tensors]
+    report = functools.cache(lambda: check_gradients(layer, *inputs, seed=seed, **options))
+
+    def check_of(name):
+        def check():
+            if name in missing:
+                raise unittest.SkipTest(f"{name} {missing[name]}")
+            if not any(row.tensor == name and row.ok for row in report().rows):
+                raise AssertionError(f"the gradient of {name} is not right\n{report()}")
+
+        check.__name__ = name
+        return check
+
+    return [check_of(name) for name in [*tensors, *missing]]
 
 
 class Proof:
@@ -129,6 +182,7 @@ class Proof:
         has_parameters = hasattr(self.layer, "named_parameters")
         self.parameters = dict(self.layer.named_parameters()) if has_parameters else {}
         self.inputs = [np.array(x) for x in inputs]
+        self.forwards = 0
         self.moving = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
         self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.moving}
         self.tensors |= {name: p.value.astype(float) for name, p in self.parameters.items()}
@@ -136,6 +190,8 @@ class Proof:
             raise TypeError("inputs must hold a float array, or the layer a Parameter; integer"
                             " inputs are only passed on")
         self.y, self.cache = self.run({})
+        self.single = np.asarray(self.y).dtype == np.float32
+        self.step = SINGLE_STEPS[0] if self.single else CENTRAL_STEPS[0]
         # Another forward, at another point, runs before any backward. So a layer that remembers its
         # last forward, instead of reading the cache that it is given, gets wrong gradients here.
         other = np.random.default_rng(seed + 1)
@@ -151,6 +207,7 @@ class Proof:
         options = dict(self.options)
         if options.get("rng") is not None:
             options["rng"] = copy.deepcopy(options["rng"])
+        self.forwards += 1
         return self.layer.forward(*arrays, **options)
 
     def rows(self) -> list[Row]:
@@ -221,11 +278,17 @@ class Proof:
         analytic = sum(float(np.sum(gradients[n] * v)) for n, v in directions.items())
         length = np.sqrt(sum(np.sum(v * v) for v in directions.values()))
         floor = 0.01 * np.linalg.norm(self.u) * length + np.finfo(float).tiny
-        by_complex = self.complex_step(directions)
 
         def error(a, b):
             return abs(a - b) / max(abs(a), abs(b), floor)
 
+        if self.single:
+            slopes = [self.central(directions, h) for h in SINGLE_STEPS]
+            numeric = min(slopes, key=lambda c: error(c, analytic))
+            verdict = "ok" if error(analytic, numeric) <= SINGLE_TOLERANCE else "WRONG"
+            return Row(name, analytic, numeric, numeric, error(analytic, numeric),
+                       verdict + IN_FLOAT32)
+        by_complex = self.complex_step(directions)
         believed = by_complex if np.isfinite(by_complex) else analytic
         central: list[float] = []
         for h in CENTRAL_STEPS:                                        # until one step is good
@@ -286,7 +349,7 @@ class Proof:
         for k in some:
             v = np.zeros(x.shape)
             v.flat[k] = 1
-            numeric.append(self.central({name: v}, CENTRAL_STEPS[0]))
+            numeric.append(self.central({name: v}, self.step))
         k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
         at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
         which = "" if len(some) == x.size else f" of {len(some)} examined"

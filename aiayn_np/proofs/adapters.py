@@ -1,0 +1,272 @@
+"""Adapters: a layer written in another habit gets the `forward` and `backward` of this package.
+
+Public code writes layers in many ways: as two functions, with the input kept in `self`, with
+gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
+new copy of the layer, so nothing is left over from the call before. In this copy a parameter is
+replaced by another array, wherever the layer holds it.
+
+An array is a parameter if backward leaves a gradient for it, under one of the usual names. For an
+array without one, the report says so, and whether the output depends on it.
+"""
+
+import contextlib
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..module import Module, Parameter
+from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient
+
+RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # an argument of a backward that steps
+FURTHER = {"outputs after the first": "get no gradient to go back from"}
+OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
+INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves the gradient of it
+
+
+def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
+    """Return `layer` in the form that the gradient check calls; a layer in this form as it is.
+
+    Parameters
+    ----------
+    layer : an object with ``forward`` and ``backward``, which returns a cache or keeps its input in
+        itself; a pair (forward, backward) of functions; one function that returns (loss,
+        gradients); a torch.autograd.Function or a torch.nn.Module
+    inputs : of forward; arrays in a dict or list among them are parameters
+    options : passed to forward
+
+    Raises
+    ------
+    TypeError for an object without backward, or a backward whose arguments are not known
+    """
+    torch = sys.modules.get("torch")                                   # else nothing is of PyTorch
+    if torch and (isinstance(layer, torch.nn.Module) or (
+            isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
+        return of_torch(layer, inputs, options)
+    if isinstance(layer, Module) or hasattr(layer, "named_parameters"):
+        return layer
+    if isinstance(layer, (tuple, list)) and len(layer) == 2:
+        return Adapter(layer[0], layer[1], inputs, options)
+    if inspect.isroutine(layer):
+        return Adapter(layer, None, inputs, options)
+    if not hasattr(layer, "backward"):
+        raise TypeError(f"layer must have backward, got {layer!r:.60}")
+    if len(arguments(layer.backward)) > 1 and not list(arrays_in(layer)):
+        return layer
+    return Adapter(getattr(layer, "forward", layer), layer.backward, inputs, options)
+
+
+class Adapter:
+    """Two Python functions or methods, called in a copy of everything that they hold.
+
+    inputs : the arrays among the inputs
+    names : {"input 0": name in the signature of forward}
+    not_checked : {array: why there is nothing to compare}
+    """
+
+    def __init__(self, forward: Callable, backward: Callable | None, inputs: tuple,
+                 options: dict, names: list[str] | None = None) -> None:
+        owner = getattr(forward, "__self__", forward)
+        self.title = getattr(owner, "__name__", type(owner).__name__)
+        self.order = (names or arguments(forward, with_defaults=True))[: len(inputs)]
+        self.order += [f"input {i}" for i in range(len(self.order), len(inputs))]
+        given = dict(zip(self.order, inputs))
+        held = {name: x for name, x in given.items() if isinstance(x, (dict, list))}
+        self.inputs = [x for name, x in given.items() if name not in held]
+        free = [name for name in self.order if name not in held]
+        self.names = {f"input {i}": name for i, name in enumerate(free)}
+        self.state = np.random.get_state()                             # noqa: NPY002
+        self.root = {"forward": forward, "backward": backward, **held}
+        self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
+        self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
+        self.not_checked: dict[str, str] = {}
+        self.find(options)
+        if not self.arrays:                                            # made by the first forward?
+            self.root = copy.deepcopy(self.root)
+            self.start(self.root, self.inputs, options)
+            self.find(options)
+        self.parameters = {name: Parameter(x.copy()) for name, x in self.arrays.items()}
+
+    def find(self, options: dict) -> None:
+        """Find the parameters, the paths of their gradients, and the arrays that have none."""
+        self.not_checked = {name: "holds no floats" for name, x in zip(
+            self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
+        root, rng = copy.deepcopy(self.root), np.random.default_rng(0)
+        before = dict(arrays_in(root))
+        y, back = self.start(root, self.inputs, options)
+        stays = {path for path, x in arrays_in(root) if before.get(path) is x}
+        u = rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0
+        back(u)
+        after = dict(arrays_in(root))
+        paths: dict[int, list] = {}                                    # of one array, maybe several
+        for path, x in arrays_in(self.root):
+            paths.setdefault(id(x), [x]).append(path)
+        without = []
+        for x, *same in paths.values():
+            found = [(path, g) for path in stays.intersection(same)
+                     for g in gradient_paths(path, after)]
+            if found:
+                name = dotted(found[0][0])
+                self.arrays[name], self.gradients[name] = x, found[0][1]
+            else:
+                without.append((x, same))
+        for x, same in without:
+            moved = copy.deepcopy(self.root, {id(x): x + 0.01 * rng.random(x.shape)})
+            other, back = self.start(moved, self.inputs, options)
+            back(u)
+            left = dict(arrays_in(moved)).get(same[0], 0)
+            of_last_call = np.array_equal(left, after.get(same[0], 0))
+            if set(self.gradients.values()).isdisjoint(same) and not of_last_call:
+                depends = not np.array_equal(other, y)
+                self.not_checked[dotted(same[0])] = "has no gradient, " + (
+                    "though the output depends on it" if depends
+                    else "and the output does not depend on it")
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        yield from self.parameters.items()
+
+    def forward(self, *arrays: np.ndarray, **options: Any) -> tuple[Any, Any]:
+        return self.start(self.fresh(), arrays, options)[0], (arrays, options)
+
+    def backward(self, grad_y: Any, cache: Any) -> list:
+        arrays, options = cache
+        root = self.fresh()
+        gradients = self.start(root, arrays, options)[1](grad_y)
+        left = dict(arrays_in(root))
+        for name, p in self.parameters.items():
+            g = left.get(self.gradients[name], np.zeros_like(p.value))
+            p.grad = p.grad + g if np.shape(g) == p.value.shape else g  # the check reports a shape
+        return gradients
+
+    def fresh(self) -> dict:
+        """A copy of the root with the parameters of today, and zeros where gradients will be."""
+        paths = set(self.gradients.values())
+        memo: dict = {id(x): np.zeros_like(x) for path, x in arrays_in(self.root) if path in paths}
+        memo |= {id(x): np.array(self.parameters[n].value) for n, x in self.arrays.items()}
+        return copy.deepcopy(self.root, memo)
+
+    def start(self, root: dict, arrays: Any, options: dict) -> tuple[Any, Callable]:
+        """(y, a function that calls backward) of a forward in `root`."""
+        free = iter([np.array(x) for x in arrays])
+        inputs = [root[name] if name in root else next(free) for name in self.order]
+        with repeated(self.state):
+            y = root["forward"](*inputs, **copy.deepcopy(options))
+            state = np.random.get_state()                              # noqa: NPY002
+        if y is None:
+            y = getattr(owner_of(root), next(n for n in OUTPUTS if hasattr(owner_of(root), n)))
+        y, *rest = y if isinstance(y, tuple) else (y,)
+
+        def back(u):
+            with repeated(state):
+                return self.finish(root, u, y, rest, inputs)
+
+        return y, back
+
+    def finish(self, root: dict, u: Any, y: Any, rest: list, inputs: list) -> list:
+        """Call backward; return the gradients of inputs, and leave the others in `root`."""
+        function = root["backward"]
+        if function is None:                                           # forward returned them
+            return self.sort(root, rest, u)
+        parameters = inspect.signature(function).parameters
+        rates = {name: 1.0 for name in parameters if name in RATES}
+        if set(parameters) == set(rates):                              # of a loss: no grad_y
+            return self.sort(root, function(**rates), u)
+        wanted = [name for name in arguments(function)[1:] if name not in rates]
+        of_output = [y] if wanted and wanted[0] in OUTPUTS else []
+        extra = next((c for c in ([], of_output, rest, inputs) if len(c) == len(wanted)), None)
+        if extra is None:
+            raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
+                            f" backward({', '.join(parameters)})")
+        if rest and extra is not rest:
+            self.not_checked |= FURTHER
+        before = {path: x.copy() for path, x in arrays_in(root)}
+        returned, steps = function(u, *extra, **rates), {}
+        if rates:                                                      # W is now W - gradient
+            now = [(path, x) for path, x in arrays_in(root) if before.get(path, x).shape == x.shape]
+            steps = {path: before[path] - x for path, x in now if np.any(before.get(path, x) != x)}
+        return self.sort(root, returned, 1.0, steps)
+
+    def sort(self, root: dict, returned: Any, factor: Any, gradients: Any = None) -> list:
+        """Return the gradients of inputs; what backward returned in a dict or list goes to root."""
+        if returned is None:
+            returned = next((x for key, x in children(owner_of(root)) if any(
+                is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
+        held = len(root) > 2                                           # parameters among the inputs
+        several = isinstance(returned, tuple) or (isinstance(returned, list) and not held)
+        parts = list(returned) if several else [returned]
+        if len(parts) == 1 and isinstance(parts[0], tuple):
+            parts = list(parts[0])
+        root["grads"] = dict(gradients or {})
+        for part in parts:
+            if isinstance(part, (dict, list)):
+                pairs = children(part)
+                root["grads"] |= {key: factor * g for key, g in pairs if g is not None}
+        found = [None if g is None else factor * g
+                 for g in parts if not isinstance(g, (dict, list))]
+        if len(found) < len(self.inputs):
+            found += [g for name in self.names.values() for key, g in root["grads"].items()
+                      if is_gradient(key, name)]
+        return found
+
+
+def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
+    """An adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
+    torch, is_function = sys.modules["torch"], isinstance(module, type)
+    parameters, learned, further = {}, set(), {}
+    if not is_function:
+        module = copy.deepcopy(module).cpu().double()
+        named = [*module.named_parameters(), *module.named_buffers()]
+        parameters = {name: x.detach().numpy().copy() for name, x in named}
+        learned = {name for name, x in named if x.requires_grad}
+
+    def forward(parameters, *arrays, **options):
+        if any(np.iscomplexobj(x) for x in [*arrays, *parameters.values()]):
+            raise TypeError("PyTorch is checked by central differences")
+        inputs = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
+        values = {name: torch.tensor(x, requires_grad=name in learned)
+                  for name, x in parameters.items()}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)                                       # dropout repeats
+            y = (module.apply(*inputs) if is_function else
+                 torch.func.functional_call(module, values, tuple(inputs), options))
+        if isinstance(y, (tuple, list)):
+            y = y[0]
+            further.update(FURTHER)
+        return y.detach().numpy(), (y, inputs, values)
+
+    def backward(grad_y, cache):
+        y, inputs, values = cache
+        moving = [x for x in (*inputs, *values.values()) if x.requires_grad]
+        found = [None] * len(moving)
+        if y.requires_grad:
+            u = torch.as_tensor(grad_y, dtype=y.dtype)
+            found = torch.autograd.grad(y, moving, u, allow_unused=True)
+        numbers = iter([np.zeros(x.shape) if g is None else g.numpy()
+                        for g, x in zip(found, moving)])
+        gradients = [next(numbers) for x in inputs if x.requires_grad]
+        return *gradients, {name: next(numbers) for name, x in values.items() if x.requires_grad}
+
+    names = ["", *arguments(module.forward, with_defaults=True)[is_function:]]
+    adapter = Adapter(forward, backward, (parameters, *inputs), options, names)
+    adapter.title = module.__name__ if is_function else type(module).__name__
+    adapter.not_checked |= further
+    return adapter
+
+
+def owner_of(root: dict) -> Any:
+    """The object that forward belongs to."""
+    return getattr(root["forward"], "__self__", root["forward"])
+
+
+@contextlib.contextmanager
+def repeated(state: Any) -> Iterator[None]:
+    """Let NumPy's global generator repeat the numbers after `state`, then leave it as it was."""
+    now = np.random.get_state()                                        # noqa: NPY002
+    np.random.set_state(state)                                         # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(now)                                       # noqa: NPY002

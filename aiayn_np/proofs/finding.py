@@ -1,0 +1,68 @@
+"""Where public code keeps the arrays of a layer, and by which names it calls their gradients."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+GRADIENTS = {"grads", "gradients", "grad", "gradient", "dparams"}  # dicts, lists, or one array
+VALUES = {"value", "data", "val", "array"}  # of an object that holds an array and its gradient
+SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
+
+
+def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
+    """Return the names of the positional arguments, by default only of those without a default."""
+    return [p.name for p in inspect.signature(function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            and (with_defaults or p.default is p.empty)]
+
+
+def children(node: Any) -> Iterable[tuple[Any, Any]]:
+    """Return (name, child) pairs of an object, a dict, a list, a tuple or a bound method."""
+    if isinstance(node, MethodType):
+        return [("self", node.__self__)]
+    if isinstance(node, (list, tuple)):
+        return list(enumerate(node))
+    if isinstance(node, (type, ModuleType, FunctionType)):
+        return []
+    return list((node if isinstance(node, dict) else getattr(node, "__dict__", {})).items())
+
+
+def arrays_in(node: Any, path: tuple = (), above: tuple = ()) -> Iterator[tuple[tuple, Any]]:
+    """Yield (path, array) for every array of floats at or below a node, once for each path."""
+    if isinstance(node, (np.ndarray, np.floating)):
+        if node.dtype.kind in "fc":
+            yield path, node
+    elif not any(node is a for a in above):                            # no circle
+        for name, child in children(node):
+            yield from arrays_in(child, (*path, name), (*above, node))
+
+
+def is_gradient(name: Any, of: Any) -> bool:
+    """Whether public code calls the gradient of `of` so: dW, grad_W, W_grad, gW."""
+    name, of = (str(n).lower().replace("_", "") for n in (name, of))
+    if of in VALUES and name in GRADIENTS:
+        return True
+    return any(name in (f"d{n}", f"g{n}", f"grad{n}", f"{n}grad", f"gradient{n}", f"{n}gradient")
+               for n in (of, SHORT.get(of, of)))
+
+
+def gradient_paths(path: tuple, paths: Iterable[tuple]) -> list[tuple]:
+    """Return those of `paths` that may lead to the gradient of the array at `path`.
+
+    The gradient lies beside its array, or under the same key in a dict or list of gradients.
+    """
+    base, name = path[:-1], path[-1]
+    beside = [p for p in paths if p[:-1] == base and is_gradient(p[-1], name)]
+    keyed = [p for p in paths if len(p) > 1 and p != path and p[-2] in GRADIENTS
+             and p[:-2] in (base, base[:-1], ())
+             and (p[-1] in (name, path) or is_gradient(p[-1], name))]
+    return beside + keyed
+
+
+def dotted(path: tuple) -> str:
+    """Return the name of an array in a report: "layers.0.W"."""
+    parts = [str(p) for p in path if p not in ("forward", "backward", "self", "")]
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in VALUES else parts)

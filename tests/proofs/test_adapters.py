@@ -1,0 +1,254 @@
+"""Layers in ten habits of public code: right ones pass, faults are named, gaps are told."""
+
+import copy
+import re
+import unittest
+
+import numpy as np
+import pytest
+from habits import FAULTS, HABITS, TENSORS, Dense
+from pytorch import one_thread, pytorch
+
+from aiayn_np import Linear
+from aiayn_np.proofs.adapters import as_layer
+from aiayn_np.proofs.gradient_check import ALL, check_gradients, checks_of
+
+torch_alone = pytest.fixture(one_thread)
+
+
+def of_tensors(report, ok):
+    return [row.tensor for row in report.rows if row.ok is ok and row.tensor != ALL]
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_right_layer_passes_with_all_its_tensors(habit, rng):
+    for _ in range(5):
+        layer, inputs = HABITS[habit](rng, "")
+        report = check_gradients(layer, *inputs)
+        assert report, report
+        assert of_tensors(report, ok=True) == TENSORS[habit].split()
+        assert report.worst.error < 1e-12
+
+
+@pytest.mark.parametrize(("habit", "fault", "wrong"), FAULTS)
+def test_a_fault_is_named_by_tensor_and_entry(habit, fault, wrong, rng):
+    layer, inputs = HABITS[habit](rng, fault)
+    report = check_gradients(layer, *inputs)
+    assert of_tensors(report, ok=False) == wrong.split()
+    assert re.search(r"WRONG: worst entry \[[\d, ]+\] is \S+, must be \S+", str(report))
+
+
+def test_a_parameter_without_gradient_is_told_and_a_running_mean_too(rng):
+    layer, inputs = HABITS["kept_input"](rng, "no bias")
+    report = check_gradients(layer, *inputs)
+    assert report.not_checked == {
+        "b": "has no gradient, though the output depends on it",
+        "seen": "has no gradient, and the output does not depend on it",
+    }
+    text = str(report)
+    assert "Checked: 2 of 4 arrays, each along one random direction, by " in text
+    assert "Not checked: b has no gradient, though the output depends on it." in text
+
+
+def test_what_an_earlier_call_left_is_no_parameter_and_not_told(rng):
+    layer, inputs = HABITS["attributes"](rng, "")                      # it was used before
+    assert check_gradients(layer, *inputs).not_checked == {}
+
+
+def test_ids_are_told(rng):
+    layer, inputs = HABITS["dicts"](rng, "")
+    assert check_gradients(layer, *inputs).not_checked == {"ids": "holds no floats"}
+
+
+class Late:
+    """Makes its parameters in its first forward, when it knows the width."""
+
+    W = None
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x):
+        if self.W is None:
+            self.W = np.random.randn(x.shape[-1], 3)                   # noqa: NPY002
+        self.x = x
+        return x @ self.W
+
+    def backward(self, dout):
+        self.dW = self.factor * (self.x.T @ dout)
+        return dout @ self.W.T
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_parameters_that_the_first_forward_makes_are_found(factor, rng):
+    report = check_gradients(Late(factor), rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=factor == 1)[-1:] == ["W"], report
+
+
+def sine(x):
+    return np.sin(x)
+
+
+def from_input(dout, x):
+    return dout * np.cos(x)
+
+
+def from_output(dout, y):
+    return dout * np.sqrt(1 - y**2)
+
+
+@pytest.mark.parametrize("backward", [from_input, from_output])
+def test_a_backward_gets_the_input_or_the_output_whichever_its_argument_names(backward, rng):
+    x = rng.uniform(-1, 1, (3, 4))
+    assert check_gradients((sine, backward), x)
+    assert not check_gradients((sine, lambda dout, y: 1.001 * backward(dout, y)), x)
+
+
+def test_a_backward_with_arguments_that_nobody_knows_is_refused(rng):
+    def backward(dout, a, b, c):
+        return dout
+
+    with pytest.raises(TypeError, match=r"the output or the inputs, got backward\(dout, a"):
+        check_gradients((sine, backward), rng.standard_normal(3))
+    with pytest.raises(TypeError, match="layer must have backward, got <"):
+        check_gradients(object(), rng.standard_normal(3))
+
+
+def test_outputs_after_the_first_are_told(rng):
+    class Two(Dense):
+        def forward(self, x):
+            return super().forward(x), x
+
+    report = check_gradients(Two(rng, ""), rng.standard_normal((5, 4)))
+    assert report
+    assert "Not checked: outputs after the first get no gradient" in str(report)
+
+
+def test_a_gradient_of_another_shape_is_told(rng):
+    class Column(Dense):
+        def backward(self, dout):
+            dx = super().backward(dout)
+            self.db = self.db[:, None]
+            return dx
+
+    report = check_gradients(Column(rng, ""), rng.standard_normal((5, 4)))
+    (row,) = report.rows
+    assert row.tensor == "b"
+    assert row.verdict == "WRONG: shape (3, 1), must be (3,)"
+
+
+@pytest.mark.parametrize("fault", ["", "mean"])
+def test_a_layer_in_float32_is_checked_as_closely_as_that_allows(fault, rng):
+    class Casts(Dense):
+        def forward(self, x):
+            return np.tanh(super().forward(x)).astype(np.float32)
+
+        def backward(self, dout):
+            return super().backward(dout * (1 - np.tanh(self.x @ self.W + self.b) ** 2))
+
+    report = check_gradients(Casts(rng, fault), rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=False) == (["b"] if fault else []), report
+    assert "The forward computes in float32" in str(report)
+    assert "errors of 1e-2" in str(report)
+
+
+def test_the_layer_and_numpys_generator_are_left_as_they_were(rng):
+    for make in HABITS.values():
+        layer, inputs = make(rng, "")
+        before, state = copy.deepcopy(inputs), np.random.get_state()   # noqa: NPY002
+        held = copy.deepcopy(getattr(layer, "__dict__", {}))
+        check_gradients(layer, *inputs)
+        np.testing.assert_equal(inputs, before)
+        after = np.random.get_state()                                  # noqa: NPY002
+        np.testing.assert_equal(after, state)
+        assert held.keys() == getattr(layer, "__dict__", {}).keys()
+
+
+def test_a_layer_in_the_form_of_the_package_is_returned_as_it_is(rng):
+    layer = Linear(3, 4, rng=rng)
+    assert as_layer(layer, rng.standard_normal((2, 3))) is layer
+
+
+RIGHT, INPUTS = HABITS["kept_input"](np.random.default_rng(0), "")
+
+
+@pytest.mark.parametrize("check", checks_of(RIGHT, *INPUTS)[:3])
+def test_one_check_for_each_tensor(check):
+    check()
+
+
+def test_checks_bear_the_names_of_the_tensors_and_only_the_wrong_one_fails(rng):
+    layer, inputs = HABITS["kept_input"](rng, "mean")
+    checks = {check.__name__: check for check in checks_of(layer, *inputs)}
+    assert list(checks) == ["x", "W", "b", "seen"]
+    checks["x"]()
+    checks["W"]()
+    with pytest.raises(AssertionError, match=r"(?s)gradient of b is not right.*worst entry \[\d\]"):
+        checks["b"]()
+    with pytest.raises(unittest.SkipTest, match="seen has no gradient"):
+        checks["seen"]()
+
+
+def test_checks_of_a_layer_of_this_package(rng):
+    checks = checks_of(Linear(3, 4, rng=rng), rng.standard_normal((2, 3)))
+    assert [check.__name__ for check in checks] == ["input 0", "W", "b"]
+    for check in checks:
+        check()
+
+
+# PyTorch
+
+
+def square_times(factor):
+    torch = pytorch()
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x**2 * w
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, w = ctx.saved_tensors
+            return factor * grad * x * w, (grad * x**2).sum(0)
+
+    return Square
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch_alone")
+@pytest.mark.parametrize("factor", [2, 2.00001])
+def test_a_function_of_pytorch(factor, rng):
+    report = check_gradients(square_times(factor), rng.standard_normal((3, 4)),
+                             rng.standard_normal(4))
+    assert of_tensors(report, ok=False) == ([] if factor == 2 else ["x"]), report
+    assert report.title == "Square"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch_alone")
+def test_modules_of_pytorch_pass_and_buffers_are_told(rng):
+    nn = pytorch().nn
+    layers = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, 2)
+    layers[0].bias.requires_grad_(False)
+    report = check_gradients(nn.Sequential(*layers), rng.standard_normal((5, 4)))
+    assert report, report
+    assert of_tensors(report, ok=True) == [
+        "input", "0.weight", "1.weight", "1.bias", "3.weight", "3.bias"]
+    assert list(report.not_checked) == ["0.bias", "1.running_mean", "1.running_var"]
+    x = rng.standard_normal((2, 3, 4))
+    report = check_gradients(nn.MultiheadAttention(4, 2, batch_first=True), x, x + 1, x - 1)
+    assert report, report
+    assert list(report.not_checked) == ["outputs after the first"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch_alone")
+def test_a_module_of_pytorch_that_cuts_its_graph_is_found(rng):
+    class Cut(pytorch().nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + super().forward(x).detach()
+
+    report = check_gradients(Cut(4, 3), rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=False) == ["x", "weight", "bias"], report
