@@ -347,7 +347,7 @@ def terminal(monkeypatch):
     return screen
 
 
-def test_what_takes_long_has_a_bar(monkeypatch, tmp_path):
+def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
     """On a terminal: a bar for each training of `zoo --train`, and one for `animate`."""
     screen = terminal(monkeypatch)
     monkeypatch.setattr("aiayn_np.zoo.learning.learn", lambda *_, **options: iter(range(700)))
@@ -355,7 +355,6 @@ def test_what_takes_long_has_a_bar(monkeypatch, tmp_path):
     assert "no bug planted, seed 3: " in screen.getvalue()
     assert "/700" in screen.getvalue()
     out = str(tmp_path / "x.gif")
-    monkeypatch.setattr("aiayn_np.plotting.animation.animate", lambda recording, path: None)
     assert main(["animate", "copy", "--steps", "2", "--max-length", "3", "--out", out]) == 0
     assert "training" in screen.getvalue()
     assert "/2 [" in screen.getvalue()

@@ -114,8 +114,8 @@ def plain(model, src, beam, alpha, max_len):
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 3.0), (2, 0.0), (2, 3.0), (4, 1.5), (9, 2.0)])
 def test_a_padded_batch_equals_the_plain_search_of_each_source(rng, beam, alpha):
     for model in models_of(rng, 7, 12):
-        src = rng.integers(3, 7, (6, 5))
-        src[2, 3:], src[4, 1:] = 0, 0
+        src = rng.integers(3, 7, (4, 5))
+        src[1, 3:], src[2, 1:] = 0, 0
         got = beam_search(model, src, bos=BOS, eos=EOS, beam=beam, alpha=alpha, max_len=9)
         for row, source in zip(got, src, strict=True):
             want, _ = plain(model, source[source != 0], beam, alpha, 9)
