@@ -23,6 +23,7 @@ from . import (
     options,
     train,
     translate,
+    why,
     zoo,
 )
 
@@ -50,6 +51,10 @@ COMMANDS = [  # name, function, its options, what it does, examples
      "draw the attention of every layer and head for a sequence", """
   aiayn-np attend runs/copy "3 1 4 1 5"
   aiayn-np attend runs/text "Ein kleiner Hund läuft." --out pictures"""),
+    ("why", why.why_command, why.add_why_options,
+     "tell what each written word was made of, and draw it", """
+  aiayn-np why runs/copy "3 1 4 1 5"
+  aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4"""),
     ("explore", look.explore_command, look.add_explore_options,
      "write a page that runs a trained model, to try it out", """
   aiayn-np explore runs/copy                        # with sequences of the test set

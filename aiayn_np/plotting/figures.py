@@ -310,7 +310,8 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     if matrix.shape != (len(row_tokens), len(column_tokens)):
         raise ValueError(f"matrix must have shape ({len(row_tokens)}, {len(column_tokens)}) for"
                          f" these tokens, got {matrix.shape}")
-    fig = new_figure(4.6, 3.8)
+    n_rows, n_columns = matrix.shape
+    fig = new_figure(max(4.6, 0.6 * n_columns + 1), max(3.8, 0.6 * n_rows + 0.8))
     ax = fig.subplots()
     limit = np.abs(matrix).max() or 1
     image = ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit)

@@ -20,8 +20,8 @@ class Replaced:
     source, target : as it is, (T_src,) or None and (T_tgt,): what the token does in all
     source_held, target_held : with the attention weights held: what it does without moving them
     """
-    source: np.ndarray | None
-    source_held: np.ndarray | None
+    source: Any
+    source_held: Any
     target: np.ndarray
     target_held: np.ndarray
     token: int
@@ -62,7 +62,8 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
         for given in ({}, held):
             logits = Recording(model, *batch, given=given).logits[:, position]
             found.append((log_p - log_softmax(logits)[:, token]).reshape(T, k).mean(axis=1))
-    return Replaced(*found, token=token, log_p=float(log_p))
+    source, source_held, target, target_held = found
+    return Replaced(source, source_held, target, target_held, token, float(log_p))
 
 
 def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:

@@ -37,7 +37,7 @@ class Shares:
     source (T_src,) or None, target (T_tgt,) : the share of each token with its position
     value : the logit of `token`, less that of `against` or the mean over the vocabulary
     """
-    source: np.ndarray | None
+    source: Any
     target: np.ndarray
     biases: float
     value: float
