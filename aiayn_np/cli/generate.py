@@ -9,7 +9,7 @@ from .progress import shown
 
 def add_generate_options(parser):
     """Add the options of `generate`."""
-    add_run(parser, "folder of a GPT-2, as Hugging Face gives it")
+    add_run(parser, "a run of `train words`, or a folder of a GPT-2")
     parser.add_argument("text", help="the beginning of a text")
     parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
@@ -20,7 +20,7 @@ def add_generate_options(parser):
 
 def add_perplexity_options(parser):
     """Add the options of `perplexity`."""
-    add_run(parser, "folder of a GPT-2, as Hugging Face gives it")
+    add_run(parser, "a run of `train words`, or a folder of a GPT-2")
     parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
 
 
@@ -35,17 +35,15 @@ def generate_command(args):
     """Print a text and its continuation by a language model, token by token."""
     import numpy as np
 
-    from ..decoding.generation import generate
     from ..training.checks import check_seed
 
     check_seed(args.seed)
-    run = opened_as(args.run, "gpt2")
+    run = opened_as(args.run, "gpt2", "words")
     ids = run.task.source(args.text)[0]
     written, before = list(ids), run.task.text(ids)
     print(before, end="", flush=True)
-    for token in generate(run.model, ids, steps=args.steps, temperature=args.temperature,
-                          top_k=args.top_k, eos=run.loaded.eos,
-                          rng=np.random.default_rng(args.seed)):
+    for token in run.written(ids, steps=args.steps, temperature=args.temperature,
+                             top_k=args.top_k, rng=np.random.default_rng(args.seed)):
         written.append(token)
         now = run.task.text(written)
         if not now.endswith("\ufffd"):                 # a character may need several tokens
@@ -60,9 +58,9 @@ def perplexity_command(args):
     from ..decoding.generation import perplexity
     from ..text.pairs import read_lines
 
-    run = opened_as(args.run, "gpt2")
+    run = opened_as(args.run, "gpt2", "words")
     ids = run.task.source("\n".join(read_lines(args.file)))[0]
-    value, count = perplexity(run.model, ids, watch=functools.partial(shown, what="reading"))
+    value, count = perplexity(run.trained(), ids, watch=functools.partial(shown, what="reading"))
     print(f"perplexity {value:.2f} for each of {count:,} tokens")
     return 0
 
@@ -80,10 +78,10 @@ def fill_command(args):
     return 0
 
 
-def opened_as(folder, family):
-    """Open the run in a folder; UsageError if it is of another family."""
+def opened_as(folder, family, *tasks):
+    """Open the run in a folder; UsageError if it is not of this family, or of one of the tasks."""
     run = opened(folder)
-    if run.task.name != family:
+    if run.task.name not in (family, *tasks):
         raise UsageError(f"{folder} must be a {family.upper()}, as Hugging Face gives it, got a run"
                          f" of {run.task.name}")
     return run

@@ -21,7 +21,7 @@ GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)
     ],
     "the task": [
         ("--symbols", int, 10, "number of different symbols"),
-        ("--max-length", int, 10, "longest sequence; text: 100 tokens"),
+        ("--max-length", int, 10, "longest sequence; text: 100 tokens; words: windows of 64"),
     ],
     "the model": [
         ("--N", int, 2, "layers in each stack"),
@@ -54,21 +54,34 @@ TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
 ]
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
 FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
-ONLY_TOY = ("--steps", "--symbols", "--batch-size")
 ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
+WORDS = {  # the defaults of the task words, where they differ from those of the toy tasks
+    "--steps": 2000, "--batch-size": 16, "--max-length": 64, "--d-model": 128, "--d-ff": 512,
+    "--eps-ls": 0.0, "--rate-scale": 0.5, "--warmup-steps": 200,
+}
+NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
+    "text": ("--steps", "--symbols", "--batch-size", "--text"),
+    "words": ("--symbols", "--attention", *ONLY_TEXT),
+} | dict.fromkeys(TASKS, (*ONLY_TEXT, "--text"))
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
 def add_train_options(parser):
     """All arguments of `train`, those that are rarely needed last."""
-    parser.usage = "%(prog)s {copy,reverse,sort,text} [options]"
-    parser.add_argument("task", choices=[*TASKS, "text"])
+    parser.usage = "%(prog)s {copy,reverse,sort,text,words} [options]"
+    parser.add_argument("task", choices=[*TASKS, "text", "words"])
     add_out(parser, "--out", "folder of the run (default: runs/TASK, or runs/TASK-2 where that is"
             " taken, and so on)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     for title, options in GROUPS.items():
         add_group(parser, title, options)
     add_text_options(parser)
+    words = parser.add_argument_group(
+        "for the task words", "a language model learns to go on with a text, by default with"
+        f" {', '.join(f'{flag} {value}' for flag, value in WORDS.items())}")
+    words.add_argument("--text", type=Path, action="append", metavar="FILE",
+                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
+                            " Python itself)")
     rare = add_group(parser, "rarely needed", RARE)
     rare.add_argument("--float64", action="store_true",
                       help="double precision (default: float32)")
@@ -107,11 +120,11 @@ def add_option(parser, flag, kind, what):
 
 def given_options(args):
     """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT]
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, "--text"]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
-        if flag in (ONLY_TOY if args.task == "text" else ONLY_TEXT):
+        if flag in NOT_FOR[args.task]:
             raise UsageError(f"{flag} is no option of the task {args.task}")
     return given | ({"--float64": True} if args.float64 else {})
 
@@ -156,6 +169,24 @@ def new_text_run(folder, args, given):
     files = {name: getattr(args, name) for name in FILES}
     return start(folder, files, dtype=dtype_of(args), variants=variants, **options,
                  **states_of(args))
+
+
+def new_words_run(folder, args, given):
+    """(a new run of a language model, notes on its text)."""
+    from ..runs.estimates import COPIES, check_fits, parameter_count
+    from ..runs.words_run import start_words
+
+    o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | WORDS | given
+    sizes = {name_of(flag): o[flag] for flag in ("--N", "--d-model", "--d-ff", "--h", "--P-drop")}
+    count = parameter_count(1, **sizes) + o["--N"] * LAYER
+    check_fits(4 * COPIES * count, f"training {count:,} parameters")
+    options = {name_of(flag): o[flag] for flag in ("--steps", "--batch-size", "--eps-ls",
+                                                   "--warmup-steps", "--rate-scale",
+                                                   "--accumulate")}
+    return start_words(folder, args.text, seed=o["--seed"], dtype=dtype_of(args),
+                       model=sizes | {"max_len": o["--max-length"]},
+                       variants={option: o[f"--{option}"] for option in CHOICES},
+                       **options, **states_of(args))
 
 
 def states_of(args):

@@ -38,11 +38,11 @@ FIRST_STEPS = """first steps:
 """
 COMMANDS = [  # name, function, its options, what it does, examples
     ("train", train.train_command, options.add_train_options,
-     "train a model on a task, or on sentence pairs", """
+     "train a model on a task, on sentence pairs, or on a text", """
   aiayn-np train copy                               # until it copies perfectly, into runs/copy
-  aiayn-np train sort --steps 500 --out runs/mine
-  aiayn-np train sort --steps 5000 --out runs/mine --resume
-  aiayn-np train text --source train.de --target train.en"""),
+  aiayn-np train copy --steps 5000 --out runs/copy --resume
+  aiayn-np train text --source train.de --target train.en
+  aiayn-np train words --text my.txt"""),
     ("decode", look.decode_command, look.add_decode_options,
      "print what a trained model makes of sequences", """
   aiayn-np decode runs/copy "3 1 4 1 5"
@@ -77,11 +77,13 @@ COMMANDS = [  # name, function, its options, what it does, examples
   aiayn-np import copy.torch --out runs/back
   aiayn-np import opus-mt-de-en --out runs/opus --convert"""),
     ("generate", generate.generate_command, generate.add_generate_options,
-     "let a GPT-2 go on with a text", """
+     "let a language model go on with a text", """
+  aiayn-np generate runs/words "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1"""),
     ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
-     "how a text surprises a GPT-2", """
+     "how a text surprises a language model", """
+  aiayn-np perplexity runs/words notes.txt
   aiayn-np perplexity gpt2 notes.txt"""),
     ("fill", generate.fill_command, generate.add_fill_options,
      "let a BERT guess the masked words of a text", """

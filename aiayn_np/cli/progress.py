@@ -21,7 +21,7 @@ class Reporter:
 
     def __init__(self, run):
         self.bar = progress_bar(run.steps, run.optimizer.t)
-        per_epoch = run.batches.per_epoch if run.task.name == "text" else None
+        per_epoch = run.batches.per_epoch if run.task.name in ("text", "words") else None
         self.log = per_epoch and TextLog(run.steps, per_epoch, run.optimizer.t)
         self.validation = ""
 
@@ -83,7 +83,7 @@ def shown(steps, what, total=None):
 
 
 class TextLog:
-    """Collects TextProgress, and makes a line of it now and then.
+    """Collects TextProgress or WordsProgress, and makes a line of it now and then.
 
     steps : of the whole training   per_epoch : steps of an epoch   done : steps taken earlier
     """
@@ -107,12 +107,8 @@ class TextLog:
         left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
         line = (f"epoch {p.step / self.per_epoch:.2f}, step {p.step}: loss {loss:.3f}, perplexity"
                 f" {math.exp(min(loss, 99)):.1f}, {speed:,.0f} tokens/s, {clock(left)} left")
-        if p.measured:
-            line += f"; validation loss {p.validation_loss:.3f}, averaged {p.averaged_loss:.3f}"
-        if p.bleu is not None:
-            line += f", BLEU {p.bleu:.2f}, chrF {p.chrf:.2f}"
         self.last, self.tokens, self.losses = time.perf_counter(), 0, []
-        return line
+        return line + p.told()
 
 
 def clock(seconds):

@@ -14,7 +14,7 @@ from ..files import CheckpointError
 from ..training.ranks import launched
 from ..training.threads import blas_threads, one_of_several
 from .common import UsageError, note
-from .options import LATER, given_options, name_of, new_text_run, new_toy_run
+from .options import LATER, given_options, name_of, new_text_run, new_toy_run, new_words_run
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
@@ -171,7 +171,7 @@ def interruptible(run):
 
 def new_run(folder, args):
     """Return (a new run in a folder without one, notes on its data)."""
-    make = new_text_run if args.task == "text" else new_toy_run
+    make = {"text": new_text_run, "words": new_words_run}.get(args.task, new_toy_run)
     return make(folder, args, given_options(args))
 
 

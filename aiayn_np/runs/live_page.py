@@ -19,6 +19,8 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
     """
     if run.imported:
         raise NotRunnable("it was imported from Hugging Face")
+    if run.command == "generate":
+        raise NotRunnable("it is a language model")
     states = run.states.states if run.states else {}
     examples = [run.task.text(src[0]) for src in sources]
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,

@@ -10,8 +10,9 @@ from .checkpoint import load_checkpoint, read_header
 from .estimates import large, parameter_count
 from .run import Run
 from .text_run import TextRun
+from .words_run import WordsRun
 
-KINDS = dict.fromkeys(TASKS, Run) | {TextRun.name: TextRun}  # the task of a run -> its class
+KINDS = dict.fromkeys(TASKS, Run) | {run.name: run for run in (TextRun, WordsRun)}
 
 
 def open_run(folder: str | Path) -> Any:

@@ -1,13 +1,14 @@
 """Open folders of real models as runs, so that the commands work on them as on our own runs."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..checks import one_line
+from ..decoding.generation import generate
 from ..files import CheckpointError
-from ..plotting.figures import plot_attention, save_figure
-from ..plotting.maps import attention_maps, attention_masks
 from ..pretrained.bert import Bert
 from ..pretrained.config import read_json
 from ..pretrained.filling import MASK
@@ -17,6 +18,7 @@ from ..pretrained.tokenizer_files import TOKENIZER_FILES
 from ..pretrained.vocabularies import MARIAN_FILES
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..transformer import Transformer
+from .one_text import OneTextRun
 from .run import Run
 from .text_run import TextRun
 
@@ -170,7 +172,7 @@ class MarianRun(PretrainedRun, TextRun):
         return [np.array([[*ids[:EXAMPLE], self.task.eos]])]
 
 
-class TokensRun(PretrainedRun):
+class TokensRun(PretrainedRun, OneTextRun):
     """A model of a single text, for the commands `attend` and `trace`."""
 
     @property
@@ -183,32 +185,13 @@ class TokensRun(PretrainedRun):
         """A loss without smoothing, over all targets of `example` that are not `not_asked`."""
         return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
 
-    def attention(self, src):
-        """Return (tokens, tokens, maps, masks) of one text (1, T)."""
-        _, cache = self.loaded.forward(src)
-        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
-        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
-        return self.task.tokens(src[0]), self.task.tokens(src[0]), maps, masks
-
-    def draw_attention(self, src, folder, prefix=""):
-        """Save a picture of every head for each layer; return the paths."""
-        tokens, _, maps, masks = self.attention(src)
-        paths = []
-        for layer, (name, weights) in enumerate(maps.items(), 1):
-            title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
-            fig = plot_attention(weights, tokens, tokens, allowed=masks[name], title=title)
-            paths.append(Path(folder) / f"{prefix}attention_layer_{layer}.png")
-            save_figure(fig, paths[-1], dpi=120)
-        return paths
+    def forward(self, ids):
+        """Return (logits, cache) for ids (B, T) of the folder."""
+        return self.loaded.forward(ids)
 
     def test_sources(self, n=5):
         """Return one text (1, T) of the first ids, since a folder has no test set."""
         return [np.arange(min(EXAMPLE, self.loaded.V, self.loaded.max_len))[None]]
-
-    def decode(self, src, max_len=None, *, beam=1, alpha=0.6):
-        """Raise ValueError: a model of a single text has no source to decode."""
-        raise ValueError(f"a {self.loaded.family} has no source to decode: use aiayn-np"
-                         f" {self.command}")
 
 
 class GPT2Run(TokensRun):
@@ -217,12 +200,9 @@ class GPT2Run(TokensRun):
     opens = GPT2
     command = "generate"
 
-    def example(self, src: np.ndarray) -> tuple:
-        """Return (inputs, None, targets) of one text (1, T): the targets are shifted by one."""
-        if src.shape[1] < 2:
-            raise ValueError("a text must hold at least two tokens: each is what should come out"
-                             f" after those before it, got {src.shape[1]}")
-        return src[:, :-1], None, src[:, 1:]
+    def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
+        """Yield the tokens that the model writes after ids (T,); options are of `generate`."""
+        return generate(self.model, ids, eos=self.loaded.eos, **options)
 
 
 class BertRun(TokensRun):

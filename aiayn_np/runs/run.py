@@ -57,8 +57,7 @@ class Run:
         self.task = self.make_task()
         self.rng = np.random.default_rng(config["seed"])
         options = config["model"] | keywords(config["variants"])
-        model = Transformer(self.task.vocab_size, **options, rng=self.rng)
-        self.model = model.astype(config["dtype"])
+        self.model = self.make_model(options).astype(config["dtype"])
         self.optimizer = Adam(self.model.parameters())
         self.recent: deque[dict] = deque(maxlen=AVERAGED)
         self.history: list = []
@@ -70,6 +69,10 @@ class Run:
     def make_task(self) -> Any:
         """Return the task that the config names."""
         return TASKS[self.config["task"]](**self.config["task_options"])
+
+    def make_model(self, options: dict) -> Any:
+        """Return a new model of these options, which include the variants."""
+        return Transformer(self.task.vocab_size, **options, rng=self.rng)
 
     def prepare(self) -> list[str]:
         """Prepare the training data, and return notes on the data. A toy task needs nothing."""
@@ -136,7 +139,7 @@ class Run:
         """Whether the last validation was perfect."""
         return bool(self.history) and self.history[-1].validation == 1
 
-    def trained(self) -> Transformer:
+    def trained(self) -> Any:
         """Return the model to use: the average of the last states, which was validated."""
         return averaged(self.model, self.recent)
 

@@ -22,7 +22,7 @@ from ..text.pictures import plot_text_training, plot_translation
 from ..text.task import TextTask, encoded, longest
 from ..text.translation import translate
 from ..text.vocabulary import Vocabulary
-from ..training.loop import token_nats, training_steps
+from ..training.loop import Step, token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import SharedGradient, shared_gradient
 from ..transformer import Transformer
@@ -112,19 +112,23 @@ class TextRun(Run):
         return max(1, round(self.config["train"]["epochs"] * self.batches.per_epoch))
 
     @property
+    def validate_every(self) -> int:
+        """Steps between two validations: an epoch."""
+        return self.batches.per_epoch
+
+    @property
     def solved(self) -> bool:
         """False: training on text never ends before its last step."""
         return False
 
-    def train(self, *, threads: int | None = None) -> Iterator[TextProgress]:
+    def train(self, *, threads: int | None = None) -> Iterator:
         """Go on with training after the last step, and yield a TextProgress for each step.
 
-        The model is validated at the end of every epoch and after the last step.
+        The model is validated after every `validate_every` steps and after the last one.
         """
         def record(s):
-            tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
-            progress = TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
-            if progress.step % self.batches.per_epoch == 0 or progress.step == self.steps:
+            progress = self.record_of(s)
+            if progress.step % self.validate_every == 0 or progress.step == self.steps:
                 self.measure(progress)
             return progress
 
@@ -138,6 +142,11 @@ class TextRun(Run):
         """Return the batch (src, tgt_in, tgt_out) of a step."""
         return self.batches.batch(step)
 
+    def record_of(self, s: Step) -> Any:
+        """Return the record of a step."""
+        tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
+        return TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
+
     def announcement(self) -> Iterator[str]:
         """Yield lines about the data and the model."""
         batches = self.batches
@@ -149,7 +158,7 @@ class TextRun(Run):
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
         yield from self.memory_line(batches.budget)
 
-    def measure(self, progress: TextProgress) -> None:
+    def measure(self, progress: Any) -> None:
         """Write validation losses into a record, and in some epochs also BLEU and chrF."""
         average = self.trained()
         batches = self.validation_batches, self.ranks
@@ -168,7 +177,7 @@ class TextRun(Run):
         lines = translate(model, self.task.vocabulary, sources, ranks=self.ranks, **options)
         return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
 
-    def finish(self, seconds: float) -> dict[str, tuple[Score, Score]]:
+    def finish(self, seconds: float) -> Any:
         """Measure BLEU and chrF on the validation set, and write metrics.json.
 
         Returns {way: (BLEU, chrF)} of three ways to translate: greedily by the last state of the

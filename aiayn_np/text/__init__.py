@@ -7,6 +7,7 @@
     batches.py      batches of pairs of similar length, with about equal numbers of tokens
     task.py         translation as a task: lines to ids, ids to lines
     measures.py     the record of a step, and the validation loss
+    words.py        a text for a language model, its characters as ids, and windows of them
     translation.py  from lines to lines, in batches, greedy or by beam search
     bleu.py         BLEU and chrF: how close translations come to those of a human
     presets.py      sizes that fit a laptop, and the paper's sizes
@@ -26,11 +27,12 @@ Public names, by the file that defines them:
     corpus        Corpus
     cutting       rules_of
     extra         extra, install_command
-    measures      TextProgress, loss_on
+    measures      TextProgress, WordsProgress, loss_on
     number_words  digest, number_words, write_number_words
     pairs         decoded, read_lines
-    pictures      plot_text_training, plot_translation
+    pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest
     translation   cut, similar, translate
     vocabulary    Vocabulary, check_vocabulary, whole_text
+    words         Characters, Windows, WordsTask, digest_of_text, read_words
 """

@@ -36,6 +36,20 @@ def plot_text_training(history: Iterable, *, title: str | None = None) -> "Figur
     return fig
 
 
+def plot_words_training(history: Iterable) -> "Figure":
+    """Draw the loss of a language model against the steps; history : WordsProgress records."""
+    history = list(history)
+    fig = new_figure(7, 3.5)
+    ax = fig.subplots()
+    ax.plot([p.step for p in history], [p.loss for p in history], color=COLORS[0], linewidth=0.7,
+            label="training batch, per token")
+    draw_measured(ax, history, "validation", 1, "held-back text, per character")
+    ax.set(xlabel="step", ylabel="loss (nats)", title="Training a language model")
+    ax.set_ylim(bottom=0)
+    ax.legend(fontsize="small")
+    return fig
+
+
 def draw_measured(ax, history, name, style, label):
     """Draw a line through the steps at which the quantity `name` was measured."""
     points = [(p.step, getattr(p, name)) for p in history if getattr(p, name) is not None]

@@ -3,7 +3,7 @@
 Public names, by the file that defines them:
 
     checks     check_seed
-    loop       Progress, averaged, gradient_of, share_exact, token_nats, token_scores, train,
+    loop       Progress, Step, averaged, gradient_of, share_exact, token_nats, token_scores, train,
                training_steps, validate
     loss       LabelSmoothedCrossEntropy, ModelLoss
     memory     keep_freed_memory

@@ -1,6 +1,7 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the one loop. `train` runs it on a toy task, runs/text_run.py on sentence pairs.
+`training_steps` is the one loop. `train` runs it on a toy task, runs/text_run.py on sentence pairs,
+runs/words_run.py on a text.
 """
 
 import copy
@@ -36,8 +37,8 @@ VALIDATED = 5000  # sequences that a toy task is validated on
 class Step:
     """One step of `training_steps`.
 
-    It has the batch (src, tgt_in, tgt_out), the `scores` that `measure` found in the loss's cache,
-    the learning rate, and the seconds since the start.
+    It has the batch (its inputs, and then its targets), the `scores` that `measure` found in the
+    loss's cache, the learning rate, and the seconds since the start.
     """
 
     step: int
@@ -76,9 +77,9 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
     Returns the loss, what `measure` finds in its cache, and the name of the first tensor that is
     not finite, or "".
     """
-    src, tgt_in, tgt_out = batch
-    logits, cache = model.forward(src, tgt_in, rng=rng)                       # forward
-    loss, loss_cache = criterion.forward(logits, targets=tgt_out)             # loss
+    *inputs, targets = batch
+    logits, cache = model.forward(*inputs, rng=rng)                           # forward
+    loss, loss_cache = criterion.forward(logits, targets=targets)             # loss
     model.backward(criterion.backward(1.0, loss_cache), cache)                # backward
     return loss, measure(loss_cache), first_not_finite(loss, model, cache)
 
@@ -93,7 +94,8 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
 
     Parameters
     ----------
-    batch_of, rate_of : functions of the step: (src, tgt_in, tgt_out), and the learning rate
+    batch_of, rate_of : functions of the step: (src, tgt_in, tgt_out), or (ids, targets) for a
+        language model, and the learning rate
     steps : the last step; the first one is the optimizer's next
     rng : for dropout
     optimizer : only its parameters are updated, and only their gradients are cleared

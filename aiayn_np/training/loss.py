@@ -57,10 +57,10 @@ class ModelLoss(Module):
     def __init__(self, model: Module, loss: Module) -> None:
         self.model, self.loss = model, loss
 
-    def forward(self, src: np.ndarray, tgt: np.ndarray, *, targets: np.ndarray,
+    def forward(self, *ids: np.ndarray, targets: np.ndarray,
                 rng: np.random.Generator | None = None) -> tuple[float, Cache]:
         cache = Cache()
-        logits, cache.model = self.model.forward(src, tgt, rng=rng)
+        logits, cache.model = self.model.forward(*ids, rng=rng)
         loss, cache.loss = self.loss.forward(logits, targets=targets)
         return loss, cache
 

@@ -157,8 +157,8 @@ class SharedGradient:
 
     def share(self, weight: float, rows: tuple, rng: np.random.Generator | None) -> tuple:
         """Forward, loss and backward: (weight, loss, scores, first tensor that is not finite)."""
-        src, tgt_in, tgt_out = rows
-        loss, cache = self.whole.forward(src, tgt_in, targets=tgt_out, rng=rng)
+        *inputs, targets = rows
+        loss, cache = self.whole.forward(*inputs, targets=targets, rng=rng)
         self.whole.backward(weight, cache)
         not_finite = first_not_finite(loss, self.whole.model, cache.model)
         return weight, loss, self.measure(cache.loss), not_finite
@@ -166,9 +166,9 @@ class SharedGradient:
 
 def cut(batch, n, pad):
     """Yield (number, weight, rows) of each of the n shares of a batch that has a target."""
-    count = int(np.count_nonzero(batch[2] != pad))
+    count = int(np.count_nonzero(batch[-1] != pad))
     for i, rows in enumerate(zip(*(np.array_split(x, n) for x in batch))):
-        own = int(np.count_nonzero(rows[2] != pad))
+        own = int(np.count_nonzero(rows[-1] != pad))
         if own or not count:
             yield i, own / max(count, 1), rows
 

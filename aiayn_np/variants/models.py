@@ -74,7 +74,7 @@ class LanguageModel(Module):
                  **options: Any) -> None:
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
-        self.max_len = self.stack.max_len
+        self.d_model, self.max_len = self.stack.d_model, self.stack.max_len
         self.output_projection = OutputProjection(self.stack.embedding.E)
 
     def forward(self, ids: np.ndarray, *,

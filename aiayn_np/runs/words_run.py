@@ -1,0 +1,209 @@
+"""The run of a language model on one's own text."""
+
+import math
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checks import check_number, check_sizes
+from ..decoding.generation import generate
+from ..files import CheckpointError
+from ..plotting.figures import save_figure
+from ..text.measures import WordsProgress, loss_on
+from ..text.pictures import plot_words_training
+from ..text.words import (
+    HELD_BACK,
+    Characters,
+    Windows,
+    WordsTask,
+    digest_of_text,
+    read_words,
+)
+from ..training.loop import AVERAGED, Step, averaged
+from ..training.loss import LabelSmoothedCrossEntropy
+from ..variants.models import LanguageModel
+from .one_text import OneTextRun
+from .run import Run
+from .text_run import TextRun
+from .text_start import LAST_PART
+
+VALIDATIONS = 10  # in a training, at least
+MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
+SAMPLE = 60  # tokens that are written at a validation
+
+
+class WordsRun(OneTextRun, TextRun):
+    """Model, vocabulary, optimizer and generator of a language model's training.
+
+    config : as in Run, and "files" (paths of the text; None for Python's help), "digest" (of the
+        text), "characters" (the vocabulary)
+    """
+
+    name = "words"
+    record: Any = WordsProgress
+    command = "generate"
+    trace_loss = LabelSmoothedCrossEntropy(0.0, pad=WordsTask.pad)
+    FILES = Run.FILES
+    held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
+    characters = 0  # of the whole text
+
+    def make_task(self) -> WordsTask:
+        """Make the task with the characters of the config."""
+        return WordsTask(Characters(self.config["characters"]), self.config["model"]["max_len"])
+
+    def make_model(self, options: dict) -> LanguageModel:
+        """Return a new language model, with the encoder layers of the variants."""
+        named = ("N", "d_model", "d_ff", "h", "P_drop", "max_len", "positions")
+        return LanguageModel(self.task.vocab_size, **{name: options[name] for name in named},
+                             layer=options["encoder_layer"], pad=None, rng=self.rng)
+
+    def prepare(self, text: Any = None) -> list[str]:
+        """Make windows of `text`, or of the files; return notes on the text.
+
+        Raises OSError, and ValueError if the text is not the one that the run began with.
+        """
+        o, files = self.config["train"], self.config["files"]
+        check_sizes(steps=o["steps"], accumulate=o["accumulate"])
+        if not (files is None or isinstance(files, list)):
+            raise CheckpointError(f"{self.checkpoint} has no usable config: files must be a list")
+        text = read_words(files) if text is None else text
+        if digest_of_text(text) != self.config["digest"]:
+            where = " and ".join(files) if files else f"Python {platform.python_version()}"
+            raise ValueError(f"the text must be the one that the run began with, got another in"
+                             f" {where}")
+        cut = len(text) - len(text) // HELD_BACK
+        training, held_out = (self.task.vocabulary.encode(part)
+                              for part in (text[:cut], text[cut:]))
+        T = self.model.max_len
+        self.held_out = Windows(held_out, T, max(1, MOST // (20 * T)))
+        self.batches = Windows(training, T, o["batch_size"])
+        self.characters, self.held_characters = len(text), len(text) - cut
+        return [] if files else [f"the text is the help of Python {platform.python_version()};"
+                                 " --text FILE takes your own"]
+
+    @property
+    def steps(self) -> int:
+        """The number of the last step."""
+        return self.config["train"]["steps"]
+
+    @property
+    def validate_every(self) -> int:
+        """Steps between two validations."""
+        return self.config["train"]["validate_every"]
+
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
+        """Return the batch (ids, targets) of a step; steps must come in their order."""
+        return self.batches.draw(self.rng)
+
+    def record_of(self, s: Step) -> WordsProgress:
+        """Return the record of a step."""
+        return WordsProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
+
+    def announcement(self) -> Iterator[str]:
+        """Yield lines about the text and the model."""
+        parameters = sum(p.value.size for p in self.model.parameters())
+        yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
+               f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
+               f" {self.folder}")
+        yield from self.memory_line(self.batches.rows * self.batches.T)
+
+    def nats_per_character(self, model: LanguageModel, most: int | None = None) -> float:
+        """Return the nats that a character of the held-back text costs, in whole windows.
+
+        most : read at most about so many tokens, in windows from everywhere; None reads all
+        """
+        windows, share = self.held_out, len(self.held_out.ids) / self.held_characters
+        if most and len(windows.ids) > most:
+            windows = Windows(windows.ids, windows.T, windows.rows)
+            windows.starts = windows.starts[:: -(-len(windows.ids) // most)]
+        return loss_on(model, windows, self.ranks) * share
+
+    def measure(self, progress: WordsProgress) -> None:
+        """Write the validation into a record, and let the model write a sample."""
+        model = averaged(self.model, self.recent)
+        progress.validation = self.nats_per_character(model, MOST)
+        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
+        progress.sample = self.task.text(written(model, begin, steps=SAMPLE, temperature=0.8,
+                                                 rng=np.random.default_rng(0)))
+
+    def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
+        """Yield the tokens that the model writes after ids (T,); options are of `generate`."""
+        return written(self.trained(), ids, **options)
+
+    def finish(self, seconds: float) -> float:
+        """Measure the model on the held-back text, write metrics.json; return nats a character."""
+        nats = self.nats_per_character(self.trained())
+        last, tokens = self.history[-1], sum(p.tokens for p in self.history)
+        self.save_metrics(
+            nats_per_character=nats, perplexity_per_character=math.exp(min(nats, 700)),
+            characters=self.characters, held_back=self.held_characters,
+            vocabulary=self.task.vocab_size, tokens=tokens, seconds=seconds,
+            tokens_per_second=round(tokens / max(last.seconds, 1e-9)),
+        )
+        return nats
+
+    def report(self, found: float, seconds: float) -> Iterator[str]:
+        """Yield lines about the outcome, and a text that the model writes."""
+        yield (f"words: {self.optimizer.t} steps, {found:.3f} nats per character of the"
+               f" {self.held_characters:,} held back (perplexity"
+               f" {math.exp(min(found, 700)):.2f}), {seconds:.1f} s\n")
+        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
+        rest = self.written(begin, steps=5 * SAMPLE, temperature=0.8, rng=np.random.default_rng(0))
+        yield self.task.text([*begin, *rest])
+
+    def test_sources(self, n: int = 5) -> list[np.ndarray]:
+        """Return one text (1, T): the first tokens of the held-back text."""
+        if self.held_out is None:
+            self.prepare()
+        return [self.held_out.ids[None, : min(24, self.held_out.T)]]
+
+    def draw_loss(self) -> Path:
+        """Save a picture of the loss against the steps; return its path."""
+        path = self.folder / "loss.png"
+        save_figure(plot_words_training(self.history), path, dpi=120)
+        return path
+
+
+def written(model: LanguageModel, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
+    """Yield `steps` tokens after ids (T,); where positions end, go on from the last half of them.
+    """
+    text, half = list(ids), max(1, model.max_len // 2)
+    while steps > 0:
+        near = np.array(text[-half:])
+        for token in generate(model, near, steps=min(steps, model.max_len - len(near)), **options):
+            text.append(token)
+            steps -= 1
+            yield token
+
+
+def start_words(folder: str | Path, files: list | None, *, seed: int = 0, dtype: str = "float32",
+                variants: dict[str, str], model: dict, keep_states: bool = False,
+                **options: Any) -> tuple[WordsRun, list[str]]:
+    """Make a WordsRun that is ready to train; return (run, notes on its text).
+
+    files : paths of the text; None takes Python's help      model : options of LanguageModel
+    options : of the training: steps, batch_size, eps_ls, warmup_steps, rate_scale, accumulate
+
+    Raises OSError, and ValueError for a bad text or bad options.
+    """
+    check_sizes(**{name: options[name] for name in ("steps", "batch_size", "warmup_steps")})
+    check_number("rate_scale", options["rate_scale"], 0, float("inf"))
+    check_sizes(max_length=model["max_len"])
+    text = read_words(files)
+    if (different := len({*text} - {*" \t\n"})) < 2:
+        raise ValueError("a text must hold at least two different characters besides blanks, got"
+                         f" {different} in {' and '.join(map(str, files or ['the help']))}")
+    steps = options["steps"]
+    options["average_every"] = max(1, steps // (LAST_PART * AVERAGED))
+    options["validate_every"] = max(1, steps // VALIDATIONS)
+    config = dict(task=WordsRun.name, seed=seed, dtype=dtype, model=model, variants=variants,
+                  train=options, files=files and [os.path.realpath(path) for path in files],
+                  digest=digest_of_text(text), characters=Characters(text).characters)
+    if keep_states:
+        config["keep_states"] = True
+    run = WordsRun(folder, config)
+    return run, run.prepare(text)

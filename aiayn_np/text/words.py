@@ -1,0 +1,119 @@
+"""A text for a language model: where it comes from, its characters as ids, and windows of them."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..checks import check_sizes
+from .pairs import read_lines
+
+HELD_BACK = 10  # one part in so many, the last one, is for validation
+
+
+def read_words(files: Sequence[str | Path] | None) -> str:
+    """Return the text of files, one after another; None takes the help of Python itself.
+
+    Raises OSError, and ValueError that names the file and line that is not UTF-8.
+    """
+    if files is None:
+        from pydoc_data.topics import topics
+
+        return "\n".join(topics.values())
+    return "".join(f"{line}\n" for path in files for line in read_lines(path))
+
+
+def digest_of_text(text: str) -> str:
+    """Return the SHA-256 of a text, by which a resumed run recognises it."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Characters:
+    """The characters of a text as a vocabulary: id 0 is the first of them in Unicode's order."""
+
+    def __init__(self, characters: Iterable[str]) -> None:
+        self.characters = "".join(sorted(set(characters)))
+        self.ids = {character: i for i, character in enumerate(self.characters)}
+
+    def __len__(self):
+        return len(self.characters)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Return the ids (T,) of a text; ValueError for a character that is not known."""
+        try:
+            return np.array([self.ids[character] for character in text], dtype=int)
+        except KeyError as error:
+            raise ValueError(f"a text must hold only characters of the training text, got"
+                             f" {error.args[0]!r} at {text.index(error.args[0]) + 1}") from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ids."""
+        return "".join(self.characters[i] for i in ids)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return the characters of ids, for labels; a space is an underscore."""
+        return [repr(self.characters[i])[1:-1].replace(" ", "_") for i in ids]
+
+
+class WordsTask:
+    """The task of going on with a text; it has no source, and no id is padding.
+
+    vocabulary : turns text into ids and back      max_length : tokens of a window
+    """
+
+    name = "words"
+    pad = -1
+
+    def __init__(self, vocabulary: Characters, max_length: int) -> None:
+        self.vocabulary, self.max_length = vocabulary, max_length
+        self.vocab_size = len(vocabulary)
+
+    def source(self, text: str) -> np.ndarray:
+        """Return the ids (1, T) of a text; ValueError for an empty one."""
+        ids = self.vocabulary.encode(text)
+        if not len(ids):
+            raise ValueError(f"a text must hold at least one character, got {text!r}")
+        return ids[None]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Return the text of ids."""
+        return self.vocabulary.decode(ids)
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """Return a label for each id."""
+        return self.vocabulary.pieces(ids)
+
+
+class Windows:
+    """Windows of T tokens of a text, ids (n,), each with the T tokens that come one later.
+
+    Those of `batch` lie one after another, as the steps of `loss_on` want them, and what is left of
+    the text after the last window does not count. `draw` takes windows from anywhere.
+    """
+
+    def __init__(self, ids: np.ndarray, T: int, rows: int) -> None:
+        check_sizes(T=T, rows=rows)
+        if len(ids) <= T:
+            raise ValueError(f"a window of max_length={T} tokens must be shorter than each part of"
+                             f" the text, got a part of {len(ids)} tokens")
+        self.ids, self.T, self.rows = ids, T, rows
+        self.starts = np.arange(0, len(ids) - T, T)
+
+    @property
+    def per_epoch(self) -> int:
+        """The number of batches."""
+        return -(-len(self.starts) // self.rows)
+
+    def batch(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return batch 1, 2, ...: (ids, targets), each (B, T)."""
+        return self.at(self.starts[(step - 1) * self.rows : step * self.rows])
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return a batch (ids, targets) of windows that begin anywhere."""
+        return self.at(rng.integers(len(self.ids) - self.T, size=self.rows))
+
+    def at(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (ids, targets) of the windows that begin there."""
+        places = starts[:, None] + np.arange(self.T)                   # (B, T)
+        return self.ids[places], self.ids[places + 1]

@@ -1,0 +1,216 @@
+"""A language model on one's own text, used as a user does: in files, out files."""
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+from grammar import grammar, write_grammar
+from same_run import assert_same_run
+
+from aiayn_np.cli.main import main
+from aiayn_np.decoding.generation import perplexity
+from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
+from aiayn_np.runs.words_run import WordsRun
+from aiayn_np.text.words import Characters, Windows, read_words
+
+SMALL = ["--N", "1", "--d-model", "16", "--d-ff", "24", "--h", "2", "--max-length", "16",
+         "--batch-size", "4"]
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    """Drawing takes most of the time of a short run."""
+    monkeypatch.setattr(Run, "draw", lambda self: [])
+
+
+def trained(folder, *options, n=300, text=None):
+    """The folder of a small run on some sentences of the grammar."""
+    text = text or write_grammar(folder / "text.txt", n)
+    argv = ["train", "words", "--text", str(text), *SMALL, *options, "--out", str(folder / "run")]
+    assert main(argv) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "draw", lambda self: [])
+        return trained(tmp_path_factory.mktemp("words"), "--steps", "40", "--P-drop", "0.1")
+
+
+def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
+    """The held-back part has no sentence of the training part, and the model knows its words."""
+    folder = trained(tmp_path, "--steps", "250", "--d-model", "32", "--d-ff", "64", n=None)
+    text = (tmp_path / "text.txt").read_text()
+    cut = len(text) - len(text) // 10
+    training, held_back = (set(part.split("\n")[1:-1]) for part in (text[:cut], text[cut:]))
+    assert len(training | held_back) > 5000
+    assert not training & held_back
+    nats = json.loads((folder / "metrics.json").read_text())["nats_per_character"]
+    letters = [text[:cut].count(c) / cut for c in sorted(set(text))]
+    alone = -sum(p * math.log(p) for p in letters)         # knowing how often each comes
+    assert nats < 0.6 * alone
+    run = open_run(folder)
+    assert isinstance(run, WordsRun)
+    capsys.readouterr()
+    assert main(["generate", str(folder), "the ", "--steps", "60", "--temperature", "0"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("the ")
+    assert len(out) == 4 + 60 + 1                                      # beyond the 16 positions
+    words = {word for sentence in grammar() for word in sentence.rstrip(".").split()}
+    assert words & set(out[4:].replace(".", " ").split())
+
+
+def test_metrics_are_those_of_the_held_back_text(folder):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    run = open_run(folder)
+    run.prepare()
+    run.load_history()
+    text = read_words(run.config["files"])
+    assert metrics["characters"] == len(text)
+    assert metrics["held_back"] == len(text) // 10 == len(run.held_out.ids)
+    whole = run.held_out.ids[: len(run.held_out.starts) * 16 + 1]
+    value, count = perplexity(run.trained(), whole)
+    assert count == len(whole) - 1
+    assert metrics["nats_per_character"] == pytest.approx(math.log(value), rel=1e-5)
+    assert run.history[-1].validation == pytest.approx(math.log(value), rel=1e-5)
+    assert metrics["tokens"] == 40 * 4 * 16
+
+
+def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
+    trained(tmp_path, "--steps", "20")
+    err = capsys.readouterr().err
+    assert err.count("nats per character") == 10
+    assert err.count("it writes: ") == 10
+
+
+def test_a_resumed_run_is_the_same_to_the_bit(folder, tmp_path, capsys):
+    """The run is stopped by a loss that is not finite, which its generator brings about."""
+    seen, record_of = [], WordsRun.record_of
+
+    def stopped(run, s):
+        seen.append(s.step)
+        if s.step == 23:
+            raise FloatingPointError("stop")
+        return record_of(run, s)
+
+    text = folder.parent / "text.txt"
+    argv = ["train", "words", "--text", str(text), *SMALL, "--steps", "40", "--P-drop", "0.1",
+            "--out", str(tmp_path / "run")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WordsRun, "record_of", stopped)
+        assert main(argv) == 1
+    assert seen == [*range(1, 24)]
+    assert open_run(tmp_path / "run").optimizer.t == 20
+    assert main(["train", "words", "--out", str(tmp_path / "run"), "--resume"]) == 0
+    assert_same_run(tmp_path / "run", folder)
+    text.write_text(text.read_text() + "more", encoding="utf-8")
+    try:
+        capsys.readouterr()
+        argv = ["train", "words", "--out", str(folder), "--resume", "--steps", "50"]
+        assert main(argv) == 2
+        assert "the text must be the one that the run began with" in capsys.readouterr().err
+    finally:
+        write_grammar(text, 300)
+
+
+def test_accumulated_shares_are_the_same_training(folder, tmp_path):
+    whole = trained(tmp_path, "--steps", "5", "--float64")
+    shutil.move(whole, tmp_path / "whole")
+    shares = trained(tmp_path, "--steps", "5", "--float64", "--accumulate", "3")
+    states = [open_run(f).model.state_dict() for f in (tmp_path / "whole", shares)]
+    for name, value in states[0].items():
+        np.testing.assert_allclose(value, states[1][name], atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("line", ["床前明月光，疑是地上霜。\n", "I like 🍎, not 🌶️. 👩‍🚀 flies!\n"])
+def test_any_script_is_read_and_written(line, tmp_path, capsys):
+    (tmp_path / "my.txt").write_text(line * 40, encoding="utf-8")
+    folder = trained(tmp_path, "--steps", "3", "--norm", "pre", text=tmp_path / "my.txt")
+    capsys.readouterr()
+    assert main(["generate", str(folder), line[:3], "--steps", "30"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(line[:3])
+    assert set(out) <= set(line)
+
+
+def test_the_commands_work_on_the_run(folder, tmp_path, capsys):
+    assert main(["perplexity", str(folder), str(folder.parent / "text.txt")]) == 0
+    assert "perplexity" in capsys.readouterr().out
+    assert main(["attend", str(folder), "the small fox", "--out", str(tmp_path / "maps")]) == 0
+    assert [path.name for path in (tmp_path / "maps").iterdir()] == [
+        "words_the_small_fox_attention_layer_1.png"]
+    assert main(["trace", str(folder), "the small fox"]) == 0
+    assert "stack" in capsys.readouterr().out
+
+
+def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["train", "words", *SMALL, "--steps", "1", "--out", str(out)]) == 0
+    assert "the text is the help of Python 3" in capsys.readouterr().err
+    assert json.loads((out / "metrics.json").read_text())["characters"] > 300_000
+
+
+@pytest.mark.parametrize(("content", "options", "line"), [
+    (b"", [], "at least two different characters besides blanks, got 0"),
+    (b"a" * 999, [], "at least two different characters besides blanks, got 1"),
+    (b"ab", [], "a window of max_length=64 tokens must be shorter than each part of the text"),
+    (b"abc " * 99, ["--max-length", "500"], "a window of max_length=500 tokens must be shorter"),
+    (b"ab\n\xff\xfe", [], "line 2: text must be UTF-8, got the byte 0xff at 1"),
+    (b"abc " * 999, ["--symbols", "3"], "--symbols is no option of the task words"),
+    (b"abc " * 999, ["--attention", "dot"], "--attention is no option of the task words"),
+    (b"abc " * 999, ["--batch-size", "0"], "batch_size must be"),
+    (b"abc " * 999, ["--steps", "0"], "steps must be"),
+    (b"abc " * 999, ["--accumulate", "0"], "accumulate must be"),
+])
+def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options, line, tmp_path,
+                                                               capsys):
+    (tmp_path / "my.txt").write_bytes(content)
+    argv = ["train", "words", "--text", str(tmp_path / "my.txt"), "--out", str(tmp_path / "run")]
+    assert main([*argv, *options]) == 2
+    err = capsys.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["my.txt"]
+
+
+@pytest.mark.parametrize(("argv", "line"), [
+    (["generate", "{run}", "the café"], "only characters of the training text, got 'é' at 8"),
+    (["generate", "{run}", ""], "a text must hold at least one character"),
+    (["decode", "{run}", "the"], "has no source to decode: use aiayn-np generate"),
+    (["translate", "{run}"], "use aiayn-np generate"),
+    (["explore", "{run}"], "no page can run this model: it is a language model"),
+    (["fill", "{run}", "the"], "got a run of words"),
+    (["export", "{run}", "{tmp}/out", "--to", "gpt2"], "a GPT-2 must be"),
+    (["export", "{run}", "{tmp}/out", "--to", "torch"], "model must be a Transformer"),
+    (["train", "copy", "--out", "{run}", "--resume"], "is a run of the task words, not copy"),
+    (["train", "copy", "--text", "a"], "--text is no option of the task copy"),
+])
+def test_what_cannot_be_done_is_said_in_one_line(argv, line, folder, tmp_path, capsys):
+    assert main([word.format(run=folder, tmp=tmp_path) for word in argv]) == 2
+    err = capsys.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_windows_tell_every_token_what_comes_next():
+    windows = Windows(np.arange(23), 5, 3)
+    batches = [windows.batch(step) for step in range(1, windows.per_epoch + 1)]
+    ids, targets = (np.concatenate(side) for side in zip(*batches))
+    assert ids.ravel().tolist() == [*range(20)]
+    np.testing.assert_array_equal(targets, ids + 1)
+    rng = np.random.default_rng(0)
+    starts = {int(start) for _ in range(100) for start in windows.draw(rng)[0][:, 0]}
+    assert starts == {*range(18)}
+
+
+def test_characters_are_ids_and_back():
+    vocabulary = Characters("aß 漢🍎\na")
+    assert len(vocabulary) == 6
+    text = "🍎 漢\nß"
+    assert vocabulary.decode(vocabulary.encode(text)) == text
+    assert vocabulary.pieces(vocabulary.encode(" \na")) == ["_", "\\n", "a"]
