@@ -23,7 +23,7 @@ from ..transformer import Transformer
 PAGE = Path(__file__).with_name("page")
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
            "address.js")
-INTERFACE = ("drawing.js", "language.js", "thinking.js", "maps.js", "why.js", "figure_1.js",
+INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js", "figure_1.js",
              "changes.js", "page.js")
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
@@ -35,7 +35,7 @@ class NotRunnable(ValueError):
 
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str = '',
-              states: dict | None = None, lessons: str = '') -> str:
+              states: dict | None = None, lessons: str = '', metrics: dict | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
     Parameters
@@ -48,6 +48,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
+    metrics : what metrics.json has of the model, for its sentence at the top and for the footer
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
@@ -60,13 +61,15 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
     words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
-    named = "page_title_text" if task["name"] == "text" else "page_title"
-    name = title or words["en"][named].format(task=task["name"])
+    named = words["en"].get(f"title_{task['name']}", words["en"]["page_title"])
+    things = words["en"]["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
+    name = title or named.format(name=task["name"], things=things)
     data = dict(
         title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        examples=examples,
+        examples=examples, metrics=told_metrics(metrics or {}),
+        parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
     return filled(data, words["en"], title=escape(name), no_script_zh=words["zh"]["no_script"])
 
@@ -77,6 +80,12 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
     with replacing(path) as file:
         file.write(page.encode())
     return path
+
+
+def told_metrics(metrics):
+    """Return what the page tells of metrics.json, without names of files."""
+    told = ("exact_match", "held_out", "steps", "seconds", "bleu")
+    return {name: metrics[name] for name in told if name in metrics}
 
 
 def scripts(names):

@@ -1,5 +1,6 @@
 """Write the page of a run, on which its model computes in the browser."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,11 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
         raise NotRunnable("it is a language model")
     states = run.states.states if run.states else {}
     examples = [run.task.text(src[0]) for src in sources]
+    metrics = {}
+    if run.metrics.is_file():
+        metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
-                      lessons=lessons)
+                      lessons=lessons, metrics=metrics)
 
 
 def task_of(run):

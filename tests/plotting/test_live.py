@@ -70,7 +70,7 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
     assert path.stat().st_size <= 1.7e6
     data = data_of(path.read_text(encoding="utf-8"))
-    assert data["title"] == "A Transformer at work, task reverse"
+    assert data["title"] == "This model reverses a list of digits"
     assert data["examples"] == [run.task.text(src[0]) for src in run.test_sources()]
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]
     assert data["states"] == []
@@ -85,7 +85,7 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     assert data_of(page)["examples"] == ["3 1 4"]
     task = task_of(run) | dict(name="text")
     text = live_page(run.model, task, [])
-    assert data_of(text)["title"] == "A Transformer at work: it translates sentences"
+    assert data_of(text)["title"] == "This model translates sentences"
 
 
 def test_with_sixteen_states_it_has_at_most_12_mb(run):

@@ -214,9 +214,8 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert "src=0+1+2" in page.url
     url = page.url
     page.get_by_role("link", name="Who looks at whom").click()         # not an address of a place
-    page.wait_for_function("scrollY > 0")
-    page.wait_for_function("location.hash !== '#maps'")                # the place is there again
-    assert (page.url, page.evaluate("({ ...view })")) == (url, before)
+    page.wait_for_url(url)                                             # the place is there again
+    assert page.evaluate("({ ...view })") == before
 
 
 def test_an_open_page_follows_another_address(page):
@@ -225,7 +224,7 @@ def test_an_open_page_follows_another_address(page):
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     assert page.locator("#written .answer .tokens span").count() == 1
-    assert page.locator("#grids tbody tr.on th").inner_text() != "<bos>"   # the row that is next
+    assert page.locator("#grids tbody tr.on th").inner_text() != "start <bos>"   # the row that is next
     page.evaluate("location.hash = 'src=3+1+4'")
     page.wait_for_function("view.state === data.states.length")
     settled(page)
@@ -238,7 +237,7 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
     settled(page)
     source = page.get_by_role("textbox", name="Source").input_value()
     assert source == "</script><img src=x onerror=alert(1)>"
-    assert "Unknown and left out: </script><img src=x" in page.locator("#source-note").inner_text()
+    assert "Left out: </script><img src=x" in page.locator("#source-note").inner_text()
     assert page.locator("#address-note").inner_text() == (
         "Left out of the address, because this page has no such thing: what-if=foo, <b>=1, step=40,"
         " side=1, query=9, key=50")
@@ -381,7 +380,7 @@ def test_next_and_play_write_one_token_at_a_time(page, run):
     page.get_by_role("button", name="Back", exact=True).click()
     best = page.locator("#best tbody tr")
     assert best.count() == 5
-    assert best.first.inner_text().split()[0] == "<eos>"
+    assert best.first.inner_text().split()[0] == "end"
     page.get_by_role("button", name="Play").click()
     page.locator("#written .right").wait_for()
     assert lines(page) == ["4 1 3"]
@@ -391,7 +390,12 @@ def test_next_and_play_write_one_token_at_a_time(page, run):
 def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "3 x 1 ¡")
     note = page.locator("#source-note")
-    assert note.inner_text() == "Unknown and left out: x ¡"
+    assert note.inner_text() == "This model knows 0 to 5, with spaces between. Left out: x ¡."
+    typed(page, "314")
+    assert note.inner_text().endswith("Left out: 314. Did you mean 3 1 4 ?")
+    note.get_by_role("button", name="3 1 4").click()
+    settled(page)
+    assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet."
     assert page.get_by_role("grid").count() == 1
@@ -399,6 +403,51 @@ def test_unknown_and_too_long_is_said_in_words(page):
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
     assert note.inner_text().startswith("Only the first 59 tokens are read")
+
+
+def test_the_curves_are_as_wide_as_the_weights(page, run):
+    typed(page, "3 1 4")
+    model, src = model_of(run), run.task.source("3 1 4")
+    tgt = np.array([[run.task.bos, *run.task.source("4 1 3")[0, :-1]]])
+    weights = model.forward(src, tgt)[1].decoder.layers[1].cross_attention.attention.weights[0, 0]
+    curves = page.locator("#flow .curve")
+    found = curves.evaluate_all("""(all) => all.map((one) =>
+      [one.dataset.query, one.dataset.key, one.getAttribute("stroke-width")].map(Number))""")
+    assert {(i, j) for i, j, _ in found} == set(zip(*np.nonzero(weights >= 0.01)))
+    for i, j, width in found:
+        assert width == pytest.approx(0.5 + 15 * weights[i, j], abs=0.06)
+    assert page.locator(".flow-token text").all_text_contents() == [
+        "3", "1", "4", "end", "4", "1", "3", "end"]
+    page.locator(".flow-token").nth(5).click()                         # the second that is written
+    assert page.evaluate("view.query") == 1
+    assert set(page.locator(".curve.lit").evaluate_all(
+        "(all) => all.map((one) => one.dataset.query)")) == {"1"}
+    page.locator(".flow-token").nth(6).hover()
+    assert page.locator(".curve:not(.far)").evaluate_all(
+        "(all) => all.every((one) => one.dataset.query === '2')")
+    assert page.locator("#best tbody th").first.inner_text() == "1"
+
+
+def test_it_says_at_once_what_it_is_and_how_often_it_is_right(visit, tmp_path, rng):  # noqa: F811
+    file = tmp_path / "page.html"
+    metrics = dict(exact_match=0.995, held_out=2000, steps=400, seconds=23.6, files=["secret"])
+    file.write_text(page_of(random_model(VARIANTS[0], 7, rng), title="", metrics=metrics),
+                    encoding="utf-8")
+    assert "secret" not in file.read_text(encoding="utf-8")
+    page = visit(file)
+    settled(page)
+    assert page.locator("h1").inner_text() == page.title() == "This model copies a list of digits"
+    assert page.locator("#about").inner_text() == (
+        "This model was trained to copy a list of digits. It is right in 1990 of 2000 lists that it"
+        " had never seen. Type another one.")
+    assert "400 steps, 24 seconds" in page.locator("#footer").inner_text()
+
+
+def test_a_word_with_a_dotted_line_is_explained(page):
+    page.locator(".term", has_text="queries").click()
+    assert page.locator("#term").inner_text().startswith("A query is what a token asks for")
+    page.keyboard.press("Escape")
+    assert not page.locator("#term").is_visible()
 
 
 # ---- step through ------------------------------------------------------------------------------
@@ -469,7 +518,7 @@ def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
             continue
         assert seen, name
         reached.append(name)
-    for name in ("theme", "source", "example", "start", "back", "play", "state", "if-no-scale",
+    for name in ("theme", "source", "start", "back", "play", "state", "if-no-scale",
                  "if-scale", "if-positions", "if-causal", "if-mute", "if-others", "if-uniform",
                  "if-position", "if-token", "kind", "head-1-0", "mute-0-0", "mute-1-1",
                  "token-encoder-0", "token-decoder-1", "box-next", "box-0"):

@@ -10,7 +10,7 @@ from test_live_browser import axe, path, run, settled  # noqa: F401
 
 pytestmark = pytest.mark.slow
 NAMES = {"EN", "softmax", "Softmax", "tanh", "Home", "End", "Ctrl", "Transformer", "Add", "Norm",
-         "reverse", "unk", "pad", "JavaScript", "d_k"}                 # as they are in both
+         "reverse", "aiayn_np", "NumPy", "unk", "pad", "JavaScript", "d_k"}  # as they are in both
 SEEN = """() => {
   const found = [document.title];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -99,14 +99,14 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
     for box in range(page.locator("#boxes button").count()):
         page.evaluate("(box) => choose({ box })", box)
         assert [text for text in english(page) if "copy" not in text] == []
-    assert page.title() == "工作中的 Transformer：任务 copy"
+    assert page.title() == "这个模型抄写一列数字"
 
 
 def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
     assert page.locator("#why-says").inner_text() == (
-        "查询“<bos>”（位置 1）不许看键“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
+        "查询“开始 <bos>”（位置 1）不许看键“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.locator("#if-muted").inner_text() == (

@@ -19,9 +19,12 @@ SAME = {"side", "box_add_norm", "box_norm", "box_sum", "box_softmax", "formula_s
 BUILT = {  # what stands for ${...} in a key
     "box_${side}_embedding": ["box_src_embedding", "box_tgt_embedding"],
     "box_${name}": ["box_self_attention", "box_cross_attention", "box_feed_forward"],
+    "title_${name}": ["title_copy", "title_reverse", "title_sort", "title_text"],
+    "task_${name}": ["task_copy", "task_reverse", "task_sort", "task_text"],
+    "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask"],
     "figure_${stack}": ["figure_encoder", "figure_decoder"],
 }
-QUOTED = r"\{(query|key)\}(?=[\u3400-\u9fff：，])"                     # their words have quotes
+QUOTED = r"\{(query|key|things|task)\}(?=[\u3400-\u9fff：，。]|$)"       # Chinese words
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 
@@ -93,6 +96,7 @@ def test_no_english_sentence_stands_in_a_script():
     plain = [re.sub(r"\$\{[^}]*\}", "", a or b) for a, b in texts]
     sentences = {text for text in plain if re.search(r"[A-Za-z]{2,},? [A-Za-z]{2,}", text)}
     assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
+                         "curve lit", "flow-token lit", "aiayn-np explore RUN",
                          "linear-gradient(to right, )"}
 
 

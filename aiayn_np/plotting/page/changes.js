@@ -59,7 +59,7 @@ function draw_changes() {
   const place = ({ path, head }) => say("if_place", { path, head: head + 1 });
   element("if-muted").textContent = muted.length
     ? say("if_muted", { list: muted.map(place).join(say("semicolon")) })
-    : say("if_muted_none");
+    : "";
   element("if-uniform").setAttribute("aria-pressed", uniform.some(same_row(chosen_row())));
   const row = ({ path, head, query }) => say("if_row", { path, head: head + 1, query: query + 1 });
   const rows = uniform.map(row);

@@ -32,8 +32,18 @@ function visible(token) {
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
+/** The key of the word for a token that begins or ends a sequence. */
+function special_name(token) {
+  const { tokens, bos, eos } = data.task;
+  return token === tokens[bos] ? "token_start" : token === tokens[eos] ? "token_end" : null;
+}
+
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
-const token_element = (token) => make("bdi", {}, visible(token));
+function token_element(token) {
+  const name = special_name(token);
+  if (!name) return make("bdi", {}, visible(token));
+  return make("bdi", {}, say(name), make("small", {}, ` ${visible(token)}`));
+}
 
 /** A number with three digits after the point, and a real minus sign. */
 const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");

@@ -16,15 +16,69 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
+const TASKS = ["copy", "reverse", "sort", "text"];
+
+/** What the sequences are made of: digits, or numbers of more digits. */
+function things() {
+  const long = data.task.tokens.length > 13; // <pad>, <bos>, <eos> and ten digits
+  return { things: say(long ? "things_numbers" : "things_digits") };
+}
+
+/** A text in which [word:text] is a word that is explained. */
+function rich(text) {
+  return text
+    .split(/(\[\w+:[^\]]*\])/)
+    .filter(Boolean)
+    .map((part) => {
+      const [, word, shown] = part.match(/^\[(\w+):(.*)\]$/) ?? [];
+      return word ? term(shown, say(`term_${word}`)) : part;
+    });
+}
+
+/** A word with a dotted line; a click shows the sentence that explains it. */
+function term(text, sentence) {
+  const made = make("button", { type: "button", class: "term", title: sentence }, text);
+  made.addEventListener("click", () => {
+    const box = element("term");
+    const { left, bottom } = made.getBoundingClientRect();
+    box.textContent = sentence;
+    box.style.top = `${bottom + 4}px`;
+    box.style.left = `${Math.max(8, Math.min(left, innerWidth - 320))}px`;
+    box.showPopover();
+  });
+  return made;
+}
+
+/** What the model was trained for, how often it is right, and at the foot how it was trained. */
+function tell_about() {
+  const { name } = data.task;
+  const { exact_match, held_out, steps, seconds, bleu } = data.metrics;
+  const about = TASKS.includes(name)
+    ? say_with("about", { task: make("strong", {}, say(`task_${name}`, things())) })
+    : [];
+  const right = { right: Math.round(exact_match * held_out), count: held_out };
+  if (held_out) about.push(say("gap"), say("about_right", right));
+  const scores = Object.values(bleu ?? {});
+  if (scores.length) about.push(say("gap"), say("about_bleu", { bleu: scores.at(-1) }));
+  element("about").replaceChildren(...about, say("gap"), say("about_type"));
+  const count = say("footer_size", { count: data.parameters });
+  const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
+  element("footer").replaceChildren(
+    make("p", {}, say("footer_project"), say("gap"), count, say("gap"), training),
+    make("p", {}, say("footer_command"), " ", make("code", {}, "aiayn-np explore RUN")),
+  );
+}
+
 /** The texts of page.html: live.py marks each with its key. */
 function translate_page() {
   for (const place of document.querySelectorAll("[data-say]"))
-    place.textContent = say(place.dataset.say);
+    place.replaceChildren(...rich(say(place.dataset.say)));
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
-  const task = data.task.name;
-  const named = task === "text" ? say("page_title_text") : say("page_title", { task });
+  const { name } = data.task;
+  const named = TASKS.includes(name) ? say(`title_${name}`, things()) : say("page_title", { name });
   document.title = document.querySelector("h1").textContent = data.titled ? data.title : named;
+  tell_about();
   document.documentElement.lang = TAGS[language()];
   for (const button of element("languages").children)
     button.setAttribute("aria-pressed", button.dataset.lang === language());
@@ -39,7 +93,9 @@ function fill_options(id, texts) {
 
 /** The options and texts that depend on the page's data. */
 function translate_data() {
-  fill_options("example", [say("example_none"), ...data.examples]);
+  const chip = (text) =>
+    make("button", { type: "button", onclick: () => type(text) }, visible(text));
+  element("examples").replaceChildren(...data.examples.map(chip));
   fill_options(
     "kind",
     KINDS.map((kind) => say(kind)),

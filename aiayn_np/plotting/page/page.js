@@ -11,6 +11,7 @@ function draw() {
   settle();
   draw_answer();
   draw_heads();
+  draw_flow();
   draw_grids();
   draw_why();
   draw_tokens();
@@ -79,8 +80,7 @@ function follow_address() {
 /** The address bar follows what the reader does, so that copying it shares this moment. */
 function write_address() {
   element("link").href = `#${address_of(view, page)}`;
-  if (location.hash !== element("link").hash)
-    history.replaceState(null, "", element("link").hash);
+  if (location.hash !== element("link").hash) history.replaceState(null, "", element("link").hash);
 }
 
 /** Parts of an address that are wrong for what was computed; they are as at the start again. */
@@ -98,21 +98,48 @@ function leave_out_beyond(place) {
 
 // ---- typing and decoding -------------------------------------------------------------------
 
+/** Take a text as if it was typed. */
+function type(text) {
+  element("source").value = text;
+  element("source").dispatchEvent(new Event("input"));
+}
+
+/** "0 to 9", or the first tokens that can be typed. */
+function known_tokens() {
+  const known = [...vocabulary.ids.keys()];
+  const counts = known.every((token, i) => token === `${i}`);
+  if (counts) return say("known_range", { first: known[0], last: known.at(-1) });
+  return known.slice(0, 12).map(visible).join(" ") + (known.length > 12 ? " …" : "");
+}
+
+/** What is unknown, what the model knows, and what may have been meant. */
+function unknown_note(unknown, ids) {
+  const list = unknown.map(visible).join(" ");
+  if (data.task.scores) return [say("unknown_pieces", { list })];
+  const found = [say("unknown", { known: known_tokens(), list })];
+  const meant = [...view.text].filter((sign) => vocabulary.ids.has(sign)).join(" ");
+  if (!meant || meant === vocabulary.text(ids)) return found;
+  const offer = make("button", { type: "button", onclick: () => type(meant) }, meant);
+  return [...found, " ", ...say_with("meant", { offer })];
+}
+
 /** What was read of the typed text. */
 function draw_note() {
   const { ids, unknown, cut, most } = source_ids();
   const count = ids.length - 1;
-  const list = unknown.map(visible).join(" ");
   const pieces = Boolean(data.task.scores);
   const lines = [];
-  if (!count) lines.push(say("empty"));
-  if (unknown.length) lines.push(say(pieces ? "unknown_pieces" : "unknown", { list }));
+  if (!count && !unknown.length) lines.push(say("empty"));
+  if (unknown.length) lines.push(...unknown_note(unknown, ids));
   if (cut) lines.push(say("too_long", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
   if (pieces && count)
     lines.push(say("cut_into", { count, list: names(ids.slice(0, -1)).map(visible).join(" ") }));
-  element("source-note").textContent = lines.join(" ");
+  fill(
+    "source-note",
+    lines.flatMap((line, i) => (i ? [" ", line] : [line])),
+  );
 }
 
 /** The strip: what is typed, what is written so far, and below it what the changed model writes. */
@@ -144,8 +171,7 @@ function draw_answer() {
     );
   });
   fill("written", rows);
-  const at_end = written(thoughts[0]) === thoughts[0].steps.length;
-  element("best-heading").textContent = say(at_end ? "best_done" : "best_heading");
+  element("best-heading").textContent = say("best_heading", { place: best_place() + 1 });
   element("best").replaceChildren(...thoughts.map(best_table));
   const place = Math.min(view.written, longest());
   element("start").disabled = element("back").disabled = place === 0;
@@ -171,9 +197,14 @@ function mark_of(thought, ids, src) {
   return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "✗ ", name)];
 }
 
+/** The written token that the best five are of: that of the chosen query, else the last. */
+function best_place(thought = thoughts[view.side]) {
+  const last = shown(thought).tgt.length - 1;
+  return view.kind === "encoder_self" ? last : Math.min(view.query, last);
+}
+
 function best_table(thought, side) {
-  const { logits, tgt } = shown(thought);
-  const rows = best(logits.row(tgt.length - 1), 5).map(([token, share]) => ({
+  const rows = best(shown(thought).logits.row(best_place(thought)), 5).map(([token, share]) => ({
     cells: [token_element(token), bar(share), digits(share)],
   }));
   return make_table(side_name(side), [say("token"), "", say("probability")], rows);
@@ -243,11 +274,6 @@ function listen() {
     show_left_out();
     rethink();
   });
-  on("example", "change", () => {
-    if (!element("example").selectedIndex) return;
-    element("source").value = data.examples[element("example").selectedIndex - 1];
-    element("source").dispatchEvent(new Event("input"));
-  });
   on("start", "click", () => go_to(0));
   on("back", "click", () => go_to(Math.min(view.written, longest()) - 1));
   on("next", "click", () => go_to(view.written + 1));
@@ -281,7 +307,8 @@ function listen() {
 
 function begin_page() {
   element("time").hidden = !data.states.length;
-  for (const id of ["what-if", "time"]) // a phone shows one line of each
+  for (const id of ["what-if", "time"])
+    // a phone shows one line of each
     element(id).open = matchMedia("(min-width: 62rem)").matches;
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));

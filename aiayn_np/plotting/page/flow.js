@@ -1,0 +1,106 @@
+"use strict";
+// The flow: the tokens that are read, those that are written, and curves as wide as the weights.
+
+const [TOKEN_HEIGHT, GAP, TOP] = [38, 120, 26]; // in units of the drawing
+
+/** A new element of SVG; a style may be none of its attributes, because the policy forbids it. */
+function drawn(tag, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** What each query writes: the decoder's queries write the next token, the encoder's none. */
+function written_by(thought) {
+  if (view.kind === "encoder_self") return attended(thought).queries;
+  return names(thought.steps.slice(0, shown(thought).tgt.length).map((step) => step.token));
+}
+
+/** A token of a drawing without its code, such as "start" for <bos>. */
+const plain_name = (token) => (special_name(token) ? say(special_name(token)) : visible(token));
+
+function draw_flow() {
+  const flows = thoughts.map((thought, side) =>
+    make("div", {}, ...side_name(side), flow(thought, side)),
+  );
+  element("flow").replaceChildren(...flows);
+}
+
+/** The drawing of one model: keys above, queries below, and between them the chosen head. */
+function flow(thought, side) {
+  const { keys, cache } = attended(thought);
+  const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
+  const longest = Math.max(...rows.flat().map((name) => [...name].length));
+  const step = Math.max(60, 10 * Math.min(longest, 12) + 22);
+  const width = step * Math.max(rows[0].length, longest_row(thought));
+  const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
+  const x = (i) => (i + 0.5) * step;
+  const curves = curves_of(thought, cache.weights[view.head], x);
+  const tokens = rows.map((row, n) =>
+    row.map((name, i) => flow_token(name, x(i), step - 12, side, n ? "query" : "key", i)),
+  );
+  const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
+  const encoder = view.kind === "encoder_self";
+  const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";
+  const svg = drawn(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
+    label(reads, 16),
+    label(encoder ? "flow_queries" : "flow_written", height - 8),
+    ...curves,
+    ...tokens.flat(),
+  );
+  svg.style.maxWidth = `${1.15 * width}px`;
+  svg.style.minWidth = `${0.5 * width}px`;
+  return svg;
+}
+
+/** So many tokens need room at most: the drawing keeps its size while tokens are written. */
+const longest_row = (thought) => (view.kind === "encoder_self" ? 0 : thought.steps.length);
+
+/** A curve from every key to every query that looks at it; those of the chosen query are lit. */
+function curves_of(thought, weights, x) {
+  const free = allowed(thought);
+  const [top, bottom] = [TOP + TOKEN_HEIGHT, TOP + TOKEN_HEIGHT + GAP];
+  const middle = (top + bottom) / 2;
+  const curves = [];
+  for (let i = 0; i < weights.rows; i++)
+    weights.row(i).forEach((weight, j) => {
+      if (weight < 0.01 || !free(i, j)) return;
+      const [from, to] = [x(j), x(i)];
+      const lit = i === view.query;
+      const path = drawn("path", {
+        d: `M${from} ${top} C${from} ${middle} ${to} ${middle} ${to} ${bottom}`,
+        class: lit ? "curve lit" : "curve",
+        "stroke-width": (0.5 + 15 * weight).toFixed(1),
+        "data-query": i,
+        "data-key": j,
+      });
+      curves[lit ? "push" : "unshift"](path);
+    });
+  return curves;
+}
+
+/** A token of the drawing. To point at it fades all other curves, a click chooses it. */
+function flow_token(name, x, width, side, role, i) {
+  const y = role === "key" ? TOP : TOP + TOKEN_HEIGHT + GAP;
+  const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
+  const most = 12;
+  const short = [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
+  const text = drawn("text", { x, y: y + 26, "text-anchor": "middle" }, short);
+  const lit = role === "query" && i === view.query;
+  const place = { class: lit ? "flow-token lit" : "flow-token" };
+  const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));
+  const point = (on) => () => {
+    for (const curve of token.parentNode.querySelectorAll(".curve"))
+      curve.classList.toggle("far", on && curve.dataset[role] !== `${i}`);
+  };
+  token.addEventListener("pointerenter", point(true));
+  token.addEventListener("pointerleave", point(false));
+  token.addEventListener("click", () =>
+    choose(role === "query" ? { side, query: i, key: null } : { side, key: i }),
+  );
+  return token;
+}
