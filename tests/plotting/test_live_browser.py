@@ -224,7 +224,7 @@ def test_an_open_page_follows_another_address(page):
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     assert page.locator("#written .answer .tokens span").count() == 1
-    assert page.locator("#grids tbody tr.on th").inner_text() != "start <bos>"   # the row that is next
+    assert page.locator("#grids tbody tr.on th").inner_text() != "start <bos>"  # the next row
     page.evaluate("location.hash = 'src=3+1+4'")
     page.wait_for_function("view.state === data.states.length")
     settled(page)

@@ -309,7 +309,7 @@ function begin_page() {
   element("time").hidden = !data.states.length;
   for (const id of ["what-if", "time"])
     // a phone shows one line of each
-    element(id).open = matchMedia("(min-width: 62rem)").matches;
+    element(id).open = matchMedia("(min-width: 50rem)").matches;
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
