@@ -62,7 +62,8 @@ class Module:
     formula = ""
     position_wise = False  # each position (of an attention: each query) is computed alone
 
-    def __init_subclass__(cls):
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
         if cls.__doc__:
             cls.formula = cls.__doc__.strip().split("\n")[0].split("   ")[0].rstrip(",:;")
 
