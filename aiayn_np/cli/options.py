@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..checks import check_sizes
+from ..checks import check_number, check_sizes
 from ..text.bleu import TOKENIZERS
 from ..text.presets import PRESETS
 from ..text.vocabulary import NORMALIZATIONS
@@ -141,9 +141,10 @@ def new_toy_run(folder, args, given):
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
     sizes = {name: o[f"--{name.replace('_', '-')}"] for name in ("N", "d_model", "d_ff")}
-    counts = {name_of(flag): o[flag] for flag in ("--symbols", "--batch-size", "--max-length",
-                                                  "--accumulate")}
-    check_sizes(**sizes, **counts)
+    check_sizes(**sizes, symbols=o["--symbols"], batch_size=o["--batch-size"],
+                max_length=o["--max-length"], accumulate=o["--accumulate"],
+                warmup_steps=o["--warmup-steps"])
+    check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
     positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
     check_fits(training_bytes(o["--symbols"], positions, **sizes) + LAYER * o["--N"], "training")
     config = dict(

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "too large"),
     (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "needs about"),
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
+    (["train", "copy", "--warmup-steps", "0", "--out", "OUT"], "warmup_steps must be at least 1"),
+    (["train", "copy", "--rate-scale", "-1", "--out", "OUT"], "rate_scale must lie in [0, inf)"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
     *((["train", "copy", flag, "9" * 40, "--out", "OUT"], "training needs about")
       for flag in ("--batch-size", "--max-length")),
