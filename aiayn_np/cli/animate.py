@@ -17,7 +17,6 @@ def add_animate_options(parser):
     parser.add_argument("--steps", type=int, default=500, help="at most (default: 500)")
     parser.add_argument("--max-length", type=int, default=8,
                         help="longest sequence (default: 8)")
-    parser.add_argument("--threads", type=int, help="of BLAS, as for `train` (default: 1)")
 
 
 def animate_command(args):
@@ -37,8 +36,7 @@ def animate_command(args):
     model = Transformer(task.vocab_size, **sizes, rng=rng).astype(np.float32)
     note(f"training on the task {task.name}, {args.steps} steps at most, then drawing")
     watch = functools.partial(shown, total=args.steps, what="training")
-    recording = record(model, task, steps=args.steps, rng=rng, threads=args.threads,
-                       watch=watch)
+    recording = record(model, task, steps=args.steps, rng=rng, watch=watch)
     animate(recording, path)
     print(path)
     return 0

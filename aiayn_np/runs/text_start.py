@@ -9,7 +9,7 @@ import numpy as np
 from ..text.bleu import tokenizer_for
 from ..text.corpus import Corpus
 from ..text.presets import PRESETS
-from ..text.vocabulary import Vocabulary, check_vocabulary
+from ..text.vocabulary import Vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import COPIES, check_fits, parameter_count
@@ -78,5 +78,4 @@ def options_of(preset, changed):
         raise ValueError(f"options must be some of {', '.join(options)}, got {', '.join(unknown)}")
     options |= changed
     check_options(options)
-    check_vocabulary(options["normalization"], options["character_coverage"])
     return options

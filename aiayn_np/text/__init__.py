@@ -33,6 +33,6 @@ Public names, by the file that defines them:
     pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest
     translation   cut, similar, translate
-    vocabulary    Vocabulary, check_vocabulary, whole_text
+    vocabulary    Vocabulary, whole_text
     words         Characters, Windows, WordsTask, digest_of_text, read_words
 """

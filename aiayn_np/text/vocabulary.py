@@ -13,7 +13,6 @@ from .extra import extra
 PAD, BOS, EOS, UNK = range(4)
 SPACE = "▁"  # SentencePiece writes the space before a word so
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc")  # of SentencePiece
-COVERAGE = 0.98  # the least that SentencePiece accepts
 
 
 class Vocabulary:
@@ -34,8 +33,8 @@ class Vocabulary:
         """Learn at most `size` pieces from lines of both languages; fewer if no pair is left.
 
         Learning begins with the characters, and joins the most frequent pair of pieces again and
-        again. The same lines give the same vocabulary. Raises ValueError if there are more
-        characters than `size`.
+        again. The same lines give the same vocabulary. Raises ValueError with SentencePiece's own
+        reason, such as more characters than `size`.
 
         normalization : "identity" keeps every character. The others write ， as , and ½ as 1⁄2, so
             that a translation can never equal a reference that has such characters.
@@ -43,7 +42,6 @@ class Vocabulary:
             characters are unknown. This leaves room for pieces where there are thousands of them.
         """
         check_sizes(size=size)
-        check_vocabulary(normalization, character_coverage)
         model = io.BytesIO()
         lines = list(lines)
         try:
@@ -106,13 +104,3 @@ def whole_text(text: str) -> str:
         raise ValueError(f"text must be UTF-8, got {text[error.start]!r} at {error.start + 1}"
                          ) from None
     return text
-
-
-def check_vocabulary(normalization: str, character_coverage: float) -> None:
-    """Raise ValueError or TypeError for options that `Vocabulary.train` does not take."""
-    if normalization not in NORMALIZATIONS:
-        raise ValueError(f"normalization must be one of {', '.join(NORMALIZATIONS)},"
-                         f" got {normalization!r}")
-    if not COVERAGE <= character_coverage <= 1:
-        raise ValueError(f"character_coverage must lie in [{COVERAGE}, 1], got"
-                         f" character_coverage={character_coverage}")
