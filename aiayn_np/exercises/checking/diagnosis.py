@@ -63,14 +63,13 @@ def explain(formula, stage, trials, wrong):
     return Explanation(best, why, left)
 
 
-def reason(plain, explanation, otherwise):
-    """Return (diagnosis, sentences): first what is seen at once, then the explanation.
+def reason(plain, explanation):
+    """Return (diagnosis, sentences), first what is seen at once; None if there is neither.
 
     plain : (diagnosis, sentence) of what is seen at once, or None
-    otherwise : a function that returns (diagnosis, sentence) if there is neither
     """
     if not explanation:
-        return plain or otherwise()
+        return plain
     if not plain:
         return explanation.key, explanation.why
     why, sure = explanation.why, explanation.known or explanation.key == "line left out"
@@ -159,6 +158,11 @@ def predict(formula, stage, trial):
 def has(trial, tensor):
     """Tell whether a trial has a tensor: a bias may be missing."""
     return tensor == "output" or tensor in trial.expected
+
+
+def compared(trials, tensor):
+    """Return (case, student's value, right value) of a tensor for each trial that has it."""
+    return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
 
 
 def observed(trial, tensor):

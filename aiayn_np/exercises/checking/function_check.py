@@ -52,7 +52,7 @@ class FunctionCheck:
             if not explanation:
                 raise
             plain = stop.message.removesuffix(say(BESIDE)).strip()
-            _, why = reason((stop.diagnosis, plain), explanation, None)
+            _, why = reason((stop.diagnosis, plain), explanation)
             raise Stop(explanation.key, why, stop.tensor) from stop
         self.compare(tried)
 
@@ -64,7 +64,7 @@ class FunctionCheck:
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(*tried[0][:2])
             seen = pairs[wrong[0]]
-            raise Stop(*reason(look(seen), self.explain(tried), lambda: guess(seen, seen)))
+            raise Stop(*(reason(look(seen), self.explain(tried)) or guess(seen, seen)))
 
     def must_repeat(self, case, got):
         """Raise a Stop if a second run of a case gives other results."""

@@ -10,7 +10,7 @@ from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .comparing import factor, guess, look, row_of, same, some_slices
-from .diagnosis import explain, has, is_wrong, observed, predict, reason, seen_elsewhere, telling
+from .diagnosis import compared, explain, is_wrong, predict, reason, seen_elsewhere, telling
 from .errors import in_words
 from .report import Row, listed
 from .shapes import BESIDE
@@ -97,15 +97,12 @@ class LayerCheck:
     def wrong(self, tensors, trials):
         """Return the tensors that are wrong in some case, and fill their rows."""
         for tensor in tensors:
-            pairs = [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
-            self.rows[tensor] = row_of(tensor, pairs)
+            self.rows[tensor] = row_of(tensor, compared(trials, tensor))
         return [tensor for tensor in tensors if not self.rows[tensor].ok]
 
     def why(self, stage, trials, wrong):
         """Return (diagnosis, sentences, Explanation or None) for the wrong tensors."""
-        def pairs(trials, tensor=wrong[0]):
-            return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
-        seen = pairs(telling(trials, wrong[:1]))
+        seen = compared(telling(trials, wrong[:1]), wrong[0])
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
             plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
@@ -114,12 +111,12 @@ class LayerCheck:
             part = wrong[0].rsplit(".", 2)[0]
             plain = "zero", say("{zero} {part}.backward adds to it: is it called?",
                                 zero=plain[1], part=part)
-        key, why = reason(plain, explanation,
-                          lambda: (stage == "forward" and self.without_options(trials, wrong))
-                          or guess(seen, pairs(self.others(stage, trials))))
+        key, why = (reason(plain, explanation)
+                    or (stage == "forward" and self.without_options(trials, wrong))
+                    or guess(seen, compared(self.others(stage, trials), wrong[0])))
         if key == "wrong":                                             # others may tell more
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
-                             for t in wrong[1:] if (some := some_slices(pairs(trials, t)))),
+                             for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
                             (key, why))
         if explanation and key not in ("zero", "replaced by zeros"):
             why += seen_elsewhere(explanation, stage, self.others(stage, trials), wrong)
@@ -211,10 +208,10 @@ class LayerCheck:
             if not wrong:
                 return ""
             more = explain(formula, "backward", trials, wrong)
-            plain = factor([(t.case, *observed(t, wrong[0])) for t in trials])
+            plain = factor(compared(trials, wrong[0]))
             if more and not more.known and (plain or more.left):       # it is not sure
                 more = None
-            why = reason(plain, more, lambda: None)
+            why = reason(plain, more)
         finally:
             formula.base = []
         return say("There is more, in backward: wrong is {names}. {more}", names=listed(wrong),

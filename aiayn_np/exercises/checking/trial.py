@@ -103,8 +103,8 @@ class Trial:
             raise Stop("no cache", say(
                 "forward must return two things, the output and a cache with all that backward"
                 " needs: `return y, cache`. It returns {kind}.", kind=kind(result)), "output")
-        self.unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
-        self.unchanged("forward", self.parameters, values,
+        must_be_unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
+        must_be_unchanged("forward", self.parameters, values,
                        [p.value for p in self.parameters.values()])
         y, cache = result
         if not other and self.swapped(y, cache, inputs):
@@ -137,8 +137,8 @@ class Trial:
         grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
         what = f"{self.name}.backward"
         returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)
-        self.unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
-        self.unchanged("backward", self.parameters, values,
+        must_be_unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
+        must_be_unchanged("backward", self.parameters, values,
                        [p.value for p in self.parameters.values()])
         results = {}
         for name, gradient in zip(self.moving, self.counted(returned)):
@@ -201,9 +201,6 @@ class Trial:
                 "backward: {tensor} has the shape of {other}. The gradients must come in the order"
                 " of the inputs: {names}.", tensor=tensor, other=f"grad_{others[0]}",
                 names=names), tensor)
-
-    def unchanged(self, what, names, before, after):
-        must_be_unchanged(what, list(names), before, after)
 
 
 def another(thing):
