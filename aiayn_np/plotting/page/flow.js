@@ -33,8 +33,8 @@ function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const longest = Math.max(...rows.flat().map((name) => [...name].length));
-  const step = Math.max(60, 10 * Math.min(longest, 12) + 22);
-  const width = step * Math.max(rows[0].length, longest_row(thought));
+  const step = Math.max(60, 11 * Math.min(longest, 12) + 28);
+  const width = Math.max(300, step * Math.max(rows[0].length, longest_row(thought)));
   const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
   const x = (i) => (i + 0.5) * step;
   const curves = curves_of(thought, cache.weights[view.head], x);

@@ -42,7 +42,7 @@ function term(text, sentence) {
     const box = element("term");
     const { left, bottom } = made.getBoundingClientRect();
     box.textContent = sentence;
-    box.style.top = `${bottom + 4}px`;
+    box.style.top = `${scrollY + bottom + 4}px`;
     box.style.left = `${Math.max(8, Math.min(left, innerWidth - 320))}px`;
     box.showPopover();
   });

@@ -113,6 +113,7 @@ function grid(thought, side) {
     make("td", { role: "presentation" }),
     ...keys.map((key, j) => header(key, "col", side, view.query, j)),
   );
+  const writes = view.kind === "encoder_self" ? [] : written_by(thought);
   const rows = queries.map((query, i) => {
     const cells = keys.map((_, j) => {
       const weight = free(i, j) ? weights.row(i)[j] : null;
@@ -122,7 +123,7 @@ function grid(thought, side) {
     return make(
       "tr",
       { role: "row", class: on ? "on" : null },
-      header(query, "row", side, i, view.key),
+      header(query, "row", side, i, view.key, writes[i]),
       ...cells,
     );
   });
@@ -143,7 +144,8 @@ function grid(thought, side) {
   return made;
 }
 
-function header(token, scope, side, query, key) {
+/** A token beside its row or above its column; a row of the decoder also has what it writes. */
+function header(token, scope, side, query, key, writes) {
   const chosen = side === view.side && (scope === "row" ? query === view.query : key === view.key);
   const upright = scope === "col" && [...visible(token)].length > 2;
   const role = scope === "row" ? "rowheader" : "columnheader";
@@ -153,6 +155,7 @@ function header(token, scope, side, query, key) {
     "th",
     { ...attributes, onclick: () => choose({ side, query, key }) },
     token_element(token),
+    ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
 }
 
