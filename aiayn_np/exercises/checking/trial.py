@@ -7,7 +7,6 @@ import operator
 
 import numpy as np
 
-from ...module import Parameter
 from ...proofs.probing import randomise
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
@@ -105,7 +104,7 @@ class Trial:
                 " needs: `return y, cache`. It returns {kind}.", kind=kind(result)), "output")
         must_be_unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
         must_be_unchanged("forward", self.parameters, values,
-                       [p.value for p in self.parameters.values()])
+                          [p.value for p in self.parameters.values()])
         y, cache = result
         if not other and self.swapped(y, cache, inputs):
             raise Stop("order", say(
@@ -139,7 +138,7 @@ class Trial:
         returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)
         must_be_unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
         must_be_unchanged("backward", self.parameters, values,
-                       [p.value for p in self.parameters.values()])
+                          [p.value for p in self.parameters.values()])
         results = {}
         for name, gradient in zip(self.moving, self.counted(returned)):
             tensor = f"grad_{name}"
@@ -247,8 +246,3 @@ def check_shape(what, tensor, got, want, case):
 def unpacked(what, got):
     """Return advice on unpacking if `got` is a tuple, else ""."""
     return say(GRADIENTS if what == "backward" else UNPACK) if isinstance(got, tuple) else ""
-
-
-def parameter(value):
-    """Make a Parameter that holds a copy of a value."""
-    return Parameter(np.array(value))
