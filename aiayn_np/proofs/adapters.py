@@ -106,11 +106,11 @@ class Adapter:
             paths.setdefault(id(x), [x]).append(path)
         without = []
         for x, *same in paths.values():
-            found = [(path, g) for path in stays.intersection(same)
+            found = [(dotted(path), g) for path in same if path in stays
                      for g in gradient_paths(path, after)]
             if found:
-                name = dotted(found[0][0])
-                self.arrays[name], self.gradients[name] = x, found[0][1]
+                name, of_gradient = found[0]
+                self.arrays[name], self.gradients[name] = x, of_gradient
             else:
                 without.append((x, same))
         for x, same in without:
@@ -169,7 +169,7 @@ class Adapter:
         """Call backward; return the gradients of inputs, and leave the others in `root`."""
         function = root["backward"]
         if function is None:                                           # forward returned them
-            return self.sort(root, rest, u)
+            return self.sort(root, tuple(rest), u)
         parameters = inspect.signature(function).parameters
         rates = {name: 1.0 for name in parameters if name in RATES}
         if set(parameters) == set(rates):                              # of a loss: no grad_y
@@ -202,13 +202,12 @@ class Adapter:
         root["grads"] = dict(gradients or {})
         for part in parts:
             if isinstance(part, (dict, list)):
-                pairs = children(part)
-                root["grads"] |= {key: factor * g for key, g in pairs if g is not None}
+                root["grads"] |= {key: factor * g for key, g in children(part) if g is not None}
         found = [None if g is None else factor * g
                  for g in parts if not isinstance(g, (dict, list))]
         if len(found) < len(self.inputs):
             found += [g for name in self.names.values() for key, g in root["grads"].items()
-                      if is_gradient(key, name)]
+                      if key == name or is_gradient(key, name)]
         return found
 
 

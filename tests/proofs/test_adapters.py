@@ -152,6 +152,48 @@ def test_a_layer_in_float32_is_checked_as_closely_as_that_allows(fault, rng):
     assert "errors of 1e-2" in str(report)
 
 
+@pytest.mark.parametrize("factor", [1, 1.001])
+def test_a_loss_with_a_dict_of_parameters_gets_a_dict_of_gradients(factor, rng):
+    def loss(x, params, target):
+        y = x @ params["W"]
+        g = 2 * (y - target) / y.size
+        return ((y - target) ** 2).mean(), {"W": factor * (x.T @ g), "x": g @ params["W"].T}
+
+    x, target = rng.standard_normal((5, 4)), np.arange(10).reshape(5, 2)
+    report = check_gradients(loss, x, {"W": rng.standard_normal((4, 2))}, target)
+    assert of_tensors(report, ok=factor == 1)[-1:] == ["params.W"], report
+    assert report.not_checked == {"target": "holds no floats"}
+
+
+class BothNames(Dense):
+    """One array under two names, of which one has the gradient."""
+
+    def __init__(self, rng, fault):
+        super().__init__(rng, fault)
+        self.all = [self.W, self.b]
+        self.tied = {"first": self.W}
+
+
+def test_an_array_with_two_names_is_one_parameter(rng):
+    report = check_gradients(BothNames(rng, ""), rng.standard_normal((5, 4)))
+    assert report, report
+    assert of_tensors(report, ok=True) == ["x", "W", "b"]
+    assert list(report.not_checked) == ["seen"]
+
+
+@pytest.mark.parametrize("fault", ["", "no factor"])
+def test_a_loss_that_keeps_all_and_takes_no_gradient(fault, rng):
+    class MeanSquare:
+        def forward(self, y):
+            self.y = y
+            return (y**2).mean()
+
+        def backward(self):
+            return 2 * self.y / (1 if fault else self.y.size)
+
+    assert bool(check_gradients(MeanSquare(), rng.standard_normal(6))) is not bool(fault)
+
+
 def test_the_layer_and_numpys_generator_are_left_as_they_were(rng):
     for make in HABITS.values():
         layer, inputs = make(rng, "")
