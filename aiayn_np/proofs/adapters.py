@@ -227,8 +227,7 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         inputs = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
         values = {name: torch.tensor(x, requires_grad=name in learned)
                   for name, x in parameters.items()}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)                                       # dropout repeats
+        with torch.random.fork_rng(devices=[]):                        # dropout repeats
             y = (module.apply(*inputs) if is_function else
                  torch.func.functional_call(module, values, tuple(inputs), options))
         if isinstance(y, (tuple, list)):
