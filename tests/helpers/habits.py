@@ -274,7 +274,7 @@ class Sequence:
 
 
 def nested(rng, fault):
-    return Sequence(rng, fault), (rng.standard_normal((5, 4)),)
+    return Sequence(rng, fault), (rng.standard_normal((20, 4)),)       # 60 entries: no mask twice
 
 
 HABITS = {function.__name__: function for function in (
