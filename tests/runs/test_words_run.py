@@ -10,6 +10,8 @@ from grammar import grammar, write_grammar
 from same_run import assert_same_run
 
 from aiayn_np.cli.main import main
+from aiayn_np.cli.parser import parsed
+from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import perplexity
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
@@ -214,3 +216,22 @@ def test_characters_are_ids_and_back():
     text = "🍎 漢\nß"
     assert vocabulary.decode(vocabulary.encode(text)) == text
     assert vocabulary.pieces(vocabulary.encode(" \na")) == ["_", "\\n", "a"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["post", "pre"])
+def test_fifty_steps_have_the_losses_of_pytorch(form, tmp_path):
+    """Same weights, batches and rates, with the default layers: every loss agrees to 1e-9."""
+    pytest.importorskip("torch")
+    from words_twin import Twin
+
+    argv = ["train", "words", "--text", str(write_grammar(tmp_path / "text.txt", 300)), "--float64",
+            "--norm", form, "--steps", "50", "--batch-size", "4", "--out", str(tmp_path)]
+    run, _ = new_run(tmp_path, parsed(argv))
+    twin, batches, draw = Twin(run), [], run.batches.draw
+    run.batches.draw = lambda rng: batches.append(draw(rng)) or batches[-1]
+    losses = [(p.loss, twin.step(*batches[-1], p.rate)) for p in run.train()]
+    assert len(losses) == 50
+    ours, theirs = zip(*losses)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+    assert ours[-1] < ours[0] - 0.5
