@@ -74,6 +74,7 @@ def test_metrics_are_those_of_the_held_back_text(folder):
     text = read_words(run.config["files"])
     assert metrics["characters"] == len(text)
     assert metrics["held_back"] == len(text) // 10 == len(run.held_out.ids)
+    assert run.task.text([*run.batches.ids, *run.held_out.ids]) == text
     whole = run.held_out.ids[: len(run.held_out.starts) * 16 + 1]
     value, count = perplexity(run.trained(), whole)
     assert count == len(whole) - 1
