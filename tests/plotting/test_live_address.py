@@ -53,6 +53,7 @@ def model(rng):
 
 def test_an_address_names_a_place(model):
     text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
+            "&token=encoder:2&box=7"
             "&what-if=mask&what-if=positions&what-if=scale:0.5"
             f"&what-if=mute:{PATHS[0]}:2&what-if=even:{PATHS[1]}:0:3&what-if=replace:1:a:b")
     (found,) = read(model, [text])
@@ -61,7 +62,8 @@ def test_an_address_names_a_place(model):
         uniform=[dict(path=PATHS[1], head=0, query=3)], replaced=[dict(position=1, token=5)])
     assert found["wrong"] == []
     assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
-                                  head=2, query=1, key=0, side=1, changes=changes)
+                                  head=2, query=1, key=0, side=1, changes=changes,
+                                  token=dict(stack="encoder", position=2), box=7)
     nothing, scale = read(model, ["", "what-if=scale"])
     assert nothing == dict(place=dict(changes=AS_TRAINED), wrong=[], length=1, unknown=[])
     assert scale["place"]["changes"] == AS_TRAINED | dict(factor=8**0.5)
@@ -78,7 +80,8 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
             uniform=[head | dict(query=int(rng.integers(9))) for head in heads],
             replaced=[dict(position=i, token=i) for i in range(len(TOKENS))])
         view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
-        places = dict(written=3, state=0, side=1) if rng.random() < 0.5 else {}
+        places = dict(written=3, state=0, side=1, box=4, token=dict(
+            stack="decoder", position=5)) if rng.random() < 0.5 else {}
         views.append(view | places)
     data = dict(tokens=TOKENS, states=3, views=[dict(state=3, side=0) | view for view in views])
     addresses = node(WRITE, packed(model) | data)
@@ -90,7 +93,8 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
 @pytest.mark.parametrize("wrong", [
     "foo=1", "__proto__=1", "constructor=x", "step=-1", "step=2.5", "step=", "step=60",
     "step=1e1", "state=3", "kind=self", "layer=2", "layer=x", "head=3", "side=2", "query=99999",
-    "key=60", "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
+    "key=60", "box=-1", "token=encoder", "token=memory:1", "token=decoder:60", "token=encoder:1:2",
+    "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
     "what-if=scale:0", "what-if=scale:", "what-if=scale:9", "what-if=scale:-1",
     "what-if=scale:1e0", "what-if=mute", "what-if=mute:constructor:0",
     f"what-if=mute:{PATHS[0]}:3", "what-if=mute:encoder.layers.0:0", f"what-if=mute:{PATHS[0]}",
