@@ -22,10 +22,14 @@ function written_by(thought) {
 const plain_name = (token) => (special_name(token) ? say(special_name(token)) : visible(token));
 
 function draw_flow() {
-  const flows = thoughts.map((thought, side) =>
-    make("div", {}, ...side_name(side), flow(thought, side)),
-  );
-  element("flow").replaceChildren(...flows);
+  const flows = thoughts.map((thought, side) => {
+    const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
+    const label = [say("flow_name"), ...name].join(say("comma"));
+    const place = { class: "scroll", id: `flow-${side}`, tabindex: "0", role: "region" };
+    const drawing = flow(thought, side);
+    return make("div", { ...place, "aria-label": label }, ...side_name(side), drawing);
+  });
+  keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */
