@@ -55,17 +55,8 @@ class Cache(SimpleNamespace):
 
 
 class Module:
-    """Base of every layer. Subclasses write `forward` and `backward`.
-
-    `formula`, which `trace` prints, is how the docstring of a layer begins, up to three spaces.
-    """
-    formula = ""
+    """Base of every layer. Subclasses write `forward` and `backward`."""
     position_wise = False  # each position (of an attention: each query) is computed alone
-
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        if cls.__doc__:
-            cls.formula = cls.__doc__.strip().split("\n")[0].split("   ")[0].rstrip(",:;")
 
     def __call__(self, *arrays, **options):
         return self.forward(*arrays, **options)[0]

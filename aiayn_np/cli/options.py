@@ -1,5 +1,6 @@
 """The options of `train`, and the new run that they describe."""
 
+import argparse
 from pathlib import Path
 
 from ..checks import check_number, check_sizes
@@ -89,6 +90,13 @@ def add_train_options(parser):
                       help="keep at most 16 states of the model during training, for `explore`")
     rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
                       " is the limit (default: that limit, else 1); more pay on a quiet machine")
+    rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
+
+
+def no_workers(n):
+    """Refuse `--workers`, and name what there is in its place."""
+    raise argparse.ArgumentTypeError(f"threads do not share batches any more: --threads {n} gives"
+                                     f" BLAS more threads, mpiexec -n {n} starts processes")
 
 
 def add_group(parser, title, options):

@@ -19,6 +19,7 @@ from ..dropout import Dropout
 from ..files import replacing
 from ..module import Module, Parameter, leaves
 from ..transformer import Transformer
+from .tracing import formula_of
 
 PAGE = Path(__file__).with_name("page")
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
@@ -127,7 +128,7 @@ def described(node, values, places):
         return node
     parts = {name: described(child, values, places) for name, child in vars(node).items()
              if not isinstance(child, Dropout)}                        # decoding drops nothing
-    return {"class": type(node).__name__, "formula": type(node).formula} | parts
+    return {"class": type(node).__name__, "formula": formula_of(type(node))} | parts
 
 
 def base64_of(arrays, dtype):

@@ -57,6 +57,12 @@ def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
 
 
+def test_workers_are_refused_with_the_two_ways_out(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "copy", "--workers", "2"])
+    assert "--threads 2 gives BLAS more threads, mpiexec -n 2 starts" in capsys.readouterr().err
+
+
 def test_a_run_of_two_threads_goes_on_alone(no_pictures, tmp_path):
     """Earlier versions wrote a number of threads that share a batch."""
     out = ["--out", str(tmp_path / "run")]
