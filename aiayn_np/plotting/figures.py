@@ -2,8 +2,8 @@
 
 Every function returns a matplotlib Figure, which a notebook shows, and prints nothing. Attention
 weights are always drawn on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is
-not "looked, weight 0". A small map has its numbers in its cells. matplotlib is imported when
-something is drawn.
+not "looked, weight 0". Numbers with signs are drawn around 0: purple above, orange below. A small
+map has its numbers in its cells. matplotlib is imported when something is drawn.
 """
 
 import functools
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-CMAP = "cividis"
+CMAP, SIGNED_CMAP = "cividis", "PuOr"
 DPI, SCREEN = 150, 96  # pixels an inch in a file, and on the page of a notebook
 SMALL, WIDEST = 9.5, 9  # the smallest words in points, the widest picture in inches
 SMALLEST = 0.18  # the least side of a cell in inches, so that its label has room
@@ -148,7 +148,8 @@ def log_ticks(axis: "Axis", values: Any) -> None:
 
 def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
                    allowed: ArrayLike | None = None, titles: list[str] | None = None,
-                   title: str | None = None, quantity: str = 'attention weight') -> "Figure":
+                   title: str | None = None, quantity: str = 'attention weight',
+                   signed: bool = False) -> "Figure":
     """Draw the heads of one attention side by side.
 
     Parameters
@@ -157,7 +158,9 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     query_tokens, key_tokens : T_q and T_k labels, for the rows and the columns
     allowed : bool, broadcast to the shape of weights; cells that are False are hatched
     titles : a title for each head; title : one above them all
-    quantity : what the colours show, for other numbers from 0 to 1 than weights
+    quantity : what the colours show, for other numbers than weights
+    signed : draw numbers with signs, such as the `cells` of `reading.shares`, around 0; the scale
+        ends at the largest of all heads, by size. Without it the scale is 0 to 1.
 
     Raises ValueError when labels and weights differ in number.
     """
@@ -170,7 +173,7 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     n = columns_of(len(weights), query_tokens, key_tokens)
     rows = [slice(i, i + n) for i in range(0, len(weights), n)]
     grid = [(weights[r], None if allowed is None else allowed[r], titles[r]) for r in rows]
-    return draw_grid(grid, query_tokens, key_tokens, title, quantity)
+    return draw_grid(grid, query_tokens, key_tokens, title, quantity, signed)
 
 
 def columns_of(heads, query_tokens, key_tokens):
@@ -210,7 +213,8 @@ def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Seq
 
 
 def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str], title: str | None,
-              quantity: str = 'attention weight') -> "Figure":
+              quantity: str = 'attention weight', signed: bool = False) -> "Figure":
+    limit = largest_shown(grid) if signed else None
     columns = max(len(weights) for weights, _, _ in grid)
     fitting = ((WIDEST - 1.9) / columns - 0.2) / max(len(key_tokens), 1)
     cell = min(cell_of(query_tokens, key_tokens), max(fitting, SMALLEST))
@@ -229,7 +233,7 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
             raise ValueError(f"every row must have {columns} heads and titles, got {len(weights)}"
                              f" and {len(titles)}")
         for c, ax in enumerate(axes[r]):
-            image = draw_map(ax, weights[c], mask[c], titles[c])
+            image = draw_map(ax, weights[c], mask[c], titles[c], limit)
     label_axes(axes, query_tokens, key_tokens)
     bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), pad=0.01,
                        aspect=min(max(6 * height - 6, 7), 30))
@@ -241,12 +245,27 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
     return fig
 
 
-def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str) -> "AxesImage":
-    """Draw one heat-map. Masked cells are left transparent, so that the hatched ground shows."""
+def largest_shown(grid):
+    """Return the largest number, by size, of the cells of a grid that are not masked."""
+    shown = [np.abs(weights[np.broadcast_to(True if allowed is None else allowed, weights.shape)])
+             for weights, allowed, _ in grid]
+    return max(numbers.max(initial=0) for numbers in shown) or 1
+
+
+def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
+             limit: float | None = None) -> "AxesImage":
+    """Draw one heat-map. Masked cells are left transparent, so that the hatched ground shows.
+
+    limit : the scale is -limit to limit, for numbers with signs; None is 0 to 1, for weights
+    """
     shown = np.ma.masked_where(~allowed, weights)
     ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
-    image = ax.imshow(shown, cmap=CMAP, vmin=0, vmax=1, aspect="equal", interpolation="nearest")
-    write_numbers(ax, shown, lambda weight: weight < 0.5)
+    scale: Any = dict(cmap=CMAP, vmin=0, vmax=1)
+    if limit is not None:
+        scale = dict(cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
+    image = ax.imshow(shown, aspect="equal", interpolation="nearest", **scale)
+    write_numbers(ax, shown, lambda number: number < 0.5 if limit is None
+                  else abs(number) > 0.6 * limit)
     ax.set_title(title, fontsize=SMALL)
     return image
 
@@ -290,7 +309,7 @@ def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "
     fig = new_figure(7, 4)
     ax = fig.subplots()
     limit = max(1, np.abs(table).max())
-    image = ax.imshow(table, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto",
+    image = ax.imshow(table, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit, aspect="auto",
                       interpolation="nearest")
     ax.set_xlabel("dimension of the encoding")
     ax.set_ylabel("position")
@@ -314,7 +333,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     fig = new_figure(max(4.6, 0.6 * n_columns + 1), max(3.8, 0.6 * n_rows + 0.8))
     ax = fig.subplots()
     limit = np.abs(matrix).max() or 1
-    image = ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit)
+    image = ax.imshow(matrix, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
     write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit)
     ax.set_xticks(range(len(column_tokens)), column_tokens)
     ax.set_yticks(range(len(row_tokens)), row_tokens)

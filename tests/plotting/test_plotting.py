@@ -75,6 +75,28 @@ def test_a_small_map_has_its_numbers_in_the_cells_that_may_be_looked_at(rng):
     assert [t.get_text() for t in fig.axes[0].texts] == ["-2.00", "0.50", "0.00"]
 
 
+def test_signed_cells_are_drawn_around_zero_on_one_scale_for_all_heads():
+    """Numbers from outside: the largest shown, by size, ends the scale; a masked one does not."""
+    shares = np.array([[[0.5, -3.0], [1.0, 0.0]], [[2.0, 0.25], [-0.5, 9.0]]])
+    allowed = np.array([[[1, 1], [1, 1]], [[1, 1], [1, 0]]], dtype=bool)
+    fig = plot_attention(shares, "ab", "yz", allowed=allowed, signed=True, quantity="share")
+    assert drawn(fig)
+    for head, ax in enumerate(maps_of(fig)[:2]):
+        (image,) = ax.images
+        assert image.get_clim() == (-3, 3)
+        np.testing.assert_array_equal(image.get_array().data, shares[head])
+        np.testing.assert_array_equal(image.get_array().mask, ~allowed[head])
+        zero, purple, orange = (image.to_rgba(x)[:3] for x in (0.0, 3.0, -3.0))
+        assert min(zero) > 0.95
+        assert purple[2] > purple[0] > purple[1]
+        assert orange[0] > orange[1] > orange[2]
+    numbers = {t.get_text(): t.get_color() for t in maps_of(fig)[0].texts}
+    assert numbers == {"0.50": "black", "-3.00": "white", "1.00": "black", "0.00": "black"}
+    assert fig.axes[-1].get_ylabel() == "share"
+    (image,) = maps_of(plot_attention(np.zeros((2, 2)), "ab", "yz", signed=True))[0].images
+    assert image.get_clim() == (-1, 1)
+
+
 def test_nothing_is_hatched_where_nothing_is_masked(rng):
     fig = plot_attention(weights_of(rng, h=1)[0], list("abcd"), list("vwxyz"))
     assert len(maps_of(fig)) == 1
