@@ -86,8 +86,7 @@ def shapes(model):
 
 
 def check_config(config):
-    """Raise KeyError, TypeError, ValueError or IndexError if `describe` cannot return the config.
-    """
+    """Raise KeyError, TypeError, ValueError or IndexError for what `describe` cannot return."""
     if set(config) != set(KEYS):
         raise KeyError(f"a config must have {', '.join(KEYS)}, missing or unknown:"
                        f" {', '.join(sorted(set(config) ^ set(KEYS)))}")
@@ -103,7 +102,7 @@ def check_config(config):
 
 
 def build(config, activation=None):
-    """Build the Transformer that a config describes, with values that must be overwritten.
+    """Build the Transformer that a config describes. The caller must fill in its parameters.
 
     activation : the class that replaces ReLU in the feed-forward network
     """

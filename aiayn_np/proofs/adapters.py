@@ -1,12 +1,12 @@
-"""Adapters: a layer written in another habit gets the `forward` and `backward` of this package.
+"""Adapters: they give a layer of other code the `forward` and `backward` of this package.
 
 Public code writes layers in many ways: as two functions, with the input kept in `self`, with
 gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
-new copy of the layer, so nothing is left over from the call before. In this copy a parameter is
-replaced by another array, wherever the layer holds it.
+new copy of the layer, so nothing is left over from the last call. To change a parameter, the
+adapter puts another array in its place, wherever the copy holds it.
 
-An array is a parameter if backward leaves a gradient for it, under one of the usual names. For an
-array without one, the report says so, and whether the output depends on it.
+An array is a parameter if backward leaves a gradient for it, under one of the usual names. The
+report lists the arrays without a gradient. It also says whether the output depends on them.
 """
 
 import contextlib
@@ -21,21 +21,21 @@ import numpy as np
 from ..module import Module, Parameter
 from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient
 
-RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # an argument of a backward that steps
-FURTHER = {"outputs after the first": "get no gradient to go back from"}
+RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
+FURTHER = {"outputs after the first": "are not differentiated"}
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
-INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves the gradient of it
+INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
 
 
 def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
-    """Return `layer` in the form that the gradient check calls; a layer in this form as it is.
+    """Return `layer` in the form that the gradient check calls, or as it is if it has this form.
 
     Parameters
     ----------
-    layer : an object with ``forward`` and ``backward``, which returns a cache or keeps its input in
-        itself; a pair (forward, backward) of functions; one function that returns (loss,
-        gradients); a torch.autograd.Function or a torch.nn.Module
-    inputs : of forward; arrays in a dict or list among them are parameters
+    layer : an object with ``forward`` and ``backward``, whose forward returns a cache or keeps its
+        input in the object; a pair (forward, backward) of functions; one function that returns
+        (loss, gradients); a torch.autograd.Function or a torch.nn.Module
+    inputs : what forward takes; arrays in a dict or list are parameters
     options : passed to forward
 
     Raises
@@ -60,7 +60,7 @@ def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
 
 
 class Adapter:
-    """Two Python functions or methods, called in a copy of everything that they hold.
+    """A forward and a backward. Each call works on a copy of everything that they hold.
 
     inputs : the arrays among the inputs
     names : {"input 0": name in the signature of forward}
@@ -142,14 +142,14 @@ class Adapter:
         return gradients
 
     def fresh(self) -> dict:
-        """A copy of the root with the parameters of today, and zeros where gradients will be."""
+        """Return a copy of the root with the current parameters, and zeros for the gradients."""
         paths = set(self.gradients.values())
         memo: dict = {id(x): np.zeros_like(x) for path, x in arrays_in(self.root) if path in paths}
         memo |= {id(x): np.array(self.parameters[n].value) for n, x in self.arrays.items()}
         return copy.deepcopy(self.root, memo)
 
     def start(self, root: dict, arrays: Any, options: dict) -> tuple[Any, Callable]:
-        """(y, a function that calls backward) of a forward in `root`."""
+        """Call forward in `root`; return (y, a function that calls backward)."""
         free = iter([np.array(x) for x in arrays])
         inputs = [root[name] if name in root else next(free) for name in self.order]
         with repeated(self.state):
@@ -166,7 +166,7 @@ class Adapter:
         return y, back
 
     def finish(self, root: dict, u: Any, y: Any, rest: list, inputs: list) -> list:
-        """Call backward; return the gradients of inputs, and leave the others in `root`."""
+        """Call backward; return the gradients of the inputs, and leave the others in `root`."""
         function = root["backward"]
         if function is None:                                           # forward returned them
             return self.sort(root, tuple(rest), u)
@@ -190,7 +190,7 @@ class Adapter:
         return self.sort(root, returned, 1.0, steps)
 
     def sort(self, root: dict, returned: Any, factor: Any, gradients: Any = None) -> list:
-        """Return the gradients of inputs; what backward returned in a dict or list goes to root."""
+        """Return the gradients of the inputs. Put those in a dict or list into root["grads"]."""
         if returned is None:
             returned = next((x for key, x in children(owner_of(root)) if any(
                 is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
@@ -212,7 +212,7 @@ class Adapter:
 
 
 def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
-    """An adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
+    """Return an adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
     torch, is_function = sys.modules["torch"], isinstance(module, type)
     parameters, learned, further = {}, set(), {}
     if not is_function:
@@ -255,13 +255,13 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
 
 
 def owner_of(root: dict) -> Any:
-    """The object that forward belongs to."""
+    """Return the object that forward belongs to."""
     return getattr(root["forward"], "__self__", root["forward"])
 
 
 @contextlib.contextmanager
 def repeated(state: Any) -> Iterator[None]:
-    """Let NumPy's global generator repeat the numbers after `state`, then leave it as it was."""
+    """Set NumPy's global generator to `state` within a `with` block; then put it back."""
     now = np.random.get_state()                                        # noqa: NPY002
     np.random.set_state(state)                                         # noqa: NPY002
     try:

@@ -1,4 +1,4 @@
-"""Where public code keeps the arrays of a layer, and by which names it calls their gradients."""
+"""Find the arrays of a layer in public code, and the gradients of these arrays."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -35,13 +35,13 @@ def arrays_in(node: Any, path: tuple = (), above: tuple = ()) -> Iterator[tuple[
     if isinstance(node, (np.ndarray, np.floating)):
         if node.dtype.kind in "fc":
             yield path, node
-    elif not any(node is a for a in above):                            # no circle
+    elif not any(node is a for a in above):                            # no node below itself
         for name, child in children(node):
             yield from arrays_in(child, (*path, name), (*above, node))
 
 
 def is_gradient(name: Any, of: Any) -> bool:
-    """Whether public code calls the gradient of `of` so: dW, grad_W, W_grad, gW."""
+    """Tell whether `name` is a usual name for the gradient of `of`: dW, grad_W, W_grad, gW."""
     name, of = (str(n).lower().replace("_", "") for n in (name, of))
     if of in VALUES and name in GRADIENTS:
         return True

@@ -1,7 +1,8 @@
-"""What a word was made of: the cache of a forward, read a second time.
+"""What a word was made of, read from the cache of a forward.
 
-`shares` splits a logit into what each token and the biases gave to it. The sum is exact. What it
-means is another question: see docs/reading.md. `replaced` answers another one, by an experiment.
+`shares` splits a logit into what each token and the biases gave to it. The sum is exact.
+docs/reading.md says what the shares mean and what they do not mean. `replaced` measures by an
+experiment what happens to a word when a token of the input is another one.
 
 Public names, by the file that defines them:
 

@@ -1,4 +1,4 @@
-"""The cache of another layer: with its scales, attention weights and gates held, it is linear."""
+"""Make a model linear by its cache: hold scales, attention weights and gates fixed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,15 @@ from ..module import Cache
 
 
 def frozen(cache: Cache) -> Cache:
-    """Return a copy of a cache whose backward takes norms' scales, weights and gates as constants.
+    """Return a copy of a cache in which the scales of norms, weights and gates are constants.
 
-    A layer's backward reads in one array of its cache how its own scale moves with x. The layer
-    says which one (`freeze`). Here it is zero. The other arrays are those of `cache`, not copies.
+    One array in a layer's cache tells backward how the layer's scale moves with x. The layer names
+    this array (`freeze`). The copy has zeros in its place, and shares the other arrays with
+    `cache`. Through the copy, backward gives the gradients of the linear model; only the gradient
+    of a norm's gamma is zero.
+
     Raises ValueError for a layer that has no such array: dropout that dropped something, batch
-    norm, attention that keeps no weights. Gradients of parameters through this cache are those of
-    the linear model, except that of a norm's gamma, which is zero.
+    norm, attention that keeps no weights.
     """
     def zero(path, node):
         name = getattr(node, "freeze", "")
@@ -26,7 +28,7 @@ def frozen(cache: Cache) -> Cache:
 
 
 def edited(node: Any, change: Callable[[str, Cache], dict[str, Any]], path: str = "") -> Any:
-    """Return a copy of a cache in which each part has the values that change(path, part) gives."""
+    """Return a copy of a cache; change(path, part) gives the new values of each part."""
     if isinstance(node, Cache):
         values = vars(node) | change(path or "the layer", node)
         return Cache(**{name: edited(value, change, f"{path}.{name}".strip("."))

@@ -8,12 +8,15 @@ from ..variants.masked import MaskedLanguageModel
 
 
 def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
-    """Return {path of a norm: logits (B, T, V)}, the state there read as if it were the last.
+    """Return {path of a norm: logits (B, T, V)}, as if the state there were the last one.
 
-    model, cache : a model of `shares`, and what its forward returned
-    The last stack counts, layer by layer. Post-norm: the state is what the norm returns. Pre-norm:
-    it is what the norm reads, and the final norm is applied to it with the mean and the variance of
-    this state, not with those of the last one. The last entry has the logits of the model.
+    model : a model that `shares` takes
+    cache : the cache that its forward returned
+
+    The norms are those of the last stack, layer by layer. In a post-norm model, the state is what
+    the norm returns. In a pre-norm model, the state is what the norm reads, and the final norm is
+    applied to it, with the mean and the variance of this state. The last entry has the logits of
+    the model.
     """
     stack, stack_cache, path, head = last_stack(model, cache)
     layers, said = dict(leaves(stack, Module)), {}
@@ -31,7 +34,7 @@ def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
 
 
 def last_stack(model, cache):
-    """(stack, its cache, its path, the layer that turns its output into logits)."""
+    """Return (stack, its cache, its path, the layer that turns its output into logits)."""
     if isinstance(model, Transformer):
         return model.decoder, cache.decoder, "decoder", model.output_projection
     if isinstance(model, MaskedLanguageModel):

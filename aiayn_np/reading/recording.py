@@ -1,4 +1,4 @@
-"""A model that notes what its layers return, and what is given back to them."""
+"""Record the outputs of a model's layers, and the gradients of these outputs."""
 
 import copy
 import functools
@@ -10,13 +10,13 @@ from ..module import Cache, Module, Parameter, leaves
 
 
 class Recording:
-    """One forward of a copy of a model, with every layer's output, under its path in the cache.
+    """One forward of a copy of a model, and the output of each of its layers.
 
     The copy shares the values of the model and has gradients of its own.
     cache, logits : what the forward returned
     layers, outputs, caches : {path in the cache: the layer, its output, its cache}
     numbers : {path: which call of a layer it was}
-    given : {number of a call: output}, to put another output in the place of the layer's own
+    given : {number of a call: the output to use in place of the layer's own}
     """
 
     def __init__(self, model: Module, *ids: np.ndarray,
@@ -41,7 +41,7 @@ class Recording:
         self.numbers = {path: number for number, (path, _, _) in enumerate(calls)}
 
     def note_output(self, layer, forward, *arrays, **options):
-        """Call a layer's forward; note and return its output, or the one that is given."""
+        """Call a layer's forward. Note and return its output, or the one in `given`."""
         y, cache = forward(*arrays, **options)
         y = self.given.get(len(self.calls), y)
         self.calls.append((layer, y, cache))
@@ -59,10 +59,10 @@ class Recording:
         cache : one with the parts of `self.cache`, such as frozen(self.cache)
 
         The biases are the parameters b and beta, which their layers add. Their share is the sum of
-        value times gradient. Where a gradient is zero a bias may be -inf.
+        value times gradient. A bias may be -inf where its gradient is zero.
         """
         for parameter in self.parameters.values() if self.gradients else ():
-            parameter.zero_grad()                                      # of the backward before
+            parameter.zero_grad()                                      # left by the last backward
         self.gradients.clear()
         self.model.backward(grad_logits, cache)
         noted = {path: self.gradients[id(node)] for path, node in leaves(cache, Cache)

@@ -1,4 +1,4 @@
-"""Experiments beside the shares: a token is replaced by others, an activation by another run's."""
+"""Two experiments: replace a token by others, or an activation by that of another input."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,9 @@ from .sharing import inputs_of, position_of
 class Replaced:
     """How much log p of a token falls, on average, when one token of the input is replaced.
 
-    source, target : as it is, (T_src,) or None and (T_tgt,): what the token does in all
-    source_held, target_held : with the attention weights held: what it does without moving them
+    source, target : (T_src,) or None, and (T_tgt,): the whole effect of each token
+    source_held, target_held : the same with the attention weights held fixed
+    token, log_p : the token whose log p is measured, and its log p before a replacement
     """
     source: Any
     source_held: Any
@@ -31,10 +32,10 @@ class Replaced:
 def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
              position: int | None = None, k: int = 8, others: Any = None,
              rng: np.random.Generator) -> Replaced:
-    """Replace each token of the input by k others; return the mean loss of log p of `token`.
+    """Replace each token of the input by k others; return how far log p of `token` falls.
 
     model, src, tgt, token, position : as in `shares`
-    others : the ids to draw from; all but padding for None
+    others : the ids to draw from; None: all but padding
     """
     check_sizes(k=k)
     check_rng(rng)
@@ -67,12 +68,12 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
 
 def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
-    """Return the logits (B, T, V) of `clean` with one activation as it is for `other`.
+    """Return the logits (B, T, V) of `clean`, with one activation taken from `other`.
 
     clean, other : the inputs of the model, (src, tgt) or (ids,), of the same shapes
-    where : the path in the cache of a layer, whose output is meant, such as
-        "encoder.layers.0.self_attention", or of an array that a layer returned, such as
-        "decoder.layers.1.cross_attention.attention.weights"
+    where : which activation. A layer's path in the cache means its output, such as
+        "encoder.layers.0.self_attention". The path of an array that a layer returned is allowed
+        too, such as "decoder.layers.1.cross_attention.attention.weights"
     """
     first, second = (Recording(model, *map(np.asarray, ids)) for ids in (clean, other))
     number = call_of(first, where)
@@ -84,7 +85,7 @@ def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
 
 
 def call_of(recording, where):
-    """The number of the call that returned what stands at a path of the cache."""
+    """Return the number of the call that returned the array at a path of the cache."""
     if where in recording.numbers:
         return recording.numbers[where]
     array = dict(leaves(recording.cache, np.ndarray)).get(where)
@@ -96,6 +97,6 @@ def call_of(recording, where):
 
 
 def log_softmax(logits):
-    """log softmax over the last axis."""
+    """Return log softmax over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The share that each token, each head and each cell of a map has in a logit."""
+"""Split a logit into the shares of each token, each head and each cell of an attention map."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +17,12 @@ from .recording import Recording
 
 
 class ByHead(NamedTuple):
-    """The way into the position of the word: residual + all heads + biases = the same value.
+    """What comes to the position of the word: residual + all heads + biases = Shares.value.
 
-    residual : what the token there gives without attention, through sums and feed-forward networks
-    heads : {path: (h,)}, what each head brings to this position, from wherever it has it
-    cells : {path of a map: (h, T_q, T_k)}, the same by the position that the head looks at
-    biases : what the biases at this position give after that
+    residual : what the token there gives through residual sums and feed-forward networks alone
+    heads : {path: (h,)}, what each head brings to this position from all positions
+    cells : {path of a map: (h, T_q, T_k)}, the same by the position that a head looks at
+    biases : what the biases at this position give, apart from the heads
     """
     residual: float
     heads: dict[str, np.ndarray]
@@ -34,7 +34,7 @@ class ByHead(NamedTuple):
 class Shares:
     """What a logit is made of: source.sum() + target.sum() + biases = value.
 
-    source (T_src,) or None, target (T_tgt,) : the share of each token with its position
+    source (T_src,) or None, target (T_tgt,) : the share of each token, its position included
     value : the logit of `token`, less that of `against` or the mean over the vocabulary
     """
     source: Any
@@ -50,15 +50,15 @@ class Shares:
 
     @cached_property
     def cells(self) -> dict[str, np.ndarray]:
-        """{path of a map: (h, T_q, T_k)}: each weight times what its value gives to this word.
+        """Return {path of a map: (h, T_q, T_k)}: each weight times what its value gives the word.
 
-        The cells of a head add up to what the head's output gives, on every way that leads on.
+        The cells of a head add up to the share of its output, on all paths to the logit.
         """
         return cells(self.recording, self.gradients)
 
     @cached_property
     def by_head(self) -> ByHead:
-        """The shares by head and layer; another backward, in which no later attention is passed."""
+        """Return the shares by head and layer, from a backward that stops at each attention."""
         def stop(_, node):
             is_attention = hasattr(node, "kept") and hasattr(node, "V")
             return {"kept": np.zeros_like(node.kept)} if is_attention else {}
@@ -73,18 +73,20 @@ class Shares:
 
 def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
            against: int | None = None, position: int | None = None) -> Shares:
-    """Return what the logit of a token is made of, with norms, attention weights and gates held.
+    """Split the logit of a token into the shares of the input's tokens and of the biases.
+
+    The scales of norms, the attention weights and the gates are held fixed.
 
     model : a Transformer, a LanguageModel (src=None) or a MaskedLanguageModel (src=None)
     src, tgt : ids (T_src,) and (T_tgt,)
-    token : the id whose logit is explained; the best one for None
-    against : the id to compare with ("why this and not that"); None is the mean over all that can
-        be written
-    position : which position of tgt writes the token; the last for None. A MaskedLanguageModel
-        needs it.
+    token : the id whose logit is explained; None: the best one
+    against : the id to compare with ("why this and not that"); None: the mean over all ids that
+        can be written
+    position : which position of tgt writes the token; None: the last one. A MaskedLanguageModel
+        needs a position.
 
-    Nothing of the model is changed. Raises ValueError, TypeError or IndexError for what does not
-    fit, and ValueError for a layer that cannot be frozen.
+    The model is not changed. Raises ValueError, TypeError or IndexError for inputs that do not fit
+    the model, and ValueError for a layer that cannot be frozen.
     """
     source_place, target_place = places(model)
     ids = inputs_of(model, src, tgt)
@@ -113,7 +115,7 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
 
 def places(model):
-    """The paths of the sums of embedding and position, of the source (or None) and the target."""
+    """Return the two paths, of source (or None) and target, where position is added to token."""
     for kind, found in ((Transformer, ("src_positions", "tgt_positions")),
                         (LanguageModel, (None, "stack.positions")),
                         (MaskedLanguageModel, (None, "segments"))):
@@ -124,7 +126,7 @@ def places(model):
 
 
 def inputs_of(model, src, tgt):
-    """The inputs of the model for one sequence, as batches of one."""
+    """Return the inputs of the model for one sequence, as batches of one."""
     if places(model)[0] is not None:
         return [row("src", src), row("tgt", tgt)]
     if src is not None:
@@ -133,7 +135,7 @@ def inputs_of(model, src, tgt):
 
 
 def position_of(model, tgt, position):
-    """The position of tgt (1, T) that writes the token; the last for None."""
+    """Return the position of tgt (1, T) that writes the token; for None, the last one."""
     if position is None and isinstance(model, MaskedLanguageModel):
         raise ValueError("position must be that of the masked token")
     T = tgt.shape[1]
@@ -141,7 +143,7 @@ def position_of(model, tgt, position):
 
 
 def row(name, ids):
-    """One sequence of ids as a batch (1, T)."""
+    """Return one sequence of ids as a batch (1, T)."""
     ids = check_integers(name, ids)
     if ids.ndim != 1 or not len(ids):
         raise ValueError(f"{name} must be ids (T,) of at least one token, got shape {ids.shape}")
@@ -149,7 +151,7 @@ def row(name, ids):
 
 
 def written(name, token, logits):
-    """An id that has a finite logit."""
+    """Return an id as an int; refuse one without a finite logit."""
     token = int(check_ids(name, token, len(logits), ndim=0))
     if not np.isfinite(logits[token]):
         raise ValueError(f"{name} must be an id that can be written, the logit of {token} is"
@@ -158,17 +160,17 @@ def written(name, token, logits):
 
 
 def outputs_share(recording, gradients, path):
-    """What each row of a layer's output (1, ..., d) gives: its product with its gradient, (...)."""
+    """Return (...): the product of each row of a layer's output (1, ..., d) and its gradient."""
     return (recording.outputs[path] * gradients[path]).sum(axis=-1)[0]
 
 
 def attentions(recording):
-    """The paths of the multi-head attentions."""
+    """Return the paths of the multi-head attentions."""
     return [path for path, x in recording.layers.items() if isinstance(x, MultiHeadAttention)]
 
 
 def cells(recording, gradients):
-    """{path of a map: weight times the product of value and gradient, (h, T_q, T_k)}."""
+    """Return {path of a map: weight times the product of value and gradient, (h, T_q, T_k)}."""
     found = {}
     for path in attentions(recording):
         cache = recording.caches[f"{path}.attention"]
@@ -179,7 +181,7 @@ def cells(recording, gradients):
 
 
 def check_sum(result):
-    """Refuse shares that do not add up: some layer is not linear though its cache is frozen."""
+    """Refuse shares that do not add up: a layer is not linear, although its cache is frozen."""
     sides = [result.target] if result.source is None else [result.source, result.target]
     parts = np.append(np.concatenate(sides), result.biases)
     gap = abs(parts.sum() - result.value)

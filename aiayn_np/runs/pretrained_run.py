@@ -40,7 +40,7 @@ def open_pretrained(folder: str | Path) -> "PretrainedRun":
 
 
 class PretrainedRun(Run):
-    """A real model with its vocabulary. It can be used, but not trained.
+    """A published model with its vocabulary. It can be used, but not trained.
 
     loaded : the Pretrained that a loader returned
     """
@@ -143,7 +143,7 @@ class MarianRun(PretrainedRun, TextRun):
         return MarianTask(self.loaded)
 
     def trained(self) -> Transformer:
-        """Return the model that never writes padding."""
+        """Return the model for decoding, which never writes padding."""
         return self.loaded.decoding_model()
 
     @property
@@ -167,7 +167,7 @@ class MarianRun(PretrainedRun, TextRun):
         return self.task.tokens(src[0], "source"), written, weights, allowed
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
-        """Return one source (1, T) of the first ids, since a folder has no test set."""
+        """Return one source (1, T), made of the lowest ids: the folder has no test set."""
         ids = [i for i in range(self.loaded.V_src) if i not in (self.task.pad, self.task.eos)]
         return [np.array([[*ids[:EXAMPLE], self.task.eos]])]
 
@@ -182,7 +182,7 @@ class TokensRun(PretrainedRun, OneTextRun):
 
     @property
     def trace_loss(self):
-        """A loss without smoothing, over all targets of `example` that are not `not_asked`."""
+        """A loss without smoothing. It leaves out the target id `not_asked`."""
         return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
 
     def forward(self, ids):
@@ -190,7 +190,7 @@ class TokensRun(PretrainedRun, OneTextRun):
         return self.loaded.forward(ids)
 
     def test_sources(self, n=5):
-        """Return one text (1, T) of the first ids, since a folder has no test set."""
+        """Return one text (1, T), made of the lowest ids: the folder has no test set."""
         return [np.arange(min(EXAMPLE, self.loaded.V, self.loaded.max_len))[None]]
 
 
@@ -201,7 +201,7 @@ class GPT2Run(TokensRun):
     command = "generate"
 
     def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
-        """Yield the tokens that the model writes after ids (T,); options are of `generate`."""
+        """Yield the tokens that the model writes after ids (T,). `generate` gets the options."""
         return generate(self.model, ids, eos=self.loaded.eos, **options)
 
 

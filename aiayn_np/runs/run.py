@@ -98,7 +98,7 @@ class Run:
                      workers=self.ranks, threads=threads, **self.training_state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """Return the batch (src, tgt_in, tgt_out) of a step; steps must come in their order."""
+        """Return the batch (src, tgt_in, tgt_out) of a step; steps must be taken in order."""
         return self.task.batch(self.config["train"]["batch_size"], self.rng)
 
     @property

@@ -32,7 +32,7 @@ VOCABULARY = "vocabulary.model"
 
 
 class TextRun(Run):
-    """Model, vocabulary, optimizer and generator of a training on text.
+    """Model, vocabulary, optimizer and generator of a training run on text.
 
     config : as in Run, and "files" (paths of the sentence pairs), "digest" (of the pairs),
         "vocabulary" (the digest of its file), "examples" (validation lines, for pictures)
@@ -90,13 +90,13 @@ class TextRun(Run):
 
     @functools.cached_property
     def gradient(self) -> SharedGradient | None:
-        """The object that computes a batch's gradient in shares; None if a batch is one share."""
+        """The object that splits a batch and adds up the gradients; None for an undivided batch."""
         return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
                                self.config["train"].get("accumulate", 1))
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
-        """The validation pairs, in batches that need no more memory than a share in training."""
+        """The validation pairs, in batches that need no more memory than training does."""
         o = self.config["train"]
         budget = o["tokens"] // (o.get("accumulate", 1) * self.ranks.size)
         return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
@@ -122,9 +122,9 @@ class TextRun(Run):
         return False
 
     def train(self, *, threads: int | None = None) -> Iterator:
-        """Go on with training after the last step, and yield a TextProgress for each step.
+        """Train from the current step to the last one, and yield a TextProgress for each step.
 
-        The model is validated after every `validate_every` steps and after the last one.
+        Every `validate_every` steps, and at the end, the model is validated.
         """
         def record(s):
             progress = self.record_of(s)

@@ -131,7 +131,7 @@ class WordsRun(OneTextRun, TextRun):
                                                  rng=np.random.default_rng(0)))
 
     def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
-        """Yield the tokens that the model writes after ids (T,); options are of `generate`."""
+        """Yield the tokens that the model writes after ids (T,). `generate` gets the options."""
         return written(self.trained(), ids, **options)
 
     def finish(self, seconds: float) -> float:
@@ -169,7 +169,9 @@ class WordsRun(OneTextRun, TextRun):
 
 
 def written(model: LanguageModel, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
-    """Yield `steps` tokens after ids (T,); where positions end, go on from the last half of them.
+    """Yield `steps` tokens after ids (T,).
+
+    When the model has no position left, it goes on from the last tokens, half of `max_len`.
     """
     text, half = list(ids), max(1, model.max_len // 2)
     while steps > 0:

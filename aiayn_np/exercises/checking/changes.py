@@ -285,9 +285,9 @@ class Pair(Change):
 
 
 class Turn(Change):
-    """The mistake of a loop in which one iteration alone adds to the parameters' gradients.
+    """A mistake in a loop: only one iteration counts in the parameters' gradients.
 
-    turn : the iteration, such as "last sequence"
+    turn : the iteration that counts, such as "last sequence"
     """
 
     whole = False  # a student's loop may be right for other parameters
@@ -302,8 +302,8 @@ class Turn(Change):
 
     @property
     def why(self):
-        return say("Only the {turn} counts, and it must be the sum over all: in a loop `+=` adds,"
-                   " where `=` writes over what was there.", turn=say(self.turn))
+        return say("Only the {turn} counts, but the gradient is the sum over all. In a loop, `+=`"
+                   " adds and `=` writes over what was there.", turn=say(self.turn))
 
 
 TURNS = (  # key, turn, its index, the number of axes that it handles; -1 stands for all but one

@@ -21,11 +21,11 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
 
     Parameters
     ----------
-    student : the function, or the class itself and not an object of it. Its name, or the name
-        that its file assigns it to, tells the exercise
+    student : the function, or the class itself and not an object of it. The exercise is found by
+        its name, or by the name that the student's file assigns it to
     hint : 1, 2, ... adds that hint to the report; the last one is the derivation
     seed : for the random numbers of the cases
-    language : "en" or "zh", for the report; None: as AIAYN_LANG or the locale says
+    language : of the report, "en" or "zh"; None: the one that AIAYN_LANG or the locale names
 
     Returns
     -------

@@ -96,9 +96,9 @@ def is_wrong(trial, tensors):
 
 
 def explains(change, stage, trials):
-    """Return the wrong tensors whose numbers a change gives.
+    """Return the wrong tensors that a change explains: it gives the student's numbers.
 
-    Return an empty set if the change makes a tensor wrong that the student has right.
+    Return an empty set if the student has a tensor right and the change makes it wrong.
     """
     differs, off = set(), set()
     for trial in trials:

@@ -95,7 +95,7 @@ class FunctionCheck:
         return results
 
     def must_be_comparable(self, name, got, want, case):
-        """Raise a Stop unless `got` has the shape and the kind of number of `want`."""
+        """Raise a Stop unless `got` and `want` have one shape and one kind of number."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
         if got is None or (objects and None in got.ravel().tolist()):
             raise Stop("nothing returned", say("{subject} returns nothing.",

@@ -142,9 +142,9 @@ class LayerCheck:
         return None
 
     def others(self, stage, trials):
-        """Return all trials of the check, after running those that come after `trials`.
+        """Run the trials that come after `trials`, and return all trials of the check.
 
-        If the student's code stops in a later one, return `trials` alone.
+        If the student's code stops in one of them, return only `trials`.
         """
         try:
             for trial in self.trials[len(trials) :]:

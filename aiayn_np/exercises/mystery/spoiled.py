@@ -49,12 +49,12 @@ def spoiled_class(right, bug):
 
 
 def spoil(model, bug):
-    """Plant a bug in every layer of a model for good, and return the model.
+    """Plant a bug in every layer of a model, and return the same model. The bug stays there.
 
     Parameters
     ----------
-    model : Module, which is changed itself
-    bug : a Bug of the zoo; None: the layers stay right, and only their classes are wrapped
+    model : Module; its layers get other classes
+    bug : a Bug of the zoo; with None, the new classes compute as the right ones do
     """
     layers = [layer for _, layer in leaves(model, Module)]
     classes = {kind: spoiled_class(kind, bug) for kind in set(map(type, layers))}
