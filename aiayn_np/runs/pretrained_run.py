@@ -40,7 +40,7 @@ def open_pretrained(folder: str | Path) -> "PretrainedRun":
 
 
 class PretrainedRun(Run):
-    """A published model with its vocabulary. It can be used, but not trained.
+    """A model of another library, with its vocabulary. It can be used, but not trained.
 
     loaded : the Pretrained that a loader returned
     """

@@ -171,7 +171,8 @@ class WordsRun(OneTextRun, TextRun):
 def written(model: LanguageModel, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
     """Yield `steps` tokens after ids (T,).
 
-    When the model has no position left, it goes on from the last tokens, half of `max_len`.
+    The model reads the last tokens, at most half of `max_len` of them. When it has no position
+    left, it does so again.
     """
     text, half = list(ids), max(1, model.max_len // 2)
     while steps > 0:
