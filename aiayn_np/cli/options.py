@@ -56,14 +56,15 @@ TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
 FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
 ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
+ONLY_WORDS = ("--text", "--vocab-size")
 WORDS = {  # the defaults of the task words, where they differ from those of the toy tasks
     "--steps": 2000, "--batch-size": 16, "--max-length": 64, "--d-model": 128, "--d-ff": 512,
     "--eps-ls": 0.0, "--rate-scale": 0.5, "--warmup-steps": 200,
 }
 NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
-    "text": ("--steps", "--symbols", "--batch-size", "--text"),
+    "text": ("--steps", "--symbols", "--batch-size", *ONLY_WORDS),
     "words": ("--symbols", "--attention", *ONLY_TEXT),
-} | dict.fromkeys(TASKS, (*ONLY_TEXT, "--text"))
+} | dict.fromkeys(TASKS, (*ONLY_TEXT, *ONLY_WORDS))
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
@@ -83,6 +84,8 @@ def add_train_options(parser):
     words.add_argument("--text", type=Path, action="append", metavar="FILE",
                        help="UTF-8 or .gz; of several --text one text is made (default: the help of"
                             " Python itself)")
+    words.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
+                       " of words (default: the characters of the text)")
     rare = add_group(parser, "rarely needed", RARE)
     rare.add_argument("--float64", action="store_true",
                       help="double precision (default: float32)")
@@ -128,7 +131,7 @@ def add_option(parser, flag, kind, what):
 
 def given_options(args):
     """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, "--text"]
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
@@ -187,13 +190,13 @@ def new_words_run(folder, args, given):
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | WORDS | given
     sizes = {name_of(flag): o[flag] for flag in ("--N", "--d-model", "--d-ff", "--h", "--P-drop")}
-    count = parameter_count(1, **sizes) + o["--N"] * LAYER
+    count = parameter_count(args.vocab_size or 1, **sizes) + o["--N"] * LAYER
     check_fits(4 * COPIES * count, f"training {count:,} parameters")
     options = {name_of(flag): o[flag] for flag in ("--steps", "--batch-size", "--eps-ls",
                                                    "--warmup-steps", "--rate-scale",
                                                    "--accumulate")}
-    return start_words(folder, args.text, seed=o["--seed"], dtype=dtype_of(args),
-                       model=sizes | {"max_len": o["--max-length"]},
+    return start_words(folder, args.text, vocab_size=args.vocab_size, seed=o["--seed"],
+                       dtype=dtype_of(args), model=sizes | {"max_len": o["--max-length"]},
                        variants={option: o[f"--{option}"] for option in CHOICES},
                        **options, **states_of(args))
 

@@ -47,11 +47,15 @@ class TextRun(Run):
     validation: Any = None  # the same pairs as lines
 
     def make_task(self) -> Any:
-        """Make the task with the folder's vocabulary; raise CheckpointError for another run's."""
+        """Make the task with the folder's vocabulary."""
+        return TextTask(self.read_vocabulary(), self.config["train"]["max_length"])
+
+    def read_vocabulary(self) -> Vocabulary:
+        """Read the folder's vocabulary; raise CheckpointError for another run's."""
         vocabulary = Vocabulary.load(self.folder / VOCABULARY)
         if digest_of(vocabulary) != self.config["vocabulary"]:
             raise CheckpointError(f"{self.folder / VOCABULARY} is not the vocabulary of this run")
-        return TextTask(vocabulary, self.config["train"]["max_length"])
+        return vocabulary
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
         """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.

@@ -16,19 +16,20 @@ from ..plotting.figures import save_figure
 from ..text.measures import WordsProgress, loss_on
 from ..text.pictures import plot_words_training
 from ..text.words import (
-    HELD_BACK,
     Characters,
+    Pieces,
     Windows,
     WordsTask,
     digest_of_text,
     read_words,
+    training_part,
 )
 from ..training.loop import AVERAGED, Step, averaged
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..variants.models import LanguageModel
 from .one_text import OneTextRun
 from .run import Run
-from .text_run import TextRun
+from .text_run import VOCABULARY, TextRun, digest_of
 from .text_start import LAST_PART
 
 VALIDATIONS = 10  # in a training, at least
@@ -40,7 +41,7 @@ class WordsRun(OneTextRun, TextRun):
     """Model, vocabulary, optimizer and generator of a language model's training.
 
     config : as in Run, and "files" (paths of the text; None for Python's help), "digest" (of the
-        text), "characters" (the vocabulary)
+        text), and the vocabulary: "characters", or the digest of its file, "vocabulary"
     """
 
     name = "words"
@@ -52,8 +53,13 @@ class WordsRun(OneTextRun, TextRun):
     characters = 0  # of the whole text
 
     def make_task(self) -> WordsTask:
-        """Make the task with the characters of the config."""
-        return WordsTask(Characters(self.config["characters"]), self.config["model"]["max_len"])
+        """Make the task with the characters of the config, or with the folder's vocabulary."""
+        vocabulary: Characters | Pieces
+        if "vocabulary" in self.config:
+            self.FILES, vocabulary = TextRun.FILES, Pieces(self.read_vocabulary())
+        else:
+            vocabulary = Characters(self.config["characters"])
+        return WordsTask(vocabulary, self.config["model"]["max_len"])
 
     def make_model(self, options: dict) -> LanguageModel:
         """Return a new language model, with the encoder layers of the variants."""
@@ -75,7 +81,7 @@ class WordsRun(OneTextRun, TextRun):
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
             raise ValueError(f"the text must be the one that the run began with, got another in"
                              f" {where}")
-        cut = len(text) - len(text) // HELD_BACK
+        cut = len(training_part(text))
         training, held_out = (self.task.vocabulary.encode(part)
                               for part in (text[:cut], text[cut:]))
         T = self.model.max_len
@@ -185,10 +191,12 @@ def written(model: LanguageModel, ids: np.ndarray, *, steps: int, **options: Any
 
 def start_words(folder: str | Path, files: list | None, *, seed: int = 0, dtype: str = "float32",
                 variants: dict[str, str], model: dict, keep_states: bool = False,
+                vocab_size: int | None = None,
                 **options: Any) -> tuple[WordsRun, list[str]]:
     """Make a WordsRun that is ready to train; return (run, notes on its text).
 
     files : paths of the text; None takes Python's help      model : options of LanguageModel
+    vocab_size : learn so many pieces at most; None takes the characters
     options : of the training: steps, batch_size, eps_ls, warmup_steps, rate_scale, accumulate
 
     Raises OSError, and ValueError for a bad text or bad options.
@@ -205,7 +213,14 @@ def start_words(folder: str | Path, files: list | None, *, seed: int = 0, dtype:
     options["validate_every"] = max(1, steps // VALIDATIONS)
     config = dict(task=WordsRun.name, seed=seed, dtype=dtype, model=model, variants=variants,
                   train=options, files=files and [os.path.realpath(path) for path in files],
-                  digest=digest_of_text(text), characters=Characters(text).characters)
+                  digest=digest_of_text(text))
+    if vocab_size is None:
+        config["characters"] = Characters(text).characters
+    else:
+        vocabulary = Pieces.train(text, vocab_size).vocabulary
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        vocabulary.save(Path(folder) / VOCABULARY)
+        config["vocabulary"] = digest_of(vocabulary)
     if keep_states:
         config["keep_states"] = True
     run = WordsRun(folder, config)

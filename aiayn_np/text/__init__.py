@@ -34,5 +34,6 @@ Public names, by the file that defines them:
     task          TextTask, encoded, longest
     translation   cut, similar, translate
     vocabulary    Vocabulary, whole_text
-    words         Characters, Windows, WordsTask, digest_of_text, read_words
+    words         Characters, Pieces, Windows, WordsTask, digest_of_text, read_words,
+                  training_part
 """

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Vocabulary:
 
     @classmethod
     def train(cls, lines: Iterable[str], size: int, *, normalization: str = 'identity',
-              character_coverage: float = 1.0) -> "Vocabulary":
+              character_coverage: float = 1.0, **options: Any) -> "Vocabulary":
         """Learn at most `size` pieces from lines of both languages; fewer if no pair is left.
 
         Learning begins with the characters, and joins the most frequent pair of pieces again and
@@ -40,17 +41,19 @@ class Vocabulary:
             that a translation can never equal a reference that has such characters.
         character_coverage : share of the text that known characters make up. Below 1 the rarest
             characters are unknown. This leaves room for pieces where there are thousands of them.
+        options : others of SentencePiece, or in place of those here
         """
         check_sizes(size=size)
         model = io.BytesIO()
         lines = list(lines)
+        options = dict(pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK) | options
         try:
             extra("sentencepiece").SentencePieceTrainer.train(
                 sentence_iterator=iter(lines), model_writer=model, model_type="bpe",
-                vocab_size=size, pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK,
-                character_coverage=character_coverage, normalization_rule_name=normalization,
+                vocab_size=size, character_coverage=character_coverage,
+                normalization_rule_name=normalization,
                 max_sentence_length=max([10, *(len(line.encode()) + 1 for line in lines)]),
-                num_threads=1, minloglevel=2, hard_vocab_limit=False,
+                num_threads=1, minloglevel=2, hard_vocab_limit=False, **options,
             )
         except RuntimeError as error:
             reason = one_line(error)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..checks import check_sizes
 from .pairs import read_lines
+from .vocabulary import SPACE, Vocabulary
 
 HELD_BACK = 10  # one part in so many, the last one, is for validation
 
@@ -29,6 +30,11 @@ def digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def training_part(text: str) -> str:
+    """Return what is not held back of a text."""
+    return text[: len(text) - len(text) // HELD_BACK]
+
+
 class Characters:
     """The characters of a text as a vocabulary: id 0 is the first of them in Unicode's order."""
 
@@ -41,11 +47,8 @@ class Characters:
 
     def encode(self, text: str) -> np.ndarray:
         """Return the ids (T,) of a text; ValueError for a character that is not known."""
-        try:
-            return np.array([self.ids[character] for character in text], dtype=int)
-        except KeyError as error:
-            raise ValueError(f"a text must hold only characters of the training text, got"
-                             f" {error.args[0]!r} at {text.index(error.args[0]) + 1}") from None
+        check_known(text, self.ids)
+        return np.array([self.ids[character] for character in text], dtype=int)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids."""
@@ -54,6 +57,62 @@ class Characters:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return the characters of ids, for labels; a space is an underscore."""
         return [repr(self.characters[i])[1:-1].replace(" ", "_") for i in ids]
+
+
+class Pieces:
+    """The characters of a text and strings that are frequent in it, as a vocabulary.
+
+    A text of these characters comes back from its ids as it was, with every space and line feed.
+    Ids are those of SentencePiece less one: its 0 is for unknown characters, which are refused.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary, self.processor = vocabulary, vocabulary.processor
+        pieces = (self.processor.id_to_piece(i) for i in range(1, len(vocabulary)))
+        self.known = {piece.replace(SPACE, " ") for piece in pieces if len(piece) == 1}
+
+    @classmethod
+    def train(cls, text: str, size: int) -> "Pieces":
+        """Learn at most `size` pieces from the training part of a text; know all its characters.
+
+        Characters that have no picture, such as line feeds and tabs, are pieces of their own.
+        Raises ValueError with SentencePiece's reason, or for characters that it cannot give back.
+        """
+        characters = sorted({*text} - {" "})
+        pieces = cls(Vocabulary.train(
+            training_part(text).split("\n"), size, pad_id=-1, bos_id=-1, eos_id=-1, unk_id=0,
+            user_defined_symbols=[c for c in characters if not c.isprintable()],
+            required_chars="".join(c for c in characters if c.isprintable()),
+            add_dummy_prefix=False, remove_extra_whitespaces=False,
+            allow_whitespace_only_pieces=True))
+        if lost := sorted({*text} - pieces.known):
+            raise ValueError(f"a text must hold no {lost[0]!r} for a vocabulary of pieces, which"
+                             f" cannot give it back, got one at {text.index(lost[0]) + 1}")
+        return pieces
+
+    def __len__(self):
+        return len(self.vocabulary) - 1
+
+    def encode(self, text: str) -> np.ndarray:
+        """Return the ids (T,) of a text; ValueError for a character that is not known."""
+        check_known(text, self.known)
+        return np.array(self.processor.encode(text), dtype=int) - 1
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ids."""
+        return self.processor.decode([int(i) + 1 for i in ids])
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return the pieces of ids, for labels; a space is an underscore."""
+        return [repr(piece)[1:-1] for piece in self.vocabulary.pieces(i + 1 for i in ids)]
+
+
+def check_known(text, characters):
+    """Refuse a text with other characters than these."""
+    if unknown := {*text}.difference(characters):
+        first = min(map(text.index, unknown))
+        raise ValueError(f"a text must hold only characters of the training text, got"
+                         f" {text[first]!r} at {first + 1}")
 
 
 class WordsTask:
@@ -65,7 +124,7 @@ class WordsTask:
     name = "words"
     pad = -1
 
-    def __init__(self, vocabulary: Characters, max_length: int) -> None:
+    def __init__(self, vocabulary: Characters | Pieces, max_length: int) -> None:
         self.vocabulary, self.max_length = vocabulary, max_length
         self.vocab_size = len(vocabulary)
 

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from aiayn_np.decoding.generation import perplexity
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.words_run import WordsRun
-from aiayn_np.text.words import Characters, Windows, read_words
+from aiayn_np.text.words import Characters, Pieces, Windows, read_words
 
 SMALL = ["--N", "1", "--d-model", "16", "--d-ff", "24", "--h", "2", "--max-length", "16",
          "--batch-size", "4"]
@@ -36,11 +37,17 @@ def trained(folder, *options, n=300, text=None):
     return folder / "run"
 
 
+@pytest.fixture(scope="module", params=[[], ["--vocab-size", "80"]], ids=["characters", "pieces"])
+def options(request):
+    """The options of the run in `folder`."""
+    return ["--steps", "40", "--P-drop", "0.1", *request.param]
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "draw", lambda self: [])
-        return trained(tmp_path_factory.mktemp("words"), "--steps", "40", "--P-drop", "0.1")
+        return trained(tmp_path_factory.mktemp("words"), *options)
 
 
 def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
@@ -73,13 +80,14 @@ def test_metrics_are_those_of_the_held_back_text(folder):
     run.load_history()
     text = read_words(run.config["files"])
     assert metrics["characters"] == len(text)
-    assert metrics["held_back"] == len(text) // 10 == len(run.held_out.ids)
+    assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.held_out.ids))
     assert run.task.text([*run.batches.ids, *run.held_out.ids]) == text
     whole = run.held_out.ids[: len(run.held_out.starts) * 16 + 1]
     value, count = perplexity(run.trained(), whole)
     assert count == len(whole) - 1
-    assert metrics["nats_per_character"] == pytest.approx(math.log(value), rel=1e-5)
-    assert run.history[-1].validation == pytest.approx(math.log(value), rel=1e-5)
+    nats = math.log(value) * len(run.held_out.ids) / metrics["held_back"]
+    assert metrics["nats_per_character"] == pytest.approx(nats, rel=1e-5)
+    assert run.history[-1].validation == pytest.approx(nats, rel=1e-5)
     assert metrics["tokens"] == 40 * 4 * 16
 
 
@@ -90,7 +98,7 @@ def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
     assert err.count("it writes: ") == 10
 
 
-def test_a_resumed_run_is_the_same_to_the_bit(folder, tmp_path, capsys):
+def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys):
     """The run is stopped by a loss that is not finite, which its generator brings about."""
     seen, record_of = [], WordsRun.record_of
 
@@ -101,7 +109,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, tmp_path, capsys):
         return record_of(run, s)
 
     text = folder.parent / "text.txt"
-    argv = ["train", "words", "--text", str(text), *SMALL, "--steps", "40", "--P-drop", "0.1",
+    argv = ["train", "words", "--text", str(text), *SMALL, *options,
             "--out", str(tmp_path / "run")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WordsRun, "record_of", stopped)
@@ -129,10 +137,12 @@ def test_accumulated_shares_are_the_same_training(folder, tmp_path):
         np.testing.assert_allclose(value, states[1][name], atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("vocabulary", [[], ["--vocab-size", "40"]])
 @pytest.mark.parametrize("line", ["床前明月光，疑是地上霜。\n", "I like 🍎, not 🌶️. 👩‍🚀 flies!\n"])
-def test_any_script_is_read_and_written(line, tmp_path, capsys):
-    (tmp_path / "my.txt").write_text(line * 40, encoding="utf-8")
-    folder = trained(tmp_path, "--steps", "3", "--norm", "pre", text=tmp_path / "my.txt")
+def test_any_script_is_read_and_written(line, vocabulary, tmp_path, capsys):
+    (tmp_path / "my.txt").write_text(line * 80, encoding="utf-8")
+    folder = trained(tmp_path, "--steps", "3", "--norm", "pre", *vocabulary,
+                     text=tmp_path / "my.txt")
     capsys.readouterr()
     assert main(["generate", str(folder), line[:3], "--steps", "30"]) == 0
     out = capsys.readouterr().out
@@ -168,6 +178,9 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
     (b"abc " * 999, ["--batch-size", "0"], "batch_size must be"),
     (b"abc " * 999, ["--steps", "0"], "steps must be"),
     (b"abc " * 999, ["--accumulate", "0"], "accumulate must be"),
+    (b"abc " * 999, ["--vocab-size", "0"], "size must be"),
+    (b"abc " * 999, ["--vocab-size", "4"], "Vocabulary size is smaller than required_chars. 4 vs"),
+    ("a b▁ ".encode() * 999, ["--vocab-size", "9"], "must hold no '▁' for a vocabulary of pieces"),
 ])
 def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options, line, tmp_path,
                                                                capsys):
@@ -191,6 +204,9 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
     (["export", "{run}", "{tmp}/out", "--to", "torch"], "model must be a Transformer"),
     (["train", "copy", "--out", "{run}", "--resume"], "is a run of the task words, not copy"),
     (["train", "copy", "--text", "a"], "--text is no option of the task copy"),
+    (["train", "text", "--vocab-size", "9"], "--vocab-size is no option of the task text"),
+    (["train", "words", "--out", "{run}", "--resume", "--vocab-size", "90"],
+     "--vocab-size is fixed by the run"),
 ])
 def test_what_cannot_be_done_is_said_in_one_line(argv, line, folder, tmp_path, capsys):
     assert main([word.format(run=folder, tmp=tmp_path) for word in argv]) == 2
@@ -217,6 +233,43 @@ def test_characters_are_ids_and_back():
     text = "🍎 漢\nß"
     assert vocabulary.decode(vocabulary.encode(text)) == text
     assert vocabulary.pieces(vocabulary.encode(" \na")) == ["_", "\\n", "a"]
+
+
+@pytest.mark.parametrize("text", [
+    "\n  if a:\n\n\tb  c \r\n \u3000x\u2028\xa0y,\"z\"\n" * 20,
+    "床前明月光，疑是地上霜。\n" * 20,
+    "I like 🍎, not 🌶️. 👩‍🚀 flies!\n" * 20,
+    "<s> <unk> </s>\n" * 20,
+    "one two one two " * 40 + "\tonly here: Ω",
+    read_words(None),
+], ids=["blanks", "Chinese", "emoji", "marks", "held back", "help"])
+def test_pieces_give_every_text_back(text):
+    pieces = Pieces.train(text, 200)
+    ids = pieces.encode(text)
+    assert pieces.decode(ids) == text
+    assert len(ids) < 0.95 * len(text)
+    assert 0 <= ids.min() <= ids.max() < len(pieces)
+    assert pieces.pieces(pieces.encode(text[:1])) == [repr(text[0])[1:-1]]
+    with pytest.raises(ValueError, match="only characters of the training text, got 'ж' at 2"):
+        pieces.encode(text[0] + "ж")
+
+
+def test_pieces_are_learned_without_the_held_back_part():
+    text = "one two one two " * 50 + "q" * 40
+    assert "qq" not in Pieces.train(text, 200).pieces(range(10))
+
+
+def test_without_sentencepiece_characters_are_left(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    trained(tmp_path, "--steps", "1")
+    capsys.readouterr()
+    argv = ["train", "words", "--text", str(tmp_path / "text.txt"), "--vocab-size", "80",
+            "--out", str(tmp_path / "other")]
+    assert main(argv) == 2
+    err = capsys.readouterr().err
+    assert "sentencepiece is not installed; text needs it: pip install" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.slow
