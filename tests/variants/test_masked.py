@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from aiayn_np import EncoderLayer, not_padding
 from aiayn_np.proofs.probing import randomise
@@ -69,3 +69,13 @@ def test_a_token_of_padding_is_read_by_nobody(rng, pad):
     real = not_padding(IDS, pad)[:, 0, 0]
     assert changed[real].max() < 1e-12
     assert changed[~real].max() > 1e-3
+
+
+def test_a_segment_adds_its_embedding_to_its_tokens(rng):
+    """As a table of positions would, in which the segment's embedding is added to each row."""
+    model = MaskedLanguageModel(7, **SIZES, segments=3, rng=rng)
+    ids, segments = np.array([[3, 1, 4, 1]]), np.array([[0, 2, 1, 1]])
+    logits = model.forward(ids, segments=segments)[0]
+    E = model.segments.E.value
+    model.positions.E.value[:4] += E[segments[0]] - E[0]
+    assert_allclose(logits, model.forward(ids)[0], atol=1e-13)
