@@ -10,6 +10,7 @@ import numpy as np
 from ...checks import one_line
 from ..language import say
 from .errors import advice
+from .shapes import BESIDE
 
 PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ours, and NumPy
 
@@ -25,6 +26,11 @@ class Stop(Exception):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
         self.by_error, self.got = by_error, got
+
+    def explained(self, explanation):
+        """Return a Stop that also says how an array of a wrong shape came about."""
+        plain = self.message.removesuffix(say(BESIDE)).strip()
+        return Stop(explanation.key, f"{plain} {explanation.why}", self.tensor)
 
 
 def call(what, function, *args, case="", **options):

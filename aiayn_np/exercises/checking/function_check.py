@@ -10,8 +10,7 @@ from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
 from .diagnosis import explain, is_wrong, reason, seen_elsewhere
 from .report import Row
-from .shapes import BESIDE
-from .trial import check_shape
+from .trial import check_shape, with_later
 
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
@@ -25,50 +24,40 @@ class FunctionCheck:
         self.rng = np.random.default_rng(seed)
         self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
         self.formula = subject.formulas["function"]
-        self.wanted = [self.run_on(self.formula.function, case) for case in self.cases]
-        self.rows = {name: Row(name) for wanted in self.wanted for name in wanted}
-
-    def run_on(self, thing, case):
-        """Run a class or function on one case, and return {name: array}."""
-        return self.subject.run(thing, case)
+        self.trials = [Tried(self, case) for case in self.cases]
+        self.rows = {name: Row(name) for trial in self.trials for name in trial.want}
 
     def run(self):
         """Raise a Stop that names the first fault, if any."""
-        tried = []
         ordinary = sum(not case.special for case in self.cases)
-        for i, (case, want) in enumerate(zip(self.cases, self.wanted), 1):
-            tried.append((case, self.student_on(case), want))
+        for i, trial in enumerate(self.trials, 1):
+            trial.compute("function")
             if i >= ordinary:                                          # special ones one by one
-                self.look_at(tried)
+                self.look_at(self.trials[:i])
 
-    def look_at(self, tried):
+    def look_at(self, trials):
         """Compare the results so far, and try to explain one of a wrong shape."""
         try:
-            self.must_fit(tried)
+            self.must_fit(trials)
         except Stop as stop:
-            if stop.diagnosis in ("dtype", "wrong type", "nothing returned"):
+            if stop.got is None or not (explanation := self.explain(trials)):
                 raise
-            explanation = self.explain(tried)
-            if not explanation:
-                raise
-            plain = stop.message.removesuffix(say(BESIDE)).strip()
-            _, why = reason((stop.diagnosis, plain), explanation)
-            raise Stop(explanation.key, why, stop.tensor) from stop
-        self.compare(tried)
+            raise stop.explained(explanation) from stop
+        self.compare(trials)
 
-    def compare(self, tried):
-        """Compare `tried`, a list of (case, student's results, right results), name by name."""
-        pairs = {name: [(case, np.asarray(got[name]), want[name])
-                        for case, got, want in tried if name in want] for name in self.rows}
+    def compare(self, trials):
+        """Compare the results of trials name by name."""
+        pairs = {name: [(trial.case, np.asarray(trial.got[name]), trial.want[name])
+                        for trial in trials if name in trial.want] for name in self.rows}
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
-            self.must_repeat(*tried[0][:2])
+            self.must_repeat(trials[0])
             seen = pairs[wrong[0]]
-            raise Stop(*(reason(look(seen), self.explain(tried)) or guess(seen, seen)))
+            raise Stop(*(reason(look(seen), self.explain(trials)) or guess(seen, seen)))
 
-    def must_repeat(self, case, got):
+    def must_repeat(self, trial):
         """Raise a Stop if a second run of a case gives other results."""
-        again = self.student_on(case)
+        got, again = trial.got, self.student_on(trial.case)
         if again.keys() != got.keys() or not all(
                 is_numbers(got[n]) and same(got[n], again[n]) for n in again):
             in_class = [name for name, value in vars(self.student).items()
@@ -77,17 +66,17 @@ class FunctionCheck:
                 "The first case gives another result when it runs again: something is kept from one"
                 " call or object to the next. Each must begin anew."))
 
-    def must_fit(self, tried):
+    def must_fit(self, trials):
         """Raise a Stop for the first result of a wrong shape or kind of number."""
-        for case, got, want in tried:
-            for name in want:
-                self.must_be_comparable(name, got.get(name), want[name], case)
+        for trial in trials:
+            for name, want in trial.want.items():
+                self.must_be_comparable(name, trial.got.get(name), want, trial.case)
 
     def student_on(self, case):
         """Return the student's {name: array}; raise a Stop for an error or a changed input."""
         inputs = copied(case.inputs)
-        results = call(self.subject.name, self.run_on, self.student,
-                     dataclasses.replace(case, inputs=inputs))
+        results = call(self.subject.name, self.subject.run, self.student,
+                       dataclasses.replace(case, inputs=inputs))
         code = getattr(self.student, "__code__", None)
         names = [name for name in code.co_varnames if name != "model"] if code else [
             say("argument {number}", number=i + 1) for i in range(len(inputs))]
@@ -107,39 +96,37 @@ class FunctionCheck:
                                     name=say_name(name), kind=say(kinds[want.dtype.kind]),
                                     dtype=np.asarray(got).dtype), name)
 
-    def explain(self, tried):
+    def explain(self, trials):
         """Return an Explanation of the student's numbers, or None."""
-        trials = [Tried(self, *each) for each in tried]
         wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
         explanation = explain(self.formula, "function", trials, wrong)
         if not explanation:
             return None
-        trials += [Tried(self, *each) for each in self.others(len(tried))]
-        more = seen_elsewhere(explanation, "function", trials, wrong)
+        every = with_later(trials, self.trials, "function")
+        more = seen_elsewhere(explanation, "function", every, wrong)
         return explanation._replace(why=explanation.why + more)
-
-    def others(self, number):
-        """Run the cases after the first `number`, and return [(case, got, want)] for them.
-
-        Return [] if the student's code stops in one of them.
-        """
-        try:
-            return [(case, self.student_on(case), want)
-                    for case, want in list(zip(self.cases, self.wanted))[number:]]
-        except Stop:
-            return []
 
 
 class Tried:
-    """One case with the student's results and the expected ones, both as {kind: array}."""
+    """One case of a function.
 
-    def __init__(self, checking, case, got, want):
+    want, expected : the right {name: array}, and the same as {kind: array}
+    got, results : the student's {name: array}, and the same as {kind: array}
+    """
+
+    def __init__(self, checking, case):
         self.checking, self.case = checking, case
-        self.results, self.expected = kinds(got), kinds(want)
+        self.want = checking.subject.run(checking.formula.function, case)
+        self.got, self.expected = None, kinds(self.want)
+
+    def compute(self, stage):
+        """Keep what the student's function computes; there is one stage."""
+        self.got = self.checking.student_on(self.case)
+        self.results = kinds(self.got)
 
     def run(self, change):
         """Return the results of a Change, as {kind: array}."""
-        return kinds(self.checking.run_on(change, self.case))
+        return kinds(self.checking.subject.run(change, self.case))
 
 
 def kinds(results):

@@ -13,8 +13,7 @@ from .comparing import factor, guess, look, row_of, same, some_slices
 from .diagnosis import compared, explain, is_wrong, predict, reason, seen_elsewhere, telling
 from .errors import in_words
 from .report import Row, listed
-from .shapes import BESIDE
-from .trial import MUST_ADD, Trial, as_list
+from .trial import MUST_ADD, Trial, as_list, with_later
 
 SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
 
@@ -59,12 +58,11 @@ class LayerCheck:
     def try_forward(self, trial, trials):
         """Run forward in one trial, and try to explain an output of a wrong shape."""
         try:
-            trial.got, trial.cache = trial.forward()
+            trial.compute("forward")
         except Stop as stop:
             if stop.got is None or not (explanation := self.of_a_shape(trials)):
                 raise
-            plain = stop.message.removesuffix(say(BESIDE)).strip()
-            raise Stop(explanation.key, f"{plain} {explanation.why}", "output") from stop
+            raise stop.explained(explanation) from stop
 
     def of_a_shape(self, trials):
         """Return an Explanation of outputs that have wrong shapes, or None."""
@@ -113,13 +111,14 @@ class LayerCheck:
                                 zero=plain[1], part=part)
         key, why = (reason(plain, explanation)
                     or (stage == "forward" and self.without_options(trials, wrong))
-                    or guess(seen, compared(self.others(stage, trials), wrong[0])))
+                    or guess(seen, compared(with_later(trials, self.trials, stage), wrong[0])))
         if key == "wrong":                                             # others may tell more
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
                              for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
                             (key, why))
         if explanation and key not in ("zero", "replaced by zeros"):
-            why += seen_elsewhere(explanation, stage, self.others(stage, trials), wrong)
+            why += seen_elsewhere(explanation, stage, with_later(trials, self.trials, stage),
+                                  wrong)
         return key, why, explanation
 
     def without_options(self, trials, wrong):
@@ -140,20 +139,6 @@ class LayerCheck:
                     "It is right without {name}, which must change nothing here ({case}).",
                     name=name, case=say(trial.case.what))
         return None
-
-    def others(self, stage, trials):
-        """Run the trials that come after `trials`, and return all trials of the check.
-
-        If the student's code stops in one of them, return only `trials`.
-        """
-        try:
-            for trial in self.trials[len(trials) :]:
-                trial.got, trial.cache = trial.forward()
-                if stage == "backward":
-                    trial.results = trial.backward(trial.cache)
-        except Stop:
-            return trials
-        return self.trials
 
     def began(self, trials, stage):
         """Return a sentence on the student's line in which nan or inf begins, and why, or ""."""

@@ -85,6 +85,12 @@ class Trial:
         gradients = {f"grad_{n}": g for n, g in zip(self.moving, returned)}
         return gradients | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
 
+    def compute(self, stage):
+        """Keep what the student's layer computes up to a stage, "forward" or "backward"."""
+        self.got, self.cache = self.forward()
+        if stage == "backward":
+            self.results = self.backward(self.cache)
+
     def forward(self, other=False):
         """Return the student's (y, cache); raise a Stop if forward breaks the protocol."""
         inputs, options = copied(self.case.inputs), copied(self.case.options)
@@ -200,6 +206,19 @@ class Trial:
                 "backward: {tensor} has the shape of {other}. The gradients must come in the order"
                 " of the inputs: {names}.", tensor=tensor, other=f"grad_{others[0]}",
                 names=names), tensor)
+
+
+def with_later(trials, every, stage):
+    """Run the trials that come after `trials`, and return `every` trial of the check.
+
+    If the student's code stops in one of them, return only `trials`.
+    """
+    try:
+        for trial in every[len(trials) :]:
+            trial.compute(stage)
+    except Stop:
+        return trials
+    return every
 
 
 def another(thing):
