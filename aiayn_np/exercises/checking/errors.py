@@ -46,9 +46,6 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      " of the file: `import numpy as np`, `import math`."),
     (r"name '(\w+)' is not defined", "unknown name", "{name} is not known here: what was computed"
      " in forward comes from the cache, what belongs to the layer from self."),
-    (r"cannot access local variable '(\w+)'|local variable '(\w+)' referenced", "unknown name",
-     "{name} is read before anything is written to it: look at the `if` or the line where it gets"
-     " its value."),
     (r"takes \d+ positional arguments? but|got multiple values for argument|unexpected keyword"
      r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
      " self in front and with every argument under its name; and what is called must get what it"
@@ -108,8 +105,6 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"matmul.*mismatch", "error", FACTORS),
     (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
      " place that it is written into."),
-    (r"math domain|ZeroDivisionError|division by zero", "division by zero", "A number is 0 here:"
-     " what is it in the first step, or for an empty row?"),
 )
 
 
@@ -121,8 +116,7 @@ BEGINS = (  # what NumPy calls it, what it is
     ("invalid value encountered in sqrt", "with the root of a negative number, which is nan"),
     ("invalid value encountered in log", "with the logarithm of a negative number"),
     ("divide by zero encountered in log", "with the logarithm of 0, which is -inf"),
-    (r"invalid value encountered in (true_|scalar_| )?divide", "with 0 / 0, or inf / inf"),
-    ("invalid value encountered in scalar divide", "with 0 / 0, or inf / inf"),
+    (r"invalid value encountered in (scalar )?divide", "with 0 / 0, or inf / inf"),
     ("invalid value encountered in multiply", "with 0 * inf, which is nan"),
     ("divide by zero", "with a division by 0"),
 )
