@@ -153,63 +153,51 @@ def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
     ValueError for a number, a letter or a language that does not exist
     """
     with speaking(language):
-        return verdict(n, letter)
-
-
-def verdict(n, letter):
-    """Return the Verdict on a guess, in the user's language."""
-    bug = bug_of(n)
-    if isinstance(letter, str):
-        letter = letter.upper()
-    if letter not in STATEMENTS:
-        raise ValueError(say("letter must be one of {letters}, got {letter}",
-                             letters=", ".join(STATEMENTS), letter=repr(letter)))
-    said = {b.name: b for b in BUGS.values()}.get(STATEMENTS.data[letter])
-    if said is bug:
-        return Verdict(True, say("Right: {statement}. Now read reveal({n}).", n=n,
-                                 statement=STATEMENTS[letter]))
-    if said is None:
-        return Verdict(False, say("No: something is wrong with it."))
-    if bug is not None and said.layer is bug.layer:
-        return Verdict(False, say("No, but you are at the right place: another fault of the same"
-                                  " part."))
-    if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
-        return Verdict(False, say("No. It is a gradient that is wrong, but that of another part."))
-    return Verdict(False, say("No, it has no such fault."))
+        bug = bug_of(n)
+        if isinstance(letter, str):
+            letter = letter.upper()
+        if letter not in STATEMENTS:
+            raise ValueError(say("letter must be one of {letters}, got {letter}",
+                                 letters=", ".join(STATEMENTS), letter=repr(letter)))
+        said = {b.name: b for b in BUGS.values()}.get(STATEMENTS.data[letter])
+        if said is bug:
+            return Verdict(True, say("Right: {statement}. Now read reveal({n}).", n=n,
+                                     statement=STATEMENTS[letter]))
+        if said is None:
+            return Verdict(False, say("No: something is wrong with it."))
+        if bug is not None and said.layer is bug.layer:
+            return Verdict(False, say("No, but you are at the right place: another fault of the"
+                                      " same part."))
+        if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
+            return Verdict(False, say("No. It is a gradient that is wrong, but that of another"
+                                      " part."))
+        return Verdict(False, say("No, it has no such fault."))
 
 
 def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
     """Return a hint: for stage 1 a tool that shows the bug, for 2 the part, for 3 what happens."""
     with speaking(language):
-        return help_with(n, stage)
-
-
-def help_with(n, stage):
-    """Return the hint in the user's language."""
-    bug, stages = bug_of(n), (1, 2, 3)
-    if stage not in stages:
-        raise ValueError(say("stage must be 1, 2 or 3, got {stage}", stage=repr(stage)))
-    if stage == 1:
-        return say("{tool}.", tool=say(TOOLS[bug.number if bug else HEALTHY]))
-    if bug is None:
-        return say("Every part is right.") if stage == 2 else story(n)
-    part = bug.where.split(".")[0]
-    return say("Look at {part}.", part=part) if stage == 2 else say(bug.what)
+        bug, stages = bug_of(n), (1, 2, 3)
+        if stage not in stages:
+            raise ValueError(say("stage must be 1, 2 or 3, got {stage}", stage=repr(stage)))
+        if stage == 1:
+            return say("{tool}.", tool=say(TOOLS[bug.number if bug else HEALTHY]))
+        if bug is None:
+            return say("Every part is right.") if stage == 2 else reveal(n)
+        part = bug.where.split(".")[0]
+        return say("Look at {part}.", part=part) if stage == 2 else say(bug.what)
 
 
 def reveal(n: int, *, language: str | None = None) -> str:
     """Return the whole story of a model: what is wrong, what is right, where the bug was seen."""
     with speaking(language):
-        return story(n)
-
-
-def story(n):
-    """Return the story in the user's language."""
-    bug = bug_of(n)
-    if bug is None:
-        return say("This one is healthy: every tool passes, and that is the right answer.")
-    common = bug.seen == "common"
-    seen = say("a mistake that many make") if common else say("seen in {project}", project=bug.seen)
-    return say("{where}: {name}\n\n{what}\n\n{formula}\n\nBug {number} of the zoo, caught there by"
-               " \"{check}\"; {seen}.", where=bug.where, name=say(bug.name), what=say(bug.what),
-               formula=say(bug.formula), number=bug.number, check=bug.caught_by, seen=seen)
+        bug = bug_of(n)
+        if bug is None:
+            return say("This one is healthy: every tool passes, and that is the right answer.")
+        common = bug.seen == "common"
+        seen = (say("a mistake that many make") if common
+                else say("seen in {project}", project=bug.seen))
+        return say("{where}: {name}\n\n{what}\n\n{formula}\n\nBug {number} of the zoo, caught there"
+                   " by \"{check}\"; {seen}.", where=bug.where, name=say(bug.name),
+                   what=say(bug.what), formula=say(bug.formula), number=bug.number,
+                   check=bug.caught_by, seen=seen)
