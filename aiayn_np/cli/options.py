@@ -145,30 +145,37 @@ def name_of(flag):
     return flag[2:].replace("-", "_")
 
 
+def new_config(args, o, size):
+    """Return what the configs of runs on a toy task and on a text share.
+
+    o : {flag: value} of all options          size : of the vocabulary
+    """
+    from ..runs.estimates import check_fits, training_bytes
+
+    sizes = {name_of(flag): o[flag] for flag in ("--N", "--d-model", "--d-ff")}
+    training = {name_of(flag): o[flag] for flag in (
+        "--steps", "--batch-size", "--eps-ls", "--warmup-steps", "--rate-scale", "--accumulate")}
+    names = ("batch_size", "accumulate", "warmup_steps")
+    check_sizes(**sizes, max_length=o["--max-length"], **{name: training[name] for name in names})
+    check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
+    positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
+    check_fits(training_bytes(size, positions, **sizes) + LAYER * o["--N"], "training")
+    return dict(task=args.task, seed=o["--seed"], dtype=dtype_of(args),
+                model=sizes | dict(h=o["--h"], P_drop=o["--P-drop"]),
+                variants={option: o[f"--{option}"] for option in CHOICES},
+                train=training) | states_of(args)
+
+
 def new_toy_run(folder, args, given):
     """Return (a new run on a toy task, [])."""
-    from ..runs.estimates import check_fits, training_bytes
     from ..runs.run import Run
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
-    sizes = {name: o[f"--{name.replace('_', '-')}"] for name in ("N", "d_model", "d_ff")}
-    check_sizes(**sizes, symbols=o["--symbols"], batch_size=o["--batch-size"],
-                max_length=o["--max-length"], accumulate=o["--accumulate"],
-                warmup_steps=o["--warmup-steps"])
-    check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
-    positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
-    check_fits(training_bytes(o["--symbols"], positions, **sizes) + LAYER * o["--N"], "training")
-    config = dict(
-        task=args.task, seed=o["--seed"], dtype=dtype_of(args),
-        task_options=dict(symbols=o["--symbols"], max_length=o["--max-length"]),
-        model=dict(N=o["--N"], d_model=o["--d-model"], d_ff=o["--d-ff"], h=o["--h"],
-                   P_drop=o["--P-drop"], max_len=o["--max-length"] + 52),
-        variants={option: o[f"--{option}"] for option in CHOICES},
-        train=dict(steps=o["--steps"], batch_size=o["--batch-size"], eps_ls=o["--eps-ls"],
-                   warmup_steps=o["--warmup-steps"], rate_scale=o["--rate-scale"],
-                   accumulate=o["--accumulate"]),
-    )
-    return Run(folder, config | states_of(args)), []
+    check_sizes(symbols=o["--symbols"])
+    config = new_config(args, o, o["--symbols"])
+    config["task_options"] = dict(symbols=o["--symbols"], max_length=o["--max-length"])
+    config["model"]["max_len"] = o["--max-length"] + 52
+    return Run(folder, config), []
 
 
 def new_text_run(folder, args, given):
@@ -184,21 +191,13 @@ def new_text_run(folder, args, given):
 
 
 def new_words_run(folder, args, given):
-    """(a new run of a language model, notes on its text)."""
-    from ..runs.estimates import COPIES, check_fits, parameter_count
+    """Return (a new run of a language model, notes on its text)."""
     from ..runs.words_run import start_words
 
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | WORDS | given
-    sizes = {name_of(flag): o[flag] for flag in ("--N", "--d-model", "--d-ff", "--h", "--P-drop")}
-    count = parameter_count(args.vocab_size or 1, **sizes) + o["--N"] * LAYER
-    check_fits(4 * COPIES * count, f"training {count:,} parameters")
-    options = {name_of(flag): o[flag] for flag in ("--steps", "--batch-size", "--eps-ls",
-                                                   "--warmup-steps", "--rate-scale",
-                                                   "--accumulate")}
-    return start_words(folder, args.text, vocab_size=args.vocab_size, seed=o["--seed"],
-                       dtype=dtype_of(args), model=sizes | {"max_len": o["--max-length"]},
-                       variants={option: o[f"--{option}"] for option in CHOICES},
-                       **options, **states_of(args))
+    config = new_config(args, o, args.vocab_size or 1)
+    config["model"]["max_len"] = o["--max-length"]
+    return start_words(folder, args.text, config, args.vocab_size)
 
 
 def states_of(args):

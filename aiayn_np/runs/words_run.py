@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_number, check_sizes
+from ..checks import check_sizes
 from ..decoding.generation import generate
-from ..files import CheckpointError
 from ..plotting.figures import save_figure
 from ..text.measures import WordsProgress, loss_on
 from ..text.pictures import plot_words_training
@@ -24,7 +23,7 @@ from ..text.words import (
     read_words,
     training_part,
 )
-from ..training.loop import AVERAGED, Step, averaged
+from ..training.loop import AVERAGED, Step
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..variants.models import LanguageModel
 from .one_text import OneTextRun
@@ -49,7 +48,9 @@ class WordsRun(OneTextRun, TextRun):
     command = "generate"
     trace_loss = LabelSmoothedCrossEntropy(0.0, pad=WordsTask.pad)
     FILES = Run.FILES
+    steps = Run.steps
     held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
+    some: Any = None  # of these windows, for the validations
     characters = 0  # of the whole text
 
     def make_task(self) -> WordsTask:
@@ -74,8 +75,6 @@ class WordsRun(OneTextRun, TextRun):
         """
         o, files = self.config["train"], self.config["files"]
         check_sizes(steps=o["steps"], accumulate=o["accumulate"])
-        if not (files is None or isinstance(files, list)):
-            raise CheckpointError(f"{self.checkpoint} has no usable config: files must be a list")
         text = read_words(files) if text is None else text
         if digest_of_text(text) != self.config["digest"]:
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
@@ -85,16 +84,13 @@ class WordsRun(OneTextRun, TextRun):
         training, held_out = (self.task.vocabulary.encode(part)
                               for part in (text[:cut], text[cut:]))
         T = self.model.max_len
-        self.held_out = Windows(held_out, T, max(1, MOST // (20 * T)))
+        rows = max(1, MOST // (20 * T))
+        self.held_out = Windows(held_out, T, rows)
+        self.some = Windows(held_out, T, rows, every=-(-len(held_out) // MOST))
         self.batches = Windows(training, T, o["batch_size"])
         self.characters, self.held_characters = len(text), len(text) - cut
         return [] if files else [f"the text is the help of Python {platform.python_version()};"
                                  " --text FILE takes your own"]
-
-    @property
-    def steps(self) -> int:
-        """The number of the last step."""
-        return self.config["train"]["steps"]
 
     @property
     def validate_every(self) -> int:
@@ -117,32 +113,41 @@ class WordsRun(OneTextRun, TextRun):
                f" {self.folder}")
         yield from self.memory_line(self.batches.rows * self.batches.T)
 
-    def nats_per_character(self, model: LanguageModel, most: int | None = None) -> float:
-        """Return the nats that a character of the held-back text costs, in whole windows.
-
-        most : read at most about so many tokens, in windows from everywhere; None reads all
-        """
-        windows, share = self.held_out, len(self.held_out.ids) / self.held_characters
-        if most and len(windows.ids) > most:
-            windows = Windows(windows.ids, windows.T, windows.rows)
-            windows.starts = windows.starts[:: -(-len(windows.ids) // most)]
-        return loss_on(model, windows, self.ranks) * share
+    def nats_per_character(self, windows: Windows) -> float:
+        """Return the nats that a character costs in windows of the held-back text."""
+        tokens_per_character = len(windows.ids) / self.held_characters
+        return loss_on(self.trained(), windows, self.ranks) * tokens_per_character
 
     def measure(self, progress: WordsProgress) -> None:
         """Write the validation into a record, and let the model write a sample."""
-        model = averaged(self.model, self.recent)
-        progress.validation = self.nats_per_character(model, MOST)
-        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
-        progress.sample = self.task.text(written(model, begin, steps=SAMPLE, temperature=0.8,
-                                                 rng=np.random.default_rng(0)))
+        progress.validation = self.nats_per_character(self.some)
+        progress.sample = self.sample(SAMPLE)
 
-    def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
-        """Yield the tokens that the model writes after ids (T,). `generate` gets the options."""
-        return written(self.trained(), ids, **options)
+    def sample(self, steps: int) -> str:
+        """Return what the model writes after the beginning of the held-back text."""
+        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
+        return self.task.text(self.written(begin, steps=steps, temperature=0.8,
+                                           rng=np.random.default_rng(0)))
+
+    def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
+        """Yield `steps` tokens that the model writes after ids (T,). `generate` gets the options.
+
+        The model reads the last tokens, at most half of `max_len` of them. When it has no position
+        left, it does so again.
+        """
+        model, text = self.trained(), list(ids)
+        half = max(1, model.max_len // 2)
+        while steps > 0:
+            near = np.array(text[-half:])
+            for token in generate(model, near, steps=min(steps, model.max_len - len(near)),
+                                  **options):
+                text.append(token)
+                steps -= 1
+                yield token
 
     def finish(self, seconds: float) -> float:
         """Measure the model on the held-back text, write metrics.json; return nats a character."""
-        nats = self.nats_per_character(self.trained())
+        nats = self.nats_per_character(self.held_out)
         last, tokens = self.history[-1], sum(p.tokens for p in self.history)
         self.save_metrics(
             nats_per_character=nats, perplexity_per_character=math.exp(min(nats, 700)),
@@ -157,9 +162,7 @@ class WordsRun(OneTextRun, TextRun):
         yield (f"words: {self.optimizer.t} steps, {found:.3f} nats per character of the"
                f" {self.held_characters:,} held back (perplexity"
                f" {math.exp(min(found, 700)):.2f}), {seconds:.1f} s\n")
-        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
-        rest = self.written(begin, steps=5 * SAMPLE, temperature=0.8, rng=np.random.default_rng(0))
-        yield self.task.text([*begin, *rest])
+        yield self.sample(20 * SAMPLE)
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
         """Return one text (1, T): the first tokens of the held-back text."""
@@ -174,46 +177,24 @@ class WordsRun(OneTextRun, TextRun):
         return path
 
 
-def written(model: LanguageModel, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
-    """Yield `steps` tokens after ids (T,).
-
-    The model reads the last tokens, at most half of `max_len` of them. When it has no position
-    left, it does so again.
-    """
-    text, half = list(ids), max(1, model.max_len // 2)
-    while steps > 0:
-        near = np.array(text[-half:])
-        for token in generate(model, near, steps=min(steps, model.max_len - len(near)), **options):
-            text.append(token)
-            steps -= 1
-            yield token
-
-
-def start_words(folder: str | Path, files: list | None, *, seed: int = 0, dtype: str = "float32",
-                variants: dict[str, str], model: dict, keep_states: bool = False,
-                vocab_size: int | None = None,
-                **options: Any) -> tuple[WordsRun, list[str]]:
+def start_words(folder: str | Path, files: list | None, config: dict,
+                vocab_size: int | None = None) -> tuple[WordsRun, list[str]]:
     """Make a WordsRun that is ready to train; return (run, notes on its text).
 
-    files : paths of the text; None takes Python's help      model : options of LanguageModel
+    files : paths of the text; None takes Python's help
+    config : all of WordsRun's that the text does not give, and that the steps do not
     vocab_size : learn so many pieces at most; None takes the characters
-    options : of the training: steps, batch_size, eps_ls, warmup_steps, rate_scale, accumulate
 
     Raises OSError, and ValueError for a bad text or bad options.
     """
-    check_sizes(**{name: options[name] for name in ("steps", "batch_size", "warmup_steps")})
-    check_number("rate_scale", options["rate_scale"], 0, float("inf"))
-    check_sizes(max_length=model["max_len"])
-    text = read_words(files)
+    text, steps = read_words(files), config["train"]["steps"]
     if (different := len({*text} - {*" \t\n"})) < 2:
         raise ValueError("a text must hold at least two different characters besides blanks, got"
                          f" {different} in {' and '.join(map(str, files or ['the help']))}")
-    steps = options["steps"]
-    options["average_every"] = max(1, steps // (LAST_PART * AVERAGED))
-    options["validate_every"] = max(1, steps // VALIDATIONS)
-    config = dict(task=WordsRun.name, seed=seed, dtype=dtype, model=model, variants=variants,
-                  train=options, files=files and [os.path.realpath(path) for path in files],
-                  digest=digest_of_text(text))
+    config["train"] |= dict(average_every=max(1, steps // (LAST_PART * AVERAGED)),
+                            validate_every=max(1, steps // VALIDATIONS))
+    config |= dict(files=files and [os.path.realpath(path) for path in files],
+                   digest=digest_of_text(text))
     if vocab_size is None:
         config["characters"] = Characters(text).characters
     else:
@@ -221,7 +202,5 @@ def start_words(folder: str | Path, files: list | None, *, seed: int = 0, dtype:
         Path(folder).mkdir(parents=True, exist_ok=True)
         vocabulary.save(Path(folder) / VOCABULARY)
         config["vocabulary"] = digest_of(vocabulary)
-    if keep_states:
-        config["keep_states"] = True
     run = WordsRun(folder, config)
     return run, run.prepare(text)

@@ -149,15 +149,17 @@ class Windows:
 
     Those of `batch` lie one after another, as the steps of `loss_on` want them, and what is left of
     the text after the last window does not count. `draw` takes windows from anywhere.
+
+    every : 2 leaves out every other window of `batch`
     """
 
-    def __init__(self, ids: np.ndarray, T: int, rows: int) -> None:
+    def __init__(self, ids: np.ndarray, T: int, rows: int, every: int = 1) -> None:
         check_sizes(T=T, rows=rows)
         if len(ids) <= T:
             raise ValueError(f"a window of max_length={T} tokens must be shorter than each part of"
                              f" the text, got a part of {len(ids)} tokens")
         self.ids, self.T, self.rows = ids, T, rows
-        self.starts = np.arange(0, len(ids) - T, T)
+        self.starts = np.arange(0, len(ids) - T, every * T)
 
     @property
     def per_epoch(self) -> int:

@@ -225,6 +225,7 @@ def test_windows_tell_every_token_what_comes_next():
     rng = np.random.default_rng(0)
     starts = {int(start) for _ in range(100) for start in windows.draw(rng)[0][:, 0]}
     assert starts == {*range(18)}
+    assert Windows(np.arange(23), 5, 3, every=2).starts.tolist() == [0, 10]
 
 
 def test_characters_are_ids_and_back():
