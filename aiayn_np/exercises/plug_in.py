@@ -160,34 +160,30 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
     ValueError if no class or function is given, or there is no such language
     """
     with speaking(language):
-        return trained(students, steps, seed)
-
-
-def trained(students, steps, seed):
-    """Return the TrainingReport of a training run, in the user's language."""
-    if not students:
-        raise ValueError(say("students must hold at least one class or function"))
-    rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
-    model = Transformer(task.vocab_size, rng=rng, **SIZES)
-    report = TrainingReport([s.__name__ for s in students])
-    try:
-        sides = Side(copy.deepcopy(model), students), Side(model, ())
-        for step in range(1, steps + 1):
-            batch = task.batch(BATCH_SIZE, rng)
-            yours = call(say("step {step}", step=step), sides[0].step, batch, step)
-            ours = sides[1].step(batch, step)
-            report.losses.append((float(yours["loss"]), float(ours["loss"])))
-            must_be_equal(step, yours, ours)
-            sides[1].model.load_state_dict(sides[0].model.state_dict())
-        yours, ours = report.exact = call(say("decoding"), sides[0].exact,
-                                           task), sides[1].exact(task)
-        if yours != ours:
-            raise Stop("differs", say(
-                "Training is equal in all of {steps} steps, but decoding is not: yours {yours}"
-                " exactly, ours {ours}.", steps=steps, yours=f"{yours:.1%}", ours=f"{ours:.1%}"))
-    except Stop as stop:
-        report.equal, report.first = False, tidy(stop.message)
-    return report
+        if not students:
+            raise ValueError(say("students must hold at least one class or function"))
+        rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
+        model = Transformer(task.vocab_size, rng=rng, **SIZES)
+        report = TrainingReport([s.__name__ for s in students])
+        try:
+            sides = Side(copy.deepcopy(model), students), Side(model, ())
+            for step in range(1, steps + 1):
+                batch = task.batch(BATCH_SIZE, rng)
+                yours = call(say("step {step}", step=step), sides[0].step, batch, step)
+                ours = sides[1].step(batch, step)
+                report.losses.append((float(yours["loss"]), float(ours["loss"])))
+                must_be_equal(step, yours, ours)
+                sides[1].model.load_state_dict(sides[0].model.state_dict())
+            yours, ours = report.exact = call(say("decoding"), sides[0].exact,
+                                               task), sides[1].exact(task)
+            if yours != ours:
+                raise Stop("differs", say(
+                    "Training is equal in all of {steps} steps, but decoding is not: yours {yours}"
+                    " exactly, ours {ours}.", steps=steps, yours=f"{yours:.1%}",
+                    ours=f"{ours:.1%}"))
+        except Stop as stop:
+            report.equal, report.first = False, tidy(stop.message)
+        return report
 
 
 def must_be_equal(step, yours, ours):

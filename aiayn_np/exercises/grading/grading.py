@@ -87,14 +87,9 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
     ValueError if there is no such folder, exercise or language, or a limit is not positive
     """
     with speaking(language):
-        return graded_all(folder, exercise, timeout, memory, seed, spoken())
-
-
-def graded_all(folder, exercise, timeout, memory, seed, language):
-    """Return what `grade` returns, in the given language."""
-    must_be_limits(exercise, timeout, memory)
+        must_be_limits(exercise, timeout, memory)
+        handed_in, language = submissions(folder), spoken()
     seed = secrets.randbelow(2**31) if seed is None else seed
-    handed_in = submissions(folder)
     exercises = {s.exercise for s in handed_in}
     names = [exercise] if exercise else [name for name in EXERCISES if name in exercises]
     who = students_of(folder, handed_in)
