@@ -1,44 +1,77 @@
 """Record the outputs of a model's layers, and the gradients of these outputs."""
 
-import copy
-import functools
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..module import Cache, Module, Parameter, leaves
+from ..module import Cache, Module, Parameter, children
+
+
+class Noted:
+    """Arrays of the parts of a cache, to be had under their paths in it."""
+
+    def __init__(self, cache: Cache, arrays: dict[int, np.ndarray]) -> None:
+        self.cache, self.arrays = cache, arrays
+
+    def __getitem__(self, path: str) -> np.ndarray:
+        part: Any = self.cache
+        for name in path.split(".") if path else ():
+            part = {str(n): child for n, child in children(part)}[name]
+        return self.arrays[id(part)]
 
 
 class Recording:
     """One forward of a copy of a model, and the output of each of its layers.
 
-    The copy shares the values of the model and has gradients of its own.
+    The copy shares the values of the model. Its biases have gradients of their own; those of all
+    other parameters, which nobody reads, are added up in one array.
     cache, logits : what the forward returned
-    layers, outputs, caches : {path in the cache: the layer, its output, its cache}
-    numbers : {path: which call of a layer it was}
     given : {number of a call: the output to use in place of the layer's own}
+    noted : the attributes of the model whose layers note; None is all
     """
 
     def __init__(self, model: Module, *ids: np.ndarray,
-                 given: dict[int, np.ndarray] | None = None) -> None:
-        named = dict(model.named_parameters())
-        twins = {id(p): Parameter(p.value) for p in named.values()}
-        self.parameters = {name: twins[id(p)] for name, p in named.items()}
-        self.model: Any = copy.deepcopy(model, twins)
+                 given: dict[int, np.ndarray] | None = None,
+                 noted: tuple[str, ...] | None = None) -> None:
         self.given = given or {}
+        self.noted = noted
         self.calls: list[tuple] = []
         self.gradients: dict[int, np.ndarray] = {}
-        for layer in {id(layer): layer for _, layer in leaves(self.model, Module)}.values():
-            wrapped: Any = layer
-            wrapped.forward = functools.partial(self.note_output, layer, layer.forward)
-            wrapped.backward = functools.partial(self.note_gradient, layer.backward)
+        self.parameters: dict[int, Parameter] = {}
+        self.biases: list[Parameter] = []
+        self.unread = np.zeros(0)
+        self.model = self.copy_of(model)
         self.logits, self.cache = self.model.forward(*ids)
-        self.caches = dict(leaves(self.cache, Cache))
-        paths = {id(node): path for path, node in self.caches.items()}
-        calls = [(paths.get(id(cache)), layer, y) for layer, y, cache in self.calls]
-        self.layers = {path: layer for path, layer, _ in calls}
-        self.outputs = {path: y for path, _, y in calls}
-        self.numbers = {path: number for number, (path, _, _) in enumerate(calls)}
+        self.outputs = Noted(self.cache, {id(cache): y for _, y, cache in self.calls})
+
+    def copy_of(self, node: Any, name: str = "") -> Any:
+        """Return a copy of a part of the model, whose layers note what passes through them."""
+        if isinstance(node, Module):
+            layer: Any = object.__new__(type(node))
+            vars(layer).update((n, self.copy_of(part, n)) for n, part in vars(node).items())
+            if self.noted is None or name in self.noted:
+                layer.forward = partial(self.note_output, layer, layer.forward)
+                layer.backward = partial(self.note_gradient, layer.backward)
+            return layer
+        if isinstance(node, Parameter):
+            return self.parameters.get(id(node)) or self.new_parameter(node, name)
+        if isinstance(node, (list, tuple)):
+            return type(node)(self.copy_of(part) for part in node)
+        if isinstance(node, dict):
+            return {n: self.copy_of(part, n) for n, part in node.items()}
+        return node
+
+    def new_parameter(self, node, name):
+        """Return the copy of a parameter; only a bias has a gradient of its own."""
+        copy = self.parameters[id(node)] = Parameter(node.value)
+        if name in ("b", "beta"):
+            self.biases.append(copy)
+            return copy
+        if self.unread.size < copy.value.size or self.unread.dtype != copy.value.dtype:
+            self.unread = copy.grad.ravel()
+        copy.grad = self.unread[: copy.value.size].reshape(copy.value.shape)
+        return copy
 
     def note_output(self, layer, forward, *arrays, **options):
         """Call a layer's forward. Note and return its output, or the one in `given`."""
@@ -53,23 +86,20 @@ class Recording:
         return backward(grad_y, cache)
 
     def backward(self, grad_logits: np.ndarray,
-                 cache: Cache) -> tuple[dict[str, np.ndarray], float]:
-        """Return {path: gradient of the output}, and the share of the biases.
+                 cache: Cache) -> tuple["Noted", float]:
+        """Return the gradients of the outputs by path, and the share of the biases.
 
         cache : one with the parts of `self.cache`, such as frozen(self.cache)
 
         The biases are the parameters b and beta, which their layers add. Their share is the sum of
         value times gradient. A bias may be -inf where its gradient is zero.
         """
-        for parameter in self.parameters.values() if self.gradients else ():
-            parameter.zero_grad()                                      # left by the last backward
+        for bias in self.biases:
+            bias.zero_grad()                                           # left by the last backward
         self.gradients.clear()
         self.model.backward(grad_logits, cache)
-        noted = {path: self.gradients[id(node)] for path, node in leaves(cache, Cache)
-                 if id(node) in self.gradients}
         biases = 0.0
-        for name, parameter in self.parameters.items():
-            if name.split(".")[-1] in ("b", "beta"):
-                used = parameter.grad != 0
-                biases += float((parameter.value[used] * parameter.grad[used]).sum())
-        return noted, biases
+        for bias in self.biases:
+            used = bias.grad != 0
+            biases += float(bias.value[used] @ bias.grad[used])
+        return Noted(cache, dict(self.gradients)), biases

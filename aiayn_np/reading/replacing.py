@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_ids, check_rng, check_sizes
-from ..module import Module, leaves
+from ..module import Cache, Module, leaves
 from ..softmax import Softmax
 from .freezing import frozen
 from .recording import Recording
@@ -58,8 +58,9 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
         for n in range(T * k):
             changed[n, n // k] = rng.choice(others[others != row[0, n // k]])
         batch = [changed if i == side else np.repeat(x, T * k, axis=0) for i, x in enumerate(ids)]
-        held = {recording.numbers[path]: np.repeat(recording.outputs[path], T * k, axis=0)
-                for path, layer in recording.layers.items() if isinstance(layer, Softmax)}
+        held = {number: np.repeat(y, T * k, axis=0)
+                for number, (layer, y, _) in enumerate(recording.calls)
+                if isinstance(layer, Softmax)}
         for given in ({}, held):
             logits = Recording(model, *batch, given=given).logits[:, position]
             found.append((log_p - log_softmax(logits)[:, token]).reshape(T, k).mean(axis=1))
@@ -85,13 +86,11 @@ def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
 
 
 def call_of(recording, where):
-    """Return the number of the call that returned the array at a path of the cache."""
-    if where in recording.numbers:
-        return recording.numbers[where]
-    array = dict(leaves(recording.cache, np.ndarray)).get(where)
-    for path, y in recording.outputs.items():
-        if array is not None and y is array:
-            return recording.numbers[path]
+    """Return the number of the call that returned what stands at a path of the cache."""
+    part = dict(leaves(recording.cache, (Cache, np.ndarray))).get(where)
+    for number, (_, y, cache) in enumerate(recording.calls):
+        if part is not None and (part is cache or part is y):
+            return number
     raise ValueError("where must be the path in the cache of a layer, or of an array that a layer"
                      f" returned, got {where!r}")
 

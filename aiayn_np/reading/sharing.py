@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks import check_ids, check_integers
-from ..module import Module
-from ..multi_head import MultiHeadAttention
+from ..module import Cache, Module, leaves
 from ..transformer import Transformer
 from ..variants.masked import MaskedLanguageModel
 from ..variants.models import LanguageModel
 from .freezing import edited, frozen
-from .recording import Recording
+from .recording import Noted, Recording
+
+NOTED = ("positions", "segments", "attention")  # the layers whose outputs have shares
 
 
 class ByHead(NamedTuple):
@@ -46,7 +47,7 @@ class Shares:
     position: int
     recording: Recording = field(repr=False)
     grad_logits: np.ndarray = field(repr=False)
-    gradients: dict[str, np.ndarray] = field(repr=False)
+    gradients: Noted = field(repr=False)
 
     @cached_property
     def cells(self) -> dict[str, np.ndarray]:
@@ -60,12 +61,12 @@ class Shares:
     def by_head(self) -> ByHead:
         """Return the shares by head and layer, from a backward that stops at each attention."""
         def stop(_, node):
-            is_attention = hasattr(node, "kept") and hasattr(node, "V")
-            return {"kept": np.zeros_like(node.kept)} if is_attention else {}
+            return {"kept": np.zeros_like(node.kept)} if is_attention(node) else {}
         last = edited(frozen(self.recording.cache), stop)
         gradients, biases = self.recording.backward(self.grad_logits, last)
         place = places(self.recording.model)[1]
-        heads = {path: outputs_share(self.recording, gradients, f"{path}.attention").sum(axis=-1)
+        heads = {path.removesuffix(".attention"):
+                 outputs_share(self.recording, gradients, path).sum(axis=-1)
                  for path in attentions(self.recording)}
         return ByHead(float(outputs_share(self.recording, gradients, place).sum()), heads,
                       cells(self.recording, gradients), biases)
@@ -91,7 +92,7 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     source_place, target_place = places(model)
     ids = inputs_of(model, src, tgt)
     position = position_of(model, ids[-1], position)
-    recording = Recording(model, *ids)
+    recording = Recording(model, *ids, noted=NOTED)
     logits = recording.logits[0, position]
     token = int(logits.argmax()) if token is None else written("token", token, logits)
     weights = np.zeros_like(logits)
@@ -164,20 +165,20 @@ def outputs_share(recording, gradients, path):
     return (recording.outputs[path] * gradients[path]).sum(axis=-1)[0]
 
 
+def is_attention(part):
+    """Return whether a part of a cache is that of an attention with a map."""
+    return hasattr(part, "kept") and hasattr(part, "V")
+
+
 def attentions(recording):
-    """Return the paths of the multi-head attentions."""
-    return [path for path, x in recording.layers.items() if isinstance(x, MultiHeadAttention)]
+    """Return {path: the cache of an attention with a map}."""
+    return {path: c for path, c in leaves(recording.cache, Cache) if is_attention(c)}
 
 
 def cells(recording, gradients):
     """Return {path of a map: weight times the product of value and gradient, (h, T_q, T_k)}."""
-    found = {}
-    for path in attentions(recording):
-        cache = recording.caches[f"{path}.attention"]
-        if hasattr(cache, "weights"):
-            given = gradients[f"{path}.attention"] @ cache.V.mT        # (1, h, T_q, T_k)
-            found[f"{path}.attention.weights"] = (cache.kept * given)[0]
-    return found
+    return {f"{path}.weights": (c.kept * (gradients[path] @ c.V.mT))[0]
+            for path, c in attentions(recording).items()}
 
 
 def check_sum(result):
