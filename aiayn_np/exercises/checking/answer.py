@@ -15,9 +15,9 @@ import re
 import tokenize
 
 from ... import exercises
-from ...checks import one_line
 from ..exercise import EXERCISES, SUBJECTS
 from ..language import say, speaking
+from .calling import describe
 from .checker import checked
 
 try:
@@ -156,9 +156,3 @@ def look_at(name, names, errors, seed):
     message = report.message.splitlines()[0]
     return diagnosis, message if message.startswith(name) else say(
         "{name}: {message}", name=name, message=message)
-
-
-def describe(error):
-    """Return an error in one line."""
-    text = one_line(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

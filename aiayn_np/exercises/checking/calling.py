@@ -45,7 +45,7 @@ def call(what, function, *args, case="", **options):
     except NotImplementedError as error:
         raise Stop("not written yet", say("{what} is not written yet.", what=what)) from error
     except Exception as error:
-        text = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
+        text = describe(error).rstrip(".")
         if "read-only" in text:
             raise Stop("changed in place", say("{what} writes into an array that it was given"
                        "{line}. {why}", what=what, line=line_of(error),
@@ -55,6 +55,12 @@ def call(what, function, *args, case="", **options):
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
         raise Stop(key, said.strip(), by_error=True) from error
+
+
+def describe(error):
+    """Return an error in one line."""
+    text = one_line(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def forget():
