@@ -1,7 +1,6 @@
 """The run of a training on text: a Run with sentence pairs and a vocabulary."""
 
 import functools
-import hashlib
 import math
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from ..text.batches import Batches, arrays
 from ..text.bleu import Score, bleu, check_tokenizer, chrf
 from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
+from ..text.pairs import digest_of
 from ..text.pictures import plot_text_training, plot_translation
 from ..text.task import TextTask, encoded, longest
 from ..text.translation import translate
@@ -53,7 +53,7 @@ class TextRun(Run):
     def read_vocabulary(self) -> Vocabulary:
         """Read the folder's vocabulary; raise CheckpointError for another run's."""
         vocabulary = Vocabulary.load(self.folder / VOCABULARY)
-        if digest_of(vocabulary) != self.config["vocabulary"]:
+        if digest_of(vocabulary.model) != self.config["vocabulary"]:
             raise CheckpointError(f"{self.folder / VOCABULARY} is not the vocabulary of this run")
         return vocabulary
 
@@ -256,11 +256,6 @@ class TextRun(Run):
         fig = plot_text_training(self.history, title="Training on sentence pairs")
         save_figure(fig, path, dpi=120)
         return path
-
-
-def digest_of(vocabulary: Vocabulary) -> str:
-    """Return the SHA-256 of a vocabulary's file, by which a run recognises its vocabulary."""
-    return hashlib.sha256(vocabulary.model).hexdigest()
 
 
 def check_options(options):

@@ -8,12 +8,13 @@ import numpy as np
 
 from ..text.bleu import tokenizer_for
 from ..text.corpus import Corpus
+from ..text.pairs import digest_of
 from ..text.presets import PRESETS
 from ..text.vocabulary import Vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import COPIES, check_fits, parameter_count
-from .text_run import VOCABULARY, TextRun, check_options, digest_of
+from .text_run import VOCABULARY, TextRun, check_options
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
 LAST_PART = 14  # the states that are averaged lie in the last 1/14 of the training, as in Sec. 6.1
@@ -55,7 +56,7 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
         files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=digest_of(vocabulary),
+        digest=corpus.digest, vocabulary=digest_of(vocabulary.model),
     )
     config["variants"] |= variants or {}
     if keep_states:

@@ -13,22 +13,15 @@ from ..checks import check_sizes
 from ..decoding.generation import generate
 from ..plotting.figures import save_figure
 from ..text.measures import WordsProgress, loss_on
+from ..text.pairs import digest_of
 from ..text.pictures import plot_words_training
-from ..text.words import (
-    Characters,
-    Pieces,
-    Windows,
-    WordsTask,
-    digest_of_text,
-    read_words,
-    training_part,
-)
+from ..text.words import Characters, Pieces, Windows, WordsTask, read_words, training_part
 from ..training.loop import AVERAGED, Step
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..variants.models import LanguageModel
 from .one_text import OneTextRun
 from .run import Run
-from .text_run import VOCABULARY, TextRun, digest_of
+from .text_run import VOCABULARY, TextRun
 from .text_start import LAST_PART
 
 VALIDATIONS = 10  # in a training, at least
@@ -76,7 +69,7 @@ class WordsRun(OneTextRun, TextRun):
         o, files = self.config["train"], self.config["files"]
         check_sizes(steps=o["steps"], accumulate=o["accumulate"])
         text = read_words(files) if text is None else text
-        if digest_of_text(text) != self.config["digest"]:
+        if digest_of(text.encode()) != self.config["digest"]:
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
             raise ValueError(f"the text must be the one that the run began with, got another in"
                              f" {where}")
@@ -194,13 +187,13 @@ def start_words(folder: str | Path, files: list | None, config: dict,
     config["train"] |= dict(average_every=max(1, steps // (LAST_PART * AVERAGED)),
                             validate_every=max(1, steps // VALIDATIONS))
     config |= dict(files=files and [os.path.realpath(path) for path in files],
-                   digest=digest_of_text(text))
+                   digest=digest_of(text.encode()))
     if vocab_size is None:
         config["characters"] = Characters(text).characters
     else:
         vocabulary = Pieces.train(text, vocab_size).vocabulary
         Path(folder).mkdir(parents=True, exist_ok=True)
         vocabulary.save(Path(folder) / VOCABULARY)
-        config["vocabulary"] = digest_of(vocabulary)
+        config["vocabulary"] = digest_of(vocabulary.model)
     run = WordsRun(folder, config)
     return run, run.prepare(text)

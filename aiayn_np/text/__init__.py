@@ -29,11 +29,10 @@ Public names, by the file that defines them:
     extra         extra, install_command
     measures      TextProgress, WordsProgress, loss_on
     number_words  digest, number_words, write_number_words
-    pairs         decoded, read_lines
+    pairs         decoded, digest_of, read_lines
     pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest
     translation   cut, similar, translate
     vocabulary    Vocabulary, whole_text
-    words         Characters, Pieces, Windows, WordsTask, digest_of_text, read_words,
-                  training_part
+    words         Characters, Pieces, Windows, WordsTask, read_words, training_part
 """

@@ -1,6 +1,7 @@
 """Reading sentence pairs: two files with a sentence on each line, or one file with tabs."""
 
 import gzip
+import hashlib
 import zlib
 from pathlib import Path
 
@@ -89,3 +90,8 @@ def hold_out(pairs, seed):
         raise ValueError("there must be pairs left to train on besides those held out for"
                          f" validation, got {len(pairs)} pairs in all")
     return others, held, len(rest) - len(others)
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of a text or a vocabulary, by which a run recognises it."""
+    return hashlib.sha256(data).hexdigest()

@@ -1,6 +1,5 @@
 """A text for a language model: where it comes from, its characters as ids, and windows of them."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -23,11 +22,6 @@ def read_words(files: Sequence[str | Path] | None) -> str:
 
         return "\n".join(topics.values())
     return "".join(f"{line}\n" for path in files for line in read_lines(path))
-
-
-def digest_of_text(text: str) -> str:
-    """Return the SHA-256 of a text, by which a resumed run recognises it."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def training_part(text: str) -> str:
