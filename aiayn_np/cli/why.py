@@ -48,16 +48,17 @@ def why_command(args):
         lost = replaced(model, src[0], tgt[: n + 1], token=made_of.token, k=OTHERS, others=others,
                         rng=rng)
         print(f"{n + 1}. {sentence(words[n], source, made_of.source)}")
-        print(f"  logit:    {made_of.value:.2f} above"
-              f" {'the mean of all words' if against is None else args.against}")
-        print("  shares:  ", listed(source, made_of.source), "|",
-              listed(target, made_of.target), f"| biases {made_of.biases:+.2f}")
-        print("  replaced:", listed(source, -lost.source), "|", listed(target, -lost.target))
-        print("    held:  ", listed(source, -lost.source_held), "|",
-              listed(target, -lost.target_held))
+        print(f"   Its logit is {made_of.value:.2f} above"
+              f" {'the mean of all words' if against is None else args.against}:")
+        of_source = zip(source, made_of.source, lost.source, lost.source_held)
+        of_target = zip(target, made_of.target, lost.target, lost.target_held)
+        print(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
+                     *((f"written {i}", *row) for i, row in enumerate(of_target))],
+                    made_of.biases))                                   # bos stands before word 1
         earlier = np.append(made_of.target, np.zeros(len(tgt) - n - 1))
         rows.append([*made_of.source, *earlier, made_of.biases])
-    print("The shares add up to the logit. They tell what was written, not who moved the attention."
+    print("The shares add up to the logit."
+          "\nThey tell what was written, not who moved the attention."
           f"\nReplaced: how log p changes with another token there, the mean of {OTHERS}."
           "\nHeld: the same with the attention weights as they were.")
     fig = plot_signed(rows, [words[n] for n in chosen], [*source, *target, "biases"],
@@ -68,9 +69,18 @@ def why_command(args):
     return 0
 
 
-def listed(tokens, numbers):
-    """Return tokens with their numbers, "hundert +4.10  vier +0.60"."""
-    return "  ".join(f"{token} {number:+.2f}" for token, number in zip(tokens, numbers))
+def table(rows, biases):
+    """Return the lines of a table, the largest share first, by size; the biases come last.
+
+    rows : (place, word, share, loss of log p, loss with the weights held)
+    """
+    width = max(len("word"), *(len(word) for _, word, *_ in rows))
+    lines = [f"   {'word':<{width}}  {'place':<10}   share  replaced    held"]
+    for place, word, share, lost, held in sorted(rows, key=lambda row: -abs(row[2])):
+        lines.append(f"   {word:<{width}}  {place:<10}  {share:+6.2f}    {-lost:+6.2f}"
+                     f"  {-held:+6.2f}")
+    lines.append(f"   {'biases':<{width + 12}}  {biases:+6.2f}")
+    return "\n".join(lines)
 
 
 def sentence(word, source, numbers):

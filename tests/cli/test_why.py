@@ -7,7 +7,7 @@ import pytest
 from same_run import TINY
 
 from aiayn_np.cli.main import main
-from aiayn_np.cli.why import sentence
+from aiayn_np.cli.why import sentence, table
 from aiayn_np.reading import shares
 from aiayn_np.runs.open import open_run
 
@@ -28,11 +28,32 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     run = open_run(folder)
     src = run.task.source("3 1 2")
     made_of = shares(run.trained(), src[0], [run.task.bos])
-    line = next(line for line in out.splitlines() if line.startswith("  shares:"))
-    found = [float(number) for number in re.findall(r"[+-]\d+\.\d\d", line)]
-    want = [*made_of.source, *made_of.target, made_of.biases]
-    np.testing.assert_allclose(found, want, rtol=0, atol=0.006)
-    assert out.count("  held:") == len(run.decode(src)[0])
+    lines = out.split("\n2. ")[0].splitlines()
+    assert lines[0].startswith("1. ")
+    assert lines[2].split() == ["word", "place", "share", "replaced", "held"]
+    rows = [re.match(r" +(.*?) +([+-][0-9.]+)(?: |$)", line).groups() for line in lines[3:]]
+    want = {f"{word} source {i}": share for i, (word, share) in enumerate(
+        zip(["3", "1", "2", "<eos>"], made_of.source), 1)}
+    want |= {"<bos> written 0": made_of.target[0], "biases": made_of.biases}
+    found = {" ".join(name.split()): float(share) for name, share in rows}
+    assert found == {name: round(float(share), 2) for name, share in want.items()}
+    sizes = [abs(float(share)) for _, share in rows[:-1]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert rows[-1][0] == "biases"
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+    assert out.count("word  ") == len(run.decode(src)[0])
+
+
+def test_the_columns_are_the_share_and_what_replacing_changes():
+    """The largest by size comes first, though it is negative; replacing shows a loss as minus."""
+    lines = table([("written 1", "hundert", 4.0, 3.0, -2.0), ("source 1", "a", -5.5, 0.25, 0.125)],
+                  0.75).splitlines()
+    assert [line.split() for line in lines] == [
+        ["word", "place", "share", "replaced", "held"],
+        ["a", "source", "1", "-5.50", "-0.25", "-0.12"],
+        ["hundert", "written", "1", "+4.00", "-3.00", "+2.00"],
+        ["biases", "+0.75"]]
+    assert lines[1].index("-5.50") == lines[2].index("+4.00") == lines[3].index("+0.75")
 
 
 def test_one_word_against_another(folder, tmp_path, capsys):
@@ -40,8 +61,8 @@ def test_one_word_against_another(folder, tmp_path, capsys):
     assert main(["why", str(folder), "3", "1", "--word", "1", "--against", "2", "--out",
                  str(picture)]) == 0
     out = capsys.readouterr().out
-    assert out.count("  logit:") == 1
-    assert "above 2\n" in out
+    assert out.count("Its logit is") == 1
+    assert "above 2:\n" in out
     assert picture.is_file()
 
 
