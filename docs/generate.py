@@ -55,7 +55,7 @@ ROOMS = {  # page of the reference -> its title, and the packages or modules who
     "layers": ("The paper's layers", []),
     "training": ("Training, loss, optimizer, tasks", []),
     "decoding": ("Decoding", []),
-    "proofs": ("Gradient checks and properties", []),
+    "proofs": ("Checks of gradients and derivations, properties", []),
     "reading": ("What a word was made of", ["aiayn_np.reading"]),
     "plotting": ("Maps, traces, pictures", []),
     "runs": ("Checkpoints", []),

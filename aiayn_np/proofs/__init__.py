@@ -1,8 +1,9 @@
-"""The check of every gradient, and what a right forward never does.
+"""The check of every gradient and derivation, and what a right forward never does.
 
 Public names, by the file that defines them:
 
     adapters        as_layer
+    derivation      DerivationReport, check_derivation
     gradient_check  GradientReport, Proof, check_gradients, checks_of
     probing         randomise
     properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,

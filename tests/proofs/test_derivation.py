@@ -1,0 +1,205 @@
+"""Every numbered step of the pages on the paper is a line of NumPy that holds; errors are named."""
+
+import ast
+import copy
+import itertools
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from pages import ROOT
+
+from aiayn_np.proofs import derivation
+from aiayn_np.proofs.derivation import Example, check_derivation, draw, read
+
+PAGES = sorted((ROOT / "docs" / "paper").glob("*.md"))
+COMPOSITION = {"multi_head"}  # its steps put other pages together
+NO_DERIVATION = {"cost", "index"}  # numbered lists of other things
+CELL = re.compile(r"```\{code-cell\} python3\n:tags: \[hide-cell\]\n\n(.*?)```", re.DOTALL)
+
+
+def calls(page):
+    """(text, given) of every call of check_derivation on a page."""
+    found = []
+    for code in CELL.findall(page.read_text(encoding="utf-8")):
+        exec(code.replace("from aiayn_np.proofs.derivation import check_derivation", ""),
+             {"check_derivation": lambda text, **given: found.append((text, given))})
+    return found
+
+
+DERIVATIONS = {f"{page.stem} {k}": call
+               for page in PAGES for k, call in enumerate(calls(page))}
+
+
+@pytest.mark.parametrize("name", DERIVATIONS)
+def test_every_line_of_a_page_holds(name):
+    text, given = DERIVATIONS[name]
+    report = check_derivation(text, **given)
+    assert report, report
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.stem not in COMPOSITION | NO_DERIVATION],
+                         ids=lambda page: page.stem)
+def test_every_numbered_step_has_its_line(page):
+    source = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    steps = Counter(re.findall(r"(?m)^(\d+)\. ", source))
+    lines = Counter(step for text, _ in calls(page) for step in set(re.findall(r"# (\d+)$", text,
+                                                                               re.MULTILINE)))
+    assert lines == steps
+
+
+def swapped(letters, one, other):
+    return letters.translate(str.maketrans(one + other, other + one))
+
+
+def changes(node):
+    """(rule, expression) for every error that the rules plant at one node of a syntax tree."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield "sign", node.operand
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield "sign", ast.BinOp(node.left, other, node.right)
+            yield "missing term", node.left
+            yield "missing term", node.right
+        if isinstance(node.op, (ast.Mult, ast.Div, ast.Pow)):
+            yield "lost factor", node.left
+        if isinstance(node.op, ast.Mult):
+            yield "lost factor", node.right
+        if isinstance(node.op, ast.MatMult):
+            yield "transposed product", ast.BinOp(node.right, ast.MatMult(), node.left)
+            yield "transposed product", ast.BinOp(ast.Attribute(node.left, "T"), ast.MatMult(),
+                                                  node.right)
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        yield "transposed product", node.value
+    if isinstance(node, ast.keyword) and node.arg == "axis":
+        yield "index", ast.keyword("axis", ast.Constant(1 - node.value.value))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        operands, out = node.value.split("->")
+        for one, other in itertools.combinations(sorted(set(operands) - {","}), 2):
+            yield "index", ast.Constant(f"{operands}->{swapped(out, one, other)}")
+            first, comma, rest = operands.partition(",")
+            yield "index", ast.Constant(f"{swapped(first, one, other)}{comma}{rest}->{out}")
+
+
+class Plant(ast.NodeTransformer):
+    """Put one expression in the place of a node; nodes are counted as ast.walk counts them."""
+
+    def __init__(self, old, new):
+        self.old, self.new = old, new
+
+    def visit(self, node):
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def planted(line):
+    """(rule, wrong line) of every error that the rules plant in a line."""
+    for k in range(sum(1 for _ in ast.walk(ast.parse(line)))):
+        for j in itertools.count():
+            tree = ast.parse(line)
+            node = next(itertools.islice(ast.walk(tree), k, None))
+            change = next(itertools.islice(changes(copy.deepcopy(node)), j, None), None)
+            if change is None:
+                break
+            wrong = ast.unparse(Plant(node, change[1]).visit(tree))
+            if wrong != ast.unparse(ast.parse(line)):
+                yield change[0], wrong
+
+
+def planted_in(text):
+    """(rule, number of the line, text with the error) of every error planted in the steps."""
+    rows = text.splitlines()
+    for k, row in enumerate(rows):
+        if row.strip() and isinstance(ast.parse(row.strip()).body[0], ast.Expr):
+            for rule, wrong in planted(row.partition("  #")[0].strip()):
+                yield rule, k + 1, "\n".join([*rows[:k], wrong, *rows[k + 1:]])
+
+
+def is_an_error(text, wrong, line, given):
+    """Whether a planted change moves a number of its line; u.T @ v is u @ v for vectors."""
+    sides = []
+    for lines in (text, wrong):
+        rows = read(lines, given)
+        names = dict.fromkeys(" ".join(v for v in given.values() if isinstance(v, str)).split())
+        sizes = {name: 7 - k for k, name in enumerate(names)}
+        random = np.random.default_rng(1).standard_normal
+        example = Example({"np": np, **sizes, **draw(given, sizes, random)})
+        example.definitions = {row.name: row.sides[0] for row in rows if row.name}
+        (row,) = [row for row in rows if row.number == line]
+        try:
+            sides.append([np.asarray(example.value_of(side)) for side in row.sides])
+        except (ValueError, IndexError):
+            return True
+    return any(a.shape != b.shape or not np.allclose(a, b, rtol=1e-9, atol=1e-9)
+               for a, b in zip(*sides))
+
+
+def not_named(some, monkeypatch):
+    """(errors among these changes, those that are not named at their line)."""
+    monkeypatch.setattr(derivation, "smallest", lambda *a: a[3:5])     # the search takes time
+    errors, missed = 0, []
+    for text, given, (rule, line, wrong) in some:
+        if is_an_error(text, wrong, line, given):
+            errors += 1
+            false = check_derivation(wrong, **given).first_false
+            if false is None or false.number != line:
+                missed.append((rule, wrong.splitlines()[line - 1]))
+    return errors, missed
+
+
+CHANGES = [(text, given, change) for text, given in DERIVATIONS.values()
+           for change in planted_in(text)]
+
+
+def test_planted_errors_are_named_at_their_line(rng, monkeypatch):
+    some = [CHANGES[k] for k in rng.permutation(len(CHANGES))[:20]]
+    errors, missed = not_named(some, monkeypatch)
+    assert errors > 8
+    assert len(missed) <= 0.05 * errors, missed
+
+
+@pytest.mark.slow
+def test_every_planted_error_is_named_at_its_line(monkeypatch):
+    errors, missed = not_named(CHANGES, monkeypatch)
+    assert errors > 400
+    assert len(missed) <= 0.05 * errors, missed
+
+
+def test_the_first_false_line_is_named_with_the_smallest_example():
+    report = check_derivation("""
+        w = np.exp(s) / np.exp(s).sum()
+
+        d(g @ w, s)
+        g @ d(w, s)
+        g * w - g @ w       # w is lost
+        w * (g - g @ w)
+    """, s="n", g="n")
+    assert not report
+    assert report.first_false.number == 6
+    assert "n = 2\n" in report.example                                 # with n = 1, w is 1
+    assert "g * w - g @ w is\n" in report.first_false.verdict
+    assert len(report.lines) == 4                                      # what follows is not told
+    report = check_derivation(["x.sum() == 2 * x.sum()"], x="n")
+    assert "n = 1\n" in report.example
+    assert check_derivation("d(x**2, x) == 2 * np.diag(x)", x="n")
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ("x == q", "NameError"), ("x @ y == 0", "ValueError"), ("x == np.ones(n + 1)", "is"),
+    ("np.log(-x**2) == 0", "nan"), ("d(np.var(x), x) == 0", "complex step"),
+    ("d(d(x, x), x) == 0", "no d within y"), ("d(x[0], x[1]) == 0", "needs the name"),
+])
+def test_a_line_that_says_nothing_right_is_false(line, says):
+    report = check_derivation(["x == x", line], x="n", y="m")
+    assert report.first_false.number == 2
+    assert says in repr(report)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("y = x", "neither"), ("x", "neither"), ("x\n\nx", "neither"), ("x = 1\nx == 1", "second"),
+    ("d = 1", "second"), ("for i in x: i", "must be"),
+])
+def test_what_compares_nothing_is_refused(text, says):
+    with pytest.raises(ValueError, match=says):
+        check_derivation(text, x="n")
