@@ -61,10 +61,14 @@ def choice(option, cls):
 
 
 def check_same(model, built, what):
-    """Raise a ValueError that names the first layer in which a model differs from the built one.
+    """Raise a ValueError that names the first difference if `model` is not made like `built`.
 
-    Both must have the same layers, and Parameters of the same names and shapes. A shared Parameter
-    has only one name.
+    Both must have the same layers, share the same Parameters, and have Parameters of the same names
+    and shapes. The model must be all float32 or all float64, and no layer may have a `forward` of
+    its own.
+
+    built : a new model that the other format can hold
+    what : what the model is exported as, for the message, such as "a GPT-2"
     """
     dtypes = sorted({str(p.value.dtype) for p in model.parameters()})
     if dtypes not in (["float32"], ["float64"]):

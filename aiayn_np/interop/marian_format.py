@@ -134,7 +134,10 @@ def measured(run):
 
 
 def sources_of(run):
-    """Return (sources, references) of the validation set; without its files, (examples, [])."""
+    """Return (sources, references) from the validation set, at most MEASURED of each.
+
+    If the run's files are missing or do not fit it, return (the examples in its config, []).
+    """
     try:
         run.prepare()
     except (OSError, ValueError):

@@ -200,7 +200,12 @@ class Run:
         return dict(bos=self.task.bos, eos=self.task.eos)
 
     def test(self, n: int = 2000) -> tuple[float, tuple[np.ndarray, ...]]:
-        """Return (share decoded exactly, examples) of the test set, by which nothing was chosen."""
+        """Return (share of the test examples that are decoded exactly, the examples).
+
+        Training and validation never use these examples.
+
+        n : how many test examples; fewer if the task has fewer
+        """
         examples = self.task.test(n)
         return share_exact(self.trained(), examples, self.ranks, **self.ends), examples
 

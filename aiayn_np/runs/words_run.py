@@ -139,7 +139,12 @@ class WordsRun(OneTextRun, TextRun):
                 yield token
 
     def finish(self, seconds: float) -> float:
-        """Measure the model on the held-back text, write metrics.json; return nats a character."""
+        """Measure the model on the held-back text, and write metrics.json.
+
+        Returns the loss in nats per character.
+
+        seconds : how long the training took, for metrics.json
+        """
         nats = self.nats_per_character(self.held_out)
         last, tokens = self.history[-1], sum(p.tokens for p in self.history)
         self.save_metrics(

@@ -159,7 +159,11 @@ class Formula:
             yield Turn(self, key, [(j, self.places[j].number(code)) for j in spots], turn)
 
     def run(self, parts, args, options):
-        """Compute the formula with changes, `base` and `parts`: (place, number of the code)."""
+        """Compute the formula with the changes in `self.base` and in `parts`.
+
+        parts : a list of (index in `self.places`, number of the code to use there); 0 is the right
+            code
+        """
         written = sum(map(len, [place.codes for place in self.places]))
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
@@ -234,10 +238,10 @@ class Change:
     A call computes what a student with this mistake gets.
 
     key : the diagnosis, such as "sign"
-    parts : a list of (index of a place, number of the wrong code that stands there)
+    parts : a list of (index in `formula.places`, number of the wrong code that is put there)
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
-    whole : whether it must give all tensors, also those that the student has right
+    whole : whether it explains nothing if it makes a tensor wrong that the student has right
     """
 
     whole = True

@@ -80,9 +80,10 @@ def reason(plain, explanation):
 
 
 def telling(trials, tensors):
-    """Return the trials that show a mistake: the ordinary ones if one of them is wrong.
+    """Return the trials from which a mistake is diagnosed.
 
-    Otherwise return all trials up to the first wrong one. In later ones anything may happen.
+    These are all trials whose case is not special, if one of them is wrong. Otherwise they are the
+    trials up to the first wrong one: a later one may show a second mistake.
     """
     ordinary = [trial for trial in trials if not trial.case.special]
     if any(is_wrong(trial, tensors) for trial in ordinary):

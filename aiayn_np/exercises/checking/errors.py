@@ -123,7 +123,10 @@ BEGINS = (  # what NumPy calls it, what it is
 
 
 def in_words(error):
-    """Return a phrase on how nan or inf begins, from NumPy's error."""
+    """Return a phrase that names the operation in NumPy's error, such as "with a division by 0".
+
+    The phrase ends the sentence "It begins in line 7 …". An unknown error is quoted.
+    """
     return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
                 say("with: {error}", error=error))
 
