@@ -125,7 +125,7 @@ class Tried:
         self.results = kinds(self.got)
 
     def run(self, change):
-        """Return the results of a Change in this case. Numbered results are joined, as in `kinds`."""
+        """Return the results of a Change in this case, by `kinds`."""
         return kinds(self.checking.subject.run(change, self.case))
 
 
