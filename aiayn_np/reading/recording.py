@@ -85,8 +85,7 @@ class Recording:
         self.gradients[id(cache)] = grad_y
         return backward(grad_y, cache)
 
-    def backward(self, grad_logits: np.ndarray,
-                 cache: Cache) -> tuple["Noted", float]:
+    def backward(self, grad_logits: np.ndarray, cache: Cache) -> tuple[Noted, float]:
         """Return the gradients of the outputs by path, and the share of the biases.
 
         cache : one with the parts of `self.cache`, such as frozen(self.cache)

@@ -65,11 +65,11 @@ class Shares:
         last = edited(frozen(self.recording.cache), stop)
         gradients, biases = self.recording.backward(self.grad_logits, last)
         place = places(self.recording.model)[1]
-        heads = {path.removesuffix(".attention"):
-                 outputs_share(self.recording, gradients, path).sum(axis=-1)
-                 for path in attentions(self.recording)}
+        by_cell = cells(self.recording, gradients)
+        heads = {path.removesuffix(".attention.weights"): cell.sum(axis=(1, 2))
+                 for path, cell in by_cell.items()}
         return ByHead(float(outputs_share(self.recording, gradients, place).sum()), heads,
-                      cells(self.recording, gradients), biases)
+                      by_cell, biases)
 
 
 def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
@@ -170,15 +170,10 @@ def is_attention(part):
     return hasattr(part, "kept") and hasattr(part, "V")
 
 
-def attentions(recording):
-    """Return {path: the cache of an attention with a map}."""
-    return {path: c for path, c in leaves(recording.cache, Cache) if is_attention(c)}
-
-
 def cells(recording, gradients):
     """Return {path of a map: weight times the product of value and gradient, (h, T_q, T_k)}."""
     return {f"{path}.weights": (c.kept * (gradients[path] @ c.V.mT))[0]
-            for path, c in attentions(recording).items()}
+            for path, c in leaves(recording.cache, Cache) if is_attention(c)}
 
 
 def check_sum(result):
