@@ -103,9 +103,11 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
 
     The lines are run as Python, so check only lines that you would run yourself.
     """
-    lines = read(steps, given)
     names = dict.fromkeys(" ".join(v for v in given.values() if isinstance(v, str)).split())
     sizes = {name: 3 + k for k, name in enumerate(names)}
+    if taken := {"d", "np"} & {*given, *sizes}:
+        raise ValueError(f"given must not name an array or a size {taken.pop()}")
+    lines = read(steps, [*given, *sizes])
     rng = np.random.default_rng(seed)
     arrays = draw(given, sizes, rng.standard_normal)
     false = first_false(lines, arrays, sizes)

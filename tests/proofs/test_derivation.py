@@ -197,8 +197,13 @@ def test_a_line_that_says_nothing_right_is_false(line, says):
 
 @pytest.mark.parametrize(("text", "says"), [
     ("y = x", "neither"), ("x", "neither"), ("x\n\nx", "neither"), ("x = 1\nx == 1", "second"),
-    ("d = 1", "second"), ("for i in x: i", "must be"),
+    ("d = 1", "second"), ("n = x.sum()\nn == x.sum()", "second"), ("for i in x: i", "must be"),
 ])
 def test_what_compares_nothing_is_refused(text, says):
     with pytest.raises(ValueError, match=says):
         check_derivation(text, x="n")
+
+
+def test_a_size_of_the_name_d_is_refused():
+    with pytest.raises(ValueError, match="a size d"):
+        check_derivation("d(x.sum(), x) == 1", x="d")
