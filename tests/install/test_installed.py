@@ -64,6 +64,8 @@ def test_the_example_prints_what_the_page_says(bare):
 
 WORKS = {  # command -> how it is tried, what it prints
     "train": ("train reverse --steps 100", "metrics.json"),
+    "train words": ("train words --steps 2 --N 1 --d-model 8 --d-ff 8 --h 1", "nats per character"),
+    "generate": ("generate runs/words 'The ' --steps 9", r"^The ."),
     "decode": ("decode runs/reverse '3 1 4 1 5 9 2 6'", r"^(\d ?)+$"),
     "attend": ("attend runs/reverse '3 1 4 1 5 9 2 6'", "3_1_4_1_5_9_2_6_attention_cross.png"),
     "explore": ("explore runs/reverse", "explore.html"),
