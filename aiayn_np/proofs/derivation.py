@@ -29,8 +29,9 @@ import numpy as np
 from .gradient_check import CENTRAL_STEPS, CENTRAL_TOLERANCE, COMPLEX_STEP, COMPLEX_TOLERANCE
 
 DEFINITION, BEGINS, HOLDS = "definition", "begins", "holds"
-MISLED = ("complex step and central difference contradict each other; np.abs, np.var, np.std and"
-          " np.linalg.norm mislead the complex step: write np.sqrt((x**2).sum())")
+MISLED = ("complex step and central difference contradict each other; np.abs, np.var, np.std,"
+          " np.vdot, np.linalg.norm, and the log or root of a negative number mislead the complex"
+          " step: write np.sqrt((x**2).sum()), and x = np.exp(u) for a positive x")
 
 
 @dataclass
@@ -64,16 +65,35 @@ class DerivationReport:
     def __bool__(self) -> bool:
         return self.first_false is None
 
+    def not_compared(self) -> list[int]:
+        """Return the numbers of the lines that nothing was compared with.
+
+        They are definitions that no later line uses, and expressions that are alone in their chain.
+        """
+        alone = []
+        for i, line in enumerate(self.lines):
+            later = self.lines[i + 1:]
+            used = any(line.name in names_in(side) for x in later for side in x.sides)
+            rest = itertools.takewhile(lambda x: not x.new_chain, later)
+            if not used if line.name else line.verdict == BEGINS and all(x.name for x in rest):
+                alone.append(line.number)
+        return alone
+
     def __repr__(self):
         rows = ["line  verdict     error  text"]
         for line in self.lines:
             error = "" if np.isnan(line.error) else f"{line.error:.0e}"
-            verdict = "FALSE" if line is self.first_false else line.verdict
+            wrong = "ERROR" if np.isnan(line.error) else "FALSE"
+            verdict = wrong if line is self.first_false else line.verdict
             text = line.text.replace("\n", "\n" + " " * 25)
             rows.append(f"{line.number:>4}  {verdict:<10}  {error:>5}  {text}")
         if self.first_false is None:
-            return "\n".join([*rows, f"{sum(x.verdict == HOLDS for x in self.lines)} steps hold"])
-        where = f"Line {self.first_false.number} is false: {self.first_false.verdict}"
+            rows.append(f"Steps that hold: {sum(x.verdict == HOLDS for x in self.lines)}")
+            if alone := self.not_compared():
+                rows.append("Compared with nothing: line " + ", ".join(map(str, alone)))
+            return "\n".join(rows)
+        fault = "cannot be computed" if np.isnan(self.first_false.error) else "is false"
+        where = f"Line {self.first_false.number} {fault}: {self.first_false.verdict}"
         return "\n".join([*rows, where, self.example])
 
 
@@ -87,15 +107,17 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
         ``a == b == c`` all sides must be equal. Another expression must equal the line before (its
         last side). An empty line begins a new chain: its first expression is compared with
         nothing. Lines know ``np``, the given names, the names of sizes, and ``d(y, x)``, the
-        derivative by a given or defined ``x``
-    given : name="n" for a random vector, name="T d" for a matrix, name="" for a number. An array
-        or a number is taken as it is
+        derivative by a given or defined ``x``, of shape y.shape + x.shape
+    given : name="n" for a random vector, name="T k" for a matrix, name="" for a number, all of
+        both signs: for a positive x write ``x = np.exp(u)``. An array or a number is taken as it
+        is. A line may use sizes, such as ``t = np.eye(n)[0]``
 
     Returns
     -------
     DerivationReport. It is true when every line holds to 1e-12, relative to the largest number of
-    the line, or to 1. `first_false` names the first false line, and `example` shows the numbers of
-    the smallest sizes in which it fails.
+    the line, or to 1. `first_false` names the first line that is false or cannot be computed, and
+    `example` shows the numbers of the smallest sizes in which it is false. The report also names
+    lines that nothing was compared with.
 
     Raises
     ------
@@ -105,12 +127,18 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
     """
     names = dict.fromkeys(" ".join(v for v in given.values() if isinstance(v, str)).split())
     sizes = {name: 3 + k for k, name in enumerate(names)}
-    if taken := {"d", "np"} & {*given, *sizes}:
-        raise ValueError(f"given must not name an array or a size {taken.pop()}")
+    for name in (*given, *sizes):
+        if name in ("d", "np") or not name.isidentifier():
+            raise ValueError(f"given must name arrays and sizes by a word, but not by d, which is"
+                             f" the derivative, or np, got {name!r}")
     lines = read(steps, [*given, *sizes])
     rng = np.random.default_rng(seed)
     arrays = draw(given, sizes, rng.standard_normal)
-    false = first_false(lines, arrays, sizes)
+    mirrored = {name: -x if isinstance(given[name], str) else x for name, x in arrays.items()}
+    if (false := first_false(lines, mirrored, sizes)) is not None:     # numbers of both signs
+        arrays = mirrored
+    else:
+        false = first_false(lines, arrays, sizes)
     if false is None and not any(line.verdict == HOLDS for line in lines):
         raise ValueError("steps must hold a == b, or two expressions in a row, got neither")
     if false and np.isfinite(false.error):
@@ -138,6 +166,9 @@ def read(steps: str | Iterable[str], given: Iterable[str]) -> list[Line]:
         sides = [node.value]
         if not name and isinstance(node.value, ast.Compare):
             sides = [node.value.left, *node.value.comparators]
+            if not all(isinstance(op, ast.Eq) for op in node.value.ops):
+                raise ValueError(f"line {node.lineno} must compare by ==, got"
+                                 f" {rows[node.lineno - 1].strip()}")
         between, end = rows[end:node.lineno - 1], node.end_lineno or node.lineno
         lines.append(Line(node.lineno, "\n".join(rows[node.lineno - 1:end]).strip(), sides, name,
                           any(not row.strip() for row in between)))
@@ -171,9 +202,14 @@ def first_false(lines: list[Line], arrays: dict, sizes: dict[str, int]) -> Line 
         for pair in itertools.pairwise(chain):
             line.error = np.fmax(line.error, difference(*(value for _, value in pair)))
             if line.error > COMPLEX_TOLERANCE:
-                line.verdict = "".join(f"\n{text} is\n{value}" for text, value in pair)
+                line.verdict = "".join(f"\n{text} is\n{shown(value)}" for text, value in pair)
                 return line
     return None
+
+
+def shown(value: Any) -> str:
+    """Return numbers as a text, in which rounding errors are 0."""
+    return np.array2string(np.asarray(value), suppress_small=True)
 
 
 def difference(a: Any, b: Any) -> float:
@@ -199,6 +235,11 @@ def smallest(lines: list[Line], false: Line, given: dict, arrays: dict, sizes: d
     return arrays, sizes
 
 
+def names_in(node: ast.expr) -> set[str]:
+    """Return the names in an expression."""
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+
+
 @functools.lru_cache(maxsize=1000)
 def parts(node: ast.expr) -> tuple[CodeType, set[str], list[list[ast.expr]]]:
     """Return (code, names, arguments of every d) of an expression; in the code d is numbered."""
@@ -209,7 +250,7 @@ def parts(node: ast.expr) -> tuple[CodeType, set[str], list[list[ast.expr]]]:
                 raise ValueError("d(y, x) needs the name of x")
             slopes.append(copy.deepcopy(call.args))                    # the walk goes on inside
             call.args = [ast.Constant(len(slopes) - 1)]
-    names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    names = names_in(node)
     return compile(ast.unparse(node), "a derivation", "eval"), names, slopes
 
 

@@ -205,5 +205,48 @@ def test_what_compares_nothing_is_refused(text, says):
 
 
 def test_a_size_of_the_name_d_is_refused():
-    with pytest.raises(ValueError, match="a size d"):
+    with pytest.raises(ValueError, match="d, which is the derivative"):
         check_derivation("d(x.sum(), x) == 1", x="d")
+
+
+@pytest.mark.parametrize("size", ["4*n", "T,", "2"])
+def test_a_size_that_is_no_word_is_refused(size):
+    with pytest.raises(ValueError, match="by a word"):
+        check_derivation("x == x", x=size)
+
+
+@pytest.mark.parametrize("line", ["d(z @ z, z) != 2 * z", "z @ z >= 0", "0 == z < 1"])
+def test_only_equations_are_compared(line):
+    with pytest.raises(ValueError, match="line 1 must compare by =="):
+        check_derivation(line, z="n")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("line", ["np.sqrt(a**2) == a", "d(np.maximum(a, 0), a) == 1"])
+def test_a_number_is_tried_with_both_signs(line, seed):
+    assert not check_derivation(line, a="", seed=seed)
+
+
+def test_what_nothing_was_compared_with_is_told():
+    report = check_derivation("""
+        p = np.exp(z) / np.exp(z).sum()
+        L = np.log(np.exp(z).sum()) - t @ z
+        p.sum() == 1
+        dz = p + t
+
+        d(L, z)
+
+        p - t
+    """, z="n", t="n")
+    assert report
+    assert report.not_compared() == [5, 7, 9]
+    assert "Compared with nothing: line 5, 7, 9" in repr(report)
+    assert not check_derivation("z\ny = z\n2 * y / 2", z="n").not_compared()
+
+
+def test_a_line_that_cannot_be_computed_is_not_called_false():
+    report = check_derivation("norm = np.linalg.norm(z)\nd(norm, z) == z / norm", z="n")
+    assert not report
+    assert "ERROR" in repr(report)
+    assert "Line 2 cannot be computed" in repr(report)
+    assert "is false" not in repr(report)
