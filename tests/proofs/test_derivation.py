@@ -250,3 +250,8 @@ def test_a_line_that_cannot_be_computed_is_not_called_false():
     assert "ERROR" in repr(report)
     assert "Line 2 cannot be computed" in repr(report)
     assert "is false" not in repr(report)
+
+
+def test_a_small_part_that_misleads_the_complex_step_is_noticed():
+    line = "d(x @ x + 1e-6 * np.abs(x).sum(), x) == 2 * x"
+    assert "Line 1 cannot be computed" in repr(check_derivation(line, x="n"))
