@@ -8,6 +8,7 @@ ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS)]
 
 import generate  # noqa: E402
+from site_chinese import LOCALE  # noqa: E402
 
 from aiayn_np import __version__ as release  # noqa: E402, F401
 
@@ -16,9 +17,11 @@ generate.everything()
 project, author = "aiayn_np", "The aiayn_np project"
 project_copyright = "the aiayn_np project, MIT license"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
-              "site_extension", "check_links"]
+              "site_extension", "site_chinese", "check_links"]
 html_theme, html_title = "furo", "aiayn_np"
-html_static_path, html_favicon = ["_static"], "_static/favicon.svg"
+html_favicon = "_static/favicon.svg"
+html_static_path = ["_static", str(LOCALE / "zh_CN" / "LC_MESSAGES" / "sphinx.js")]
+html_search_language = "both"                                         # of site_chinese
 html_extra_path = ["pages/extra"]                                     # slides and live pages
 # KaTeX is in _static, so that no page asks the network for formulas.
 html_css_files = ["katex/katex.min.css", "site.css"]

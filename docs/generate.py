@@ -41,10 +41,15 @@ PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below not
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
            "all": ("Download", "All lessons and exercises for students:", "one file", "."),
-           "exercises": ("README.md", "this notebook")},
+           "exercises": ("README.md", "this notebook"),
+           "proof": {"class": "{name} in {file}", "tests": "tested by {tests}", "and": ", ",
+                     "exercise": "Exercise {n}"}},
     "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
            "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。"),
-           "exercises": ("README.zh.md", "这个 notebook")},
+           "exercises": ("README.zh.md", "这个 notebook"),
+           "proof": {"class": "{name}，源文件 {file}", "tests": "由 {tests} 验证", "and": "、",
+                     "exercise": "练习 {n}"},
+           "prompts": ("先预测，再看结果", "结果")},
 }
 LIVE = {
     "copy": "writes down what it reads: the smallest task, and attention on the diagonal",
@@ -126,13 +131,12 @@ def shared_font(match, back):
 
 
 @functools.cache
-def lesson_pages():
+def lesson_pages(language="en"):
     """{number: (stem, title)} of the lessons."""
     pages = {}
-    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
+    for path in sorted((NOTEBOOKS / PLACES[language]).glob("[0-9][0-9]_*.ipynb")):
         first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
-        title = re.match(r"# Lesson \d+ · (.*)", first)[1]
-        pages[int(path.stem[:2])] = (path.stem, f"{int(path.stem[:2])} · {title}")
+        pages[int(path.stem[:2])] = (path.stem, re.match(r"# (.* · .*)", first)[1])
     return pages
 
 
@@ -188,6 +192,10 @@ def lesson_page(ours, theirs, links, language="en"):
             cell = cell | dict(source=relinked(source, NOTEBOOKS / place, "../" * bool(place)))
         page["cells"].append(cell)
     page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
+    if prompts := SAYS[language].get("prompts"):                       # English stands in conf.py
+        show, hide = prompts
+        page["metadata"] = page["metadata"] | dict(
+            mystnb=dict(code_prompt_show=show, code_prompt_hide=hide))
     return page
 
 

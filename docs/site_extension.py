@@ -5,7 +5,8 @@ import re
 import textwrap
 
 from docutils import nodes
-from generate import DOCS, OUT, ROOT, lesson_pages, relinked, table_rows
+from generate import DOCS, OUT, PLACES, ROOT, SAYS, lesson_pages, relinked, table_rows
+from site_chinese import language_of
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -38,7 +39,7 @@ class Layer(SphinxDirective):
     def run(self):
         name = self.arguments[0]
         row = next(row for row in TESTED if f"`{name}`" in row[3] or named_in(name, row[2]))
-        links = self.parse_text_to_nodes(tests_of(name, row))
+        links = self.parse_text_to_nodes(tests_of(name, row, language_of(self.env.docname)))
         thing = getattr(aiayn_np, name, None)
         if thing is None:                                              # an experiment
             return links
@@ -62,21 +63,22 @@ def code(source):
     return nodes.literal_block(text, text, language="python")
 
 
-def tests_of(name, row):
+def tests_of(name, row, language):
     """The line under the title: reference, tests, lessons and exercises of a class, with links.
 
     row : of the table from the paper to its tests
     """
     file, tests, lessons, exercises = row[2], *(re.findall(r"[\w.]+", cell) for cell in row[4:7])
-    known = f"{{py:obj}}`{name} <aiayn_np.{name}>` in " * hasattr(aiayn_np, name)
-    titles = lesson_pages()
-    parts = [known + file, "tested by " + ", ".join(
-        f"[{test}](/{OUT.name}/tests/{test[:-3]}.md)" for test in tests)]
-    parts += [f"[Lesson {titles[int(n)][1]}](/{OUT.name}/{titles[int(n)][0]}.ipynb)"
-              for n in lessons]
+    place, says = f"/{OUT.name}/{PLACES[language]}", SAYS[language]["proof"]
+    known = f"{{py:obj}}`{name} <aiayn_np.{name}>`" if hasattr(aiayn_np, name) else f"`{name}`"
+    titles = lesson_pages(language)
+    parts = [says["class"].format(name=known, file=file),
+             says["tests"].format(tests=says["and"].join(
+                 f"[{test}](/{OUT.name}/tests/{test[:-3]}.md)" for test in tests))]
+    parts += [f"[{titles[int(n)][1]}]({place}{titles[int(n)][0]}.ipynb)" for n in lessons]
     for n in exercises:
-        (page,) = OUT.glob(f"exercises/{int(n):02}_*.ipynb")
-        parts.append(f"[Exercise {n}](/{OUT.name}/exercises/{page.name})")
+        (page,) = (OUT / PLACES[language]).glob(f"exercises/{int(n):02}_*.ipynb")
+        parts.append(f"[{says['exercise'].format(n=n)}]({place}exercises/{page.name})")
     return " · ".join(parts)
 
 

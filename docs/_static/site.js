@@ -1,3 +1,5 @@
+const chinese = document.documentElement.lang.startsWith("zh");
+
 // Formulas come as text.
 function formulas() {
   for (const box of document.querySelectorAll(".math"))
@@ -9,9 +11,10 @@ function name() {
   const label = (selector, key, value) =>
     document.querySelectorAll(selector).forEach((box) => box.setAttribute(key, value));
   label("p.caption[role=heading]", "aria-level", "2");
-  label("aside.sidebar-drawer", "aria-label", "All pages");
-  label("aside.toc-drawer", "aria-label", "This page");
-  document.querySelector("#search-results")?.insertAdjacentHTML("beforebegin", "<h1>Search</h1>");
+  label("aside.sidebar-drawer", "aria-label", chinese ? "所有页面" : "All pages");
+  label("aside.toc-drawer", "aria-label", chinese ? "本页内容" : "This page");
+  document.querySelector("#search-results")?.insertAdjacentHTML(
+    "beforebegin", `<h1>${chinese ? "搜索" : "Search"}</h1>`);
   document.querySelectorAll("details.hide > summary").forEach((box) => box.removeAttribute("aria-label"));
   for (const head of document.querySelectorAll("th")) if (!head.innerText.trim()) head.setAttribute("role", "presentation");
 }

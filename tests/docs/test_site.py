@@ -22,7 +22,8 @@ LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[
 SAMPLE = ["index.html", "search.html", "paper/index.html", "paper/attention.html",
           "paper/layer_norm.html", "pages/02_softmax_and_its_jacobian.html",
           "pages/exercises/01_softmax.html", "pages/api/layers.html", "pages/api/decoding.html",
-          "pages/zoo.html", "pages/gallery.html", "pages/live.html"]
+          "pages/zoo.html", "pages/gallery.html", "pages/live.html", "zh/index.html",
+          "search_zh.html", "zh/paper/softmax.html"]
 PHONE = dict(width=360, height=740)
 
 
@@ -179,6 +180,41 @@ def test_search_works_without_a_network(page, site, address, protocol):
     found = page.locator("#search-results li a").all_inner_texts()
     assert "Softmax" in found
     assert len(found) > 5
+
+
+def words_of_the_glossary():
+    """Twenty Chinese words of the glossary, of one character and of more."""
+    text = (ROOT / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| [^|]+ \| ([\u4e00-\u9fff]+) \|", text, re.MULTILINE)
+    return words[1::len(words) // 20][:20]                             # behind the head
+
+
+def test_search_finds_every_chinese_page_that_has_a_word(page, site, address):
+    """But for words with a mark within, as in *greedy* decoding."""
+    pages = {path: path.read_text(encoding="utf-8").split("<article")[-1].split("<footer")[0]
+             for path in pages_of(site) if "zh" in path.relative_to(site).parts}
+    for word in words_of_the_glossary():
+        page.goto(f"{address}search_zh.html?q={word}")
+        page.locator(".search-summary", has_text="搜索完成").wait_for()  # all are listed
+        links = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
+        found = {link.removeprefix(address).split("#")[0].split("?")[0] for link in links}
+        wanted = {path.relative_to(site).as_posix() for path, text in pages.items() if word in text}
+        assert wanted - found == set(), word
+        assert all("zh/" in link for link in found)
+
+
+def test_a_chinese_page_is_chinese_around_its_text(page, address):
+    page.goto(address + "zh/paper/softmax.html")
+    assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+    around = page.locator(".sidebar-drawer, .toc-drawer, footer .related-pages")
+    assert not re.search(r"Search|On this page|Next|Previous|Lesson|Read it",
+                         "".join(around.all_inner_texts()))
+    assert "第 2 课" in page.locator("article").inner_text()
+    page.get_by_role("link", name="English").click()
+    page.wait_for_url("**/paper/softmax.html")
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.get_by_role("link", name="中文").click()
+    page.wait_for_url("**/zh/paper/softmax.html")
 
 
 @pytest.mark.parametrize("page", [dict(viewport=PHONE)], indirect=True)

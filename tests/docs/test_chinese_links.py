@@ -1,0 +1,38 @@
+"""A Chinese page leads to English only where no Chinese page exists."""
+
+import re
+
+import pytest
+from pages import ROOT
+
+PAGES = sorted({*ROOT.glob("docs/zh/**/*.md"), *ROOT.glob("*.zh.md"),
+                *ROOT.glob("notebooks/**/*.zh.md"), *ROOT.glob("notebooks/zh/*.md"),
+                *ROOT.glob("notebooks/exercises/s*/zh/*.*")})
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s#{}:]+)(?:#[^()\s]*)?\)")
+
+
+def chinese(path):
+    """The Chinese edition of a page of the repository, or None."""
+    name = path.relative_to(ROOT).as_posix()
+    places = [path.with_suffix(".zh.md"), path.parent / "zh" / path.name]
+    places += [ROOT / "docs" / "zh" / name.removeprefix("docs/")] * name.startswith("docs/")
+    return next((place for place in places if place.is_file()), None)
+
+
+def english_links(text, folder):
+    """The links of a page that lead to English, though the same is there in Chinese."""
+    for label, target in LINK.findall(text):
+        path = (folder / target).resolve()
+        there = "zh" in path.parts or ".zh." in path.name or label == "English"
+        if not there and path.is_relative_to(ROOT) and chinese(path):
+            yield target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_it_leads_to_chinese(page):
+    assert list(english_links(page.read_text(encoding="utf-8"), page.parent)) == []
+
+
+def test_a_link_to_english_is_found():
+    text = "[a](README.md) [English](README.md) [b](README.zh.md) [c](docs/paper/softmax.md#x)"
+    assert list(english_links(text, ROOT)) == ["README.md", "docs/paper/softmax.md"]
