@@ -20,7 +20,7 @@ def answers(tmp_path, monkeypatch):
         (tmp_path / f"{name}_01_softmax.py").write_text("")
     (tmp_path / "grades.csv").write_text(OLD)
     monkeypatch.setattr(grading, "graded", lambda s, *_: grading.Grade(
-        s.student, "softmax", True, 1, 1, "right", "", 0.1, s.path.name))
+        s.student, "softmax", True, 1, 1, "right", "", file=s.path.name))
     return tmp_path
 
 
@@ -72,7 +72,7 @@ def test_what_was_graded_before_an_interruption_is_kept_beside_the_old_table(ans
         raise KeyboardInterrupt
 
     monkeypatch.setattr(grading, "graded", graded)
-    assert main(["grade", str(answers)]) == 1
+    assert main(["grade", str(answers), "--jobs", "1"]) == 1
     assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 2}
     assert "interrupted" in capsys.readouterr().err
     monkeypatch.setattr(grading, "graded", again)

@@ -175,16 +175,18 @@ def test_every_diagnosis_of_a_grade_is_chinese(diagnosis):
 
 
 def test_the_table_of_grades_is_printed_in_chinese(tmp_path, monkeypatch, capsys):
-    (tmp_path / "anna_03_linear.py").write_text("import os\nos._exit(3)\n")
+    for name in ("anna", "bert"):
+        (tmp_path / f"{name}_03_linear.py").write_text("import os\nos._exit(3)\n")
     (tmp_path / "张三丰_03_linear.py").write_text("def Linear(:\n")
     monkeypatch.setenv("AIAYN_LANG", "zh")
     assert main(["grade", str(tmp_path), "--seed", "3"]) == 0
-    first, second, *rest, path = capsys.readouterr().out.splitlines()
+    first, _, second, *rest, path = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"anna    线性映射  未过    中途退出 +\d+\.\d s  还没有检查，.* 3。", first)
     assert re.match(r"张三丰  线性映射  未过    语法错误 +\d+\.\d s  SyntaxError", second)
-    assert rest[:2] == ["anna：0 / 1 分", "张三丰：0 / 1 分"]
-    assert rest[2].startswith("线性映射最常见的错误：")
-    assert rest[3:] == ["2 份中通过 0 份，随机种子 3"]
+    assert rest[:3] == ["anna：0 / 1 分", "bert：0 / 1 分", "张三丰：0 / 1 分"]
+    assert rest[3] == "线性映射最常见的错误：中途退出，3 份错误答案中有 2 份（第 4.1 课）"
+    assert rest[4].startswith("  还没有检查")
+    assert rest[5:] == ["3 份中通过 0 份，随机种子 3"]
     assert (tmp_path / "grades.csv").read_text(encoding="utf-8-sig").startswith("student,exercise,")
     assert path == str(tmp_path / "grades.csv")
 

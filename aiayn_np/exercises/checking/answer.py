@@ -16,6 +16,7 @@ import tokenize
 
 from ... import exercises
 from ..exercise import EXERCISES, SUBJECTS
+from ..grading.honesty import asked, held, lines_of, replaced
 from ..language import say, speaking
 from .calling import describe
 from .checker import checked
@@ -53,10 +54,10 @@ def main(job):
         limit(job["timeout"], job["memory"])
         try:
             with speaking(job.get("language")):
-                points, diagnosis, message = judge(job)
+                answer = judge(job)
         except Refused as stop:
-            points, diagnosis, message = 0, *stop.args
-        json.dump(dict(points=points, diagnosis=diagnosis, message=message[:2000]), pipe)
+            answer = dict(zip(("diagnosis", "message"), stop.args))
+        json.dump(answer, pipe)
     os._exit(0)                                                        # without what atexit holds
 
 
@@ -74,17 +75,20 @@ def limit(seconds, memory):
 
 
 def judge(job):
-    """Return (points, diagnosis, message) for the file that a job holds."""
+    """Return what a Grade holds of the file in a job, as {name: value}."""
     parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
     exercises.check = exercises.train_with = NotNow()
-    names = {"__name__": "__main__"}
+    objects, trees = EXERCISES[job["exercise"]].objects, [tree for tree, _ in parts]
+    names, before = {"__name__": "__main__"}, held()
     errors += [error for tree, filename in parts for error in run(tree, filename, names)]
-    results = [look_at(name, names, errors, job["seed"])
-             for name in EXERCISES[job["exercise"]].objects]
-    wrong = [(diagnosis, message) for diagnosis, message in results if diagnosis != "right"]
-    first = wrong[0] if wrong else ("right", say("but {error}", error=errors[0]) if errors
-                                         else "")
-    return len(results) - len(wrong), *first
+    reports = [look_at(name, names, errors, job["seed"]) for name in objects]
+    if places := replaced(before):
+        raise Refused("check changed", say("it replaces {name} while it runs", name=places[0]))
+    first = next((r for r in reports if r["diagnosis"] != "right"), dict(
+        diagnosis="right", cause=say("but {error}", error=errors[0]) if errors else ""))
+    return dict(points=sum(r["points"] for r in reports), diagnosis=first["diagnosis"],
+                message=first["cause"], remarks=say("; ").join(asked(trees, objects)),
+                reports=reports, code=lines_of(trees))
 
 
 def parse(data, suffix):
@@ -146,13 +150,18 @@ def run(tree, filename, names):
 
 
 def look_at(name, names, errors, seed):
-    """Return (diagnosis, message) for one class or function."""
+    """Return {name, points, diagnosis, cause, text, html} of one class or function."""
     thing = names.get(name)
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
-        why = say("; {error}", error=errors[0]) if errors else ""
-        return "missing", say("the file defines no {name}{why}", name=name, why=why)
+        own = [n for n, v in names.items() if getattr(v, "__module__", "") == "__main__"]
+        why = say("; it defines {names}", names=", ".join(own[:5])) if own else ""
+        why += say("; {error}", error=errors[0]) if errors else ""
+        message = say("the file defines no {name}{why}", name=name, why=why)
+        return dict(name=name, points=0, diagnosis="missing", cause=message, text=message, html="")
     report = checked(SUBJECTS[name], thing, 0, seed)
     diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
-    message = report.message.splitlines()[0]
-    return diagnosis, message if message.startswith(name) else say(
-        "{name}: {message}", name=name, message=message)
+    half = 0.5 if getattr(report, "stage", "") == "backward" else 0     # forward is right
+    cause = report.message.splitlines()[0]
+    cause = cause if cause.startswith(name) else say("{name}: {message}", name=name, message=cause)
+    return dict(name=name, points=1 if report else half, diagnosis=diagnosis, cause=cause,
+                text=str(report), html=report._repr_html_())

@@ -2,8 +2,8 @@
 
     >>> from aiayn_np.exercises.grading.grading import COLUMNS
     >>> COLUMNS
-    ['student', 'exercise', 'passed', 'points', 'of', 'diagnosis', 'message', 'seconds', 'file',
-     'seed']
+    ['student', 'exercise', 'passed', 'points', 'of', 'diagnosis', 'message', 'late', 'remarks',
+     'seconds', 'file', 'seed']
 
 `submissions` reads all files before the first one runs. `sandbox` runs each in a process of its
 own, and `answer` is what that process does.
@@ -13,60 +13,73 @@ import base64
 import collections
 import csv
 import io
+import itertools
+import os
 import re
 import secrets
 import signal
-from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+import time
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from ...files import replacing
 from ..exercise import EXERCISES
 from ..language import say, speaking, spoken
-from .sandbox import run_alone
-from .submissions import students as students_of
+from .names import on_roster
+from .sandbox import end_all, run_alone
 from .submissions import submissions
 
 MESSAGE = 300  # characters of a message that are kept
-# The places of a cell where a spreadsheet may see a formula, if its cells are separated by a space
-# or by any character but a letter, a digit or a sign. After a space, a number alone is none.
-SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
-NUMBER = r"[+-][\d.]+(?:e[+-]?\d+)?[,;:.)\]]*(?:\s|$)"
-FORMULA = re.compile(rf"""((?:^|_|[^\w\s{SIGNS}])[\s"']*(?=[{SIGNS}])"""
-                     rf"""|\s(?!{NUMBER})(?=[{SIGNS}]+[^\s{SIGNS}>]))""")
+FORMULA = re.compile("[\\s\"']*[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # how a cell may begin a formula
+UNWRITTEN = "missing", "not written yet"
 
 
 @dataclass
 class Grade:
     """The grade of one student's answer to one exercise.
 
-    points, of : how many of the exercise's classes and functions are right, of how many
-    diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits
+    points, of : how many of the exercise's classes and functions are right, of how many; a class
+        whose forward alone is right counts one half
+    diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits,
+        check changed
     message : what is wrong, in one line
+    late : whether it came after the time that was set, or the platform says so
+    remarks : what a teacher should look at, such as code that asks the package for the solution
     seconds : how long the check took, start of Python included
     file : the path of the file in the folder
     seed : for the random numbers on which all answers of the run were tried
+    time : when the file was changed last, in seconds since 1970
+    reports : for each class or function: {name, points, diagnosis, cause, text, html}
+    code : its lines, as `honesty.lines_of` lays them out
     """
 
     student: str
     exercise: str
     passed: bool
-    points: int
+    points: float
     of: int
     diagnosis: str
     message: str
-    seconds: float
-    file: str
+    late: bool = False
+    remarks: str = ""
+    seconds: float = 0.0
+    file: str = ""
     seed: int = 0
+    time: float = field(default=0.0, repr=False)
+    reports: list[dict] = field(default_factory=list, repr=False)
+    code: list = field(default_factory=list, repr=False)
 
 
-COLUMNS = [field.name for field in fields(Grade)]
+COLUMNS = [f.name for f in fields(Grade) if f.repr]
 
 
 def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 60,
-          memory: int = 1024, seed: int | None = None,
-          language: str | None = None) -> tuple[list[str], list[str], Iterator[Grade]]:
-    """Grade all submissions in a folder, one after the other.
+          memory: int = 1024, seed: int | None = None, jobs: int | None = None,
+          best: bool = False, due: float | None = None, roster: str | Path | None = None,
+          language: str | None = None) -> tuple[list[str], list[str], Generator[Grade, None, None]]:
+    """Grade all submissions in a folder, several at a time.
 
     Parameters
     ----------
@@ -75,39 +88,58 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
     timeout : seconds for each file
     memory : MB of address space for each file; only Linux enforces this limit
     seed : for the random numbers on which all answers are tried; None: one is drawn for the run
+    jobs : how many files run at a time; None: as many as the machine has processors
+    best : of several files for one exercise the best one counts, and not the newest. A file in
+        which nothing is written never counts before another. Files of one minute are equally new
+    due : seconds since 1970; a file that was changed later is late, unless Canvas says otherwise
+    roster : a CSV file with the names of all students in its first column
     language : "en" or "zh", for the messages; None: as AIAYN_LANG or the locale says
 
     Returns
     -------
-    (students, exercises, rows): names, and a generator of a Grade for every student and exercise.
-    Of two files for one exercise, script and notebook, the better one counts.
+    (students, exercises, rows): names, and a generator of a Grade for every student and exercise
 
     Raises
     ------
     ValueError if there is no such folder, exercise or language, or a limit is not positive
     """
     with speaking(language):
-        must_be_limits(exercise, timeout, memory)
-        handed_in, language = submissions(folder), spoken()
+        must_be_limits(exercise, timeout, memory, jobs)
+        (handed_in, who), language = submissions(folder, due), spoken()
+        names, known = on_roster(roster, who) if roster else (who, {})
     seed = secrets.randbelow(2**31) if seed is None else seed
-    exercises = {s.exercise for s in handed_in}
-    names = [exercise] if exercise else [name for name in EXERCISES if name in exercises]
-    who = students_of(folder, handed_in)
+    chosen = [exercise] if exercise else [
+        name for name in EXERCISES if name in {s.exercise for s in handed_in}]
+    students = [*names, *sorted(set(who) - set(names) - set(known))]
+
+    def row(student, name):
+        own = [s for s in handed_in if known.get(s.student, s.student) == student]
+        mine = [s for s in own if s.exercise == name]
+        mine = mine or [s for s in own if exercise and s.exercise is None]
+        with speaking(language):                                       # a thread begins without
+            grades = [graded(s, name, folder, timeout, memory, seed) for s in mine]
+            result = counted(grades, best) if grades else missing(student, name, own, seed)
+            if student not in names:
+                result.remarks = say("; ").join(filter(None, (
+                    say("not on the roster"), result.remarks)))
+        result.student = printable(student)
+        return result
 
     def rows():
-        for student in who:
-            own = [s for s in handed_in if s.student == student]
-            for name in names:
-                mine = [s for s in own if s.exercise == name]
-                with speaking(language):                               # not while it waits
-                    grades = [graded(s, folder, timeout, memory, seed) for s in mine]
-                    row = best(grades) if grades else missing(student, name, own, seed)
-                yield row
+        pool = ThreadPoolExecutor(jobs or os.cpu_count())
+        futures = [pool.submit(row, *pair) for pair in itertools.product(students, chosen)]
+        try:
+            yield from (future.result() for future in futures)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while not all(future.done() for future in futures):        # it was interrupted
+                end_all()
+                time.sleep(0.01)
 
-    return who, names, rows()
+    return students, chosen, rows()
 
 
-def must_be_limits(exercise, timeout, memory):
+def must_be_limits(exercise, timeout, memory, jobs):
     if exercise is not None and exercise not in EXERCISES:
         raise ValueError(say("exercise must be one of {names}, got {name}", name=exercise,
                              names=", ".join(EXERCISES)))
@@ -117,71 +149,83 @@ def must_be_limits(exercise, timeout, memory):
     if not 256 <= memory < 1e7:
         raise ValueError(say("memory must be at least 256 MB, for Python and NumPy, got {memory}",
                              memory=memory))
+    if jobs is not None and jobs < 1:
+        raise ValueError(say("jobs must be at least 1, got {jobs}", jobs=jobs))
 
 
-def graded(submission, folder, timeout, memory, seed):
+def graded(submission, exercise, folder, timeout, memory, seed):
     """Return the Grade of one file."""
-    path, points, seconds = submission.path, 0, 0.0
-    if submission.problem:
-        diagnosis, message = "not readable", submission.problem
-    else:
-        job = dict(exercise=submission.exercise, suffix=path.suffix, seed=seed,
-                   language=spoken(),
+    path = submission.path
+    row = Grade(submission.student, exercise, False, 0, len(EXERCISES[exercise].objects),
+                "not readable", submission.problem, submission.late, seed=seed,
+                file=printable(str(path.relative_to(folder))), time=submission.time)
+    if not submission.problem:
+        job = dict(exercise=exercise, suffix=path.suffix, seed=seed, language=spoken(),
                    data=base64.b64encode(submission.data).decode())
         outcome = run_alone(job, timeout=timeout, memory=memory)
-        points, diagnosis, message = verdict(outcome, timeout)
-        seconds = round(outcome.seconds, 2)
-    of = len(EXERCISES[submission.exercise].objects)
-    return Grade(printable(submission.student), submission.exercise, diagnosis == "right", points,
-                 of, diagnosis, printable(message), seconds,
-                 printable(str(path.relative_to(folder))), seed)
+        for name, value in verdict(outcome, timeout).items():
+            setattr(row, name, value)
+        row.seconds = round(outcome.seconds, 2)
+    row.passed = row.diagnosis == "right"
+    row.message, row.remarks = printable(row.message), printable(row.remarks)
+    return row
 
 
 def verdict(outcome, timeout):
-    """Return (points, diagnosis, message) from the Outcome of a process."""
+    """Return what the Outcome of a process says, as {name: value} of a Grade."""
     if outcome.answer is not None:
-        return tuple(outcome.answer[name] for name in ("points", "diagnosis", "message"))
-    if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
-        return 0, "too slow", say("it did not end within {seconds} seconds", seconds=f"{timeout:g}")
+        return outcome.answer
     last = (outcome.output.strip().splitlines() or [""])[-1]
+    if outcome.code is None or -outcome.code == getattr(signal, "SIGXCPU", 0):
+        return dict(diagnosis="too slow", message=say(
+            "it did not end within {seconds} seconds", seconds=f"{timeout:g}"))
     if "MemoryError" in last:
-        return 0, "memory", say("it needs more memory than is allowed")
-    message = say("it ends the process, with code {code}, before it was checked. {last}",
-                  code=outcome.code, last=last)
-    return 0, "exits", message
+        return dict(diagnosis="memory", message=say("it needs more memory than is allowed"))
+    return dict(diagnosis="exits", message=say(
+        "it ends the process, with code {code}, before it was checked. {last}", code=outcome.code,
+        last=last))
 
 
-def best(grades):
-    """Return the Grade that counts: most points first, then one that was written."""
-    return min(grades, key=lambda g: (-g.points, g.diagnosis in ("not written yet", "missing")))
+def counted(grades, best):
+    """Return the Grade that counts: the newest, or the best, of those in which something is."""
+    return max(grades, key=lambda g: (g.diagnosis not in UNWRITTEN, 0 if best else g.time // 60,
+                                      g.points))
 
 
-def totals(grades: Iterable[Grade]) -> dict[str, tuple[int, int]]:
+def totals(grades: Iterable[Grade]) -> dict[str, tuple[float, int]]:
     """Return {student: (points, most possible points)} over all exercises."""
-    points_of: dict[str, tuple[int, int]] = {}
+    points_of: dict[str, tuple[float, int]] = {}
     for g in grades:
         points, of = points_of.get(g.student, (0, 0))
         points_of[g.student] = points + g.points, of + g.of
     return points_of
 
 
-def commonest(grades: Iterable[Grade]) -> dict[str, tuple[str, int, int]]:
-    """Return the commonest mistake as {exercise: (diagnosis, how often, of how many wrong)}."""
-    wrong: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+def commonest(grades: Iterable[Grade], most: int = 2) -> list[tuple[Grade, int, int]]:
+    """Return the commonest mistakes of each exercise as (one such Grade, how often, of how many).
+
+    Of an exercise's wrong answers, up to `most` diagnoses that several have, or the only one.
+    """
+    wrong: dict[str, dict] = collections.defaultdict(lambda: collections.defaultdict(list))
     for g in grades:
-        if not g.passed and g.diagnosis not in ("missing", "not written yet"):
-            wrong[g.exercise][g.diagnosis] += 1
-    return {exercise: (*counts.most_common(1)[0], counts.total())
-            for exercise, counts in wrong.items()}
+        if not g.passed and g.diagnosis not in UNWRITTEN:
+            wrong[g.exercise][g.diagnosis].append(g)
+    found = []
+    for kinds in wrong.values():
+        several = sorted(kinds.values(), key=len, reverse=True)
+        found += [(some[0], len(some), sum(map(len, several)))
+                  for some in several[:most] if len(some) > 1 or len(several) == 1]
+    return found
 
 
 def missing(student, exercise, own, seed):
     """Return the Grade of a student who handed in nothing."""
-    others = [s.path.name for s in own if s.exercise is None]
+    others = [say("{file} defines {names}", file=s.path.name,
+                  names=", ".join(s.defines[:5]) or "-")
+              for s in own if s.exercise is None]
     more = say("; not recognised: {names}", names=", ".join(others[:3])) if others else ""
-    message = printable(say("no file for it{more}", more=more))
-    of = len(EXERCISES[exercise].objects)
-    return Grade(printable(student), exercise, False, 0, of, "missing", message, 0.0, "", seed)
+    return Grade(student, exercise, False, 0, len(EXERCISES[exercise].objects), "missing",
+                 printable(say("no file for it{more}", more=more)), seed=seed)
 
 
 def printable(text):
@@ -200,12 +244,12 @@ def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for row in rows:
-        writer.writerow([harmless(cell) for cell in astuple(row)])
+        writer.writerow([harmless(getattr(row, name)) for name in COLUMNS])
     with replacing(path) as file:
         file.write(text.getvalue().encode("utf-8-sig"))
     return Path(path)
 
 
 def harmless(cell):
-    """Return a cell with a ' wherever a spreadsheet may see a formula, whatever separates cells."""
-    return FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell
+    """Return a cell with a ' in front if it begins like a formula of a spreadsheet."""
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell

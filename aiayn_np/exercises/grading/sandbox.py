@@ -33,6 +33,7 @@ sys.path += [root for root in job["roots"] if root not in sys.path]
 from aiayn_np.exercises.checking.answer import main
 main(job)
 """
+RUNNING: set[subprocess.Popen] = set()
 
 
 @dataclass
@@ -68,6 +69,7 @@ def run_alone(job, *, timeout, memory):
     with tempfile.TemporaryDirectory(prefix="aiayn-np-", ignore_cleanup_errors=True) as home:
         began = time.monotonic()
         process = start(home)
+        RUNNING.add(process)
         answer, output = bytearray(), bytearray()
         readers = [threading.Thread(target=drain, args=each, daemon=True) for each in (
             (process.stdout, answer, ANSWER), (process.stderr, output, OUTPUT))]
@@ -100,11 +102,23 @@ def ended(process, job, timeout):
     except subprocess.TimeoutExpired:
         return None
     finally:
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
+        RUNNING.discard(process)
+        end(process)
         process.wait()
+
+
+def end(process):
+    """End a process and its group."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def end_all():
+    """End all processes that run now, whichever thread waits for them."""
+    for process in [*RUNNING]:
+        end(process)
 
 
 def drain(stream, kept, most):

@@ -1,5 +1,6 @@
 """Find out which file in a folder is whose answer to which exercise."""
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,11 @@ from ..exercise import EXERCISES
 from ..language import say
 
 LARGEST = 5_000_000  # bytes of a file that is looked at
+# What learning platforms put in front of a file's name, or around it as a folder's name.
+CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d{3,})_\d{3,}_.+", re.IGNORECASE)
+MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_.*")
+DEFINED = re.compile(r'\b(?:class|def) +(\w+)|^(?: *")?(\w+) *= *(?:lambda\b|[A-Za-z_][\w.]*'
+                     r'(?: *#.*|\\n)?"?,?$)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,8 @@ class Submission:
     exercise : the exercise that it answers, None if there is none
     data : its bytes
     problem : why it could not be read, or ""
+    time : when it was changed last, in seconds since 1970
+    late : whether Canvas says so, or else whether it was changed after the time that was set
     """
 
     student: str
@@ -24,6 +32,13 @@ class Submission:
     path: Path
     data: bytes
     problem: str
+    time: float
+    late: bool
+
+    @property
+    def defines(self):
+        """The names that the file gives to classes, functions and lambdas."""
+        return defined_in(self.data)
 
 
 def stem(exercise):
@@ -35,14 +50,17 @@ STEMS = {stem(e): e.name for e in EXERCISES.values()}
 NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])", re.IGNORECASE)
 
 
-def submissions(folder):
-    """Read all Submissions in a folder, in the order of their paths.
+def submissions(folder, due=None):
+    """Read all Submissions in a folder, in the order of their paths; return them and the students.
 
     FOLDER/STUDENT/... holds one student's files, in folders if need be. The name of a file in
-    FOLDER itself begins with the student, as in anna_01_softmax.py. Without a student's name, as
-    `aiayn-np exercises FOLDER` writes the files, the student gets the folder's name. A file with
-    another name belongs to every exercise whose classes or functions it defines. `find_the_bug` is
-    not graded.
+    FOLDER itself begins with the student, as in anna_01_softmax.py. Names as Canvas and Moodle give
+    them are understood: without their numbers, unless two students have one name. Without a
+    student's name, as `aiayn-np exercises FOLDER` writes the files, the student gets the folder's
+    name. A file with another name belongs to every exercise whose classes or functions it defines.
+    `find_the_bug` is not graded, nor are lessons, which stand beside a folder `exercises`. The
+    students are those with a file, and those with a folder in which there is none. What was changed
+    after `due`, in seconds since 1970, is late.
 
     Raises
     ------
@@ -52,19 +70,45 @@ def submissions(folder):
     if not folder.is_dir():
         raise ValueError(say("FOLDER must be a folder that holds submissions, got {folder}",
                              folder=folder))
-    handed_in = []
+    files, owners = [], {}
+    lessons = {path.parent for path in folder.rglob("exercises") if path.is_dir()}
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        hidden = any(part.startswith((".", "__")) for part in inside)
-        hidden |= path.stem == "find_the_bug"
-        if path.suffix in (".py", ".ipynb") and path.is_file() and not hidden:
+        inside = [part for part in path.relative_to(folder).parts if part != "exercises"]
+        if any(part.startswith((".", "__")) for part in inside) or path.stem == "find_the_bug":
+            continue
+        if path.is_dir() and len(inside) == 1 and folder not in lessons:
+            owners[path] = owner(inside, inside[0])
+        if path.suffix in (".py", ".ipynb") and path.is_file() and path.parent not in lessons:
             named = NAMED.match(path.stem)
             alone = (named["student"] if named else path.stem) or folder.resolve().name
-            student = inside[0] if len(inside) > 1 else alone
-            data, problem = read(path)
-            handed_in += [Submission(student, exercise, path, data, problem)
+            owners[path] = owner(inside, inside[0] if len(inside) > 1 else alone)
+            files.append((path, named))
+    for path, _ in files:
+        top = folder / path.relative_to(folder).parts[0]
+        if owners.get(top) != owners[path]:                            # it holds those of several
+            owners.pop(top, None)
+    several = {name for (name, one, _), (other, two, _) in itertools.combinations(
+        set(owners.values()), 2) if name == other and one != two}
+    names = {path: f"{name}_{number}" if name in several and number else name
+             for path, (name, number, _) in owners.items()}
+    handed_in = []
+    for path, named in files:
+        (data, problem), time, late = read(path), path.stat().st_mtime, owners[path][2]
+        late = due is not None and time > due if late is None else late
+        handed_in += [Submission(names[path], exercise, path, data, problem, time, late)
                       for exercise in exercises_of(data, named)]
-    return handed_in
+    return handed_in, sorted({name for path, name in names.items() if path.is_dir()}
+                             | {s.student for s in handed_in})
+
+
+def owner(parts, otherwise):
+    """Return (name, number, whether late or None) of the student in a path's parts."""
+    for part in parts:
+        if match := MOODLE.fullmatch(part):
+            return match["name"], match["id"], None
+        if match := CANVAS.fullmatch(part):
+            return match["name"], match["id"], bool(match["late"])
+    return otherwise, "", None
 
 
 def read(path):
@@ -82,11 +126,11 @@ def exercises_of(data, named):
     """Return the exercises that a file belongs to, by its name or by what it defines."""
     if named:
         return [STEMS[named["stem"].lower()]]
-    defined = set(re.findall(r"\b(?:class|def) +(\w+)", data.decode(errors="replace")))
+    defined = set(defined_in(data))
     return [e.name for e in EXERCISES.values() if defined & set(e.objects)] or [None]
 
 
-def students(folder, handed_in):
-    """Return all students: those with a file, and those with an empty folder."""
-    folders = {p.name for p in Path(folder).iterdir() if p.is_dir() and p.name[0] not in "._"}
-    return sorted({s.student for s in handed_in} | folders)
+def defined_in(data):
+    """Return the names that a script or notebook gives to classes, functions and lambdas."""
+    found = DEFINED.findall(data.decode(errors="replace"))
+    return [*dict.fromkeys(by_word or by_equals for by_word, by_equals in found)]
