@@ -37,6 +37,6 @@ def animate_command(args):
     note(f"training on the task {task.name}, {args.steps} steps at most, then drawing")
     watch = functools.partial(shown, total=args.steps, what="training")
     recording = record(model, task, steps=args.steps, rng=rng, watch=watch)
-    animate(recording, path)
+    animate(recording, path, watch=functools.partial(shown, what="drawing"))
     print(path)
     return 0

@@ -18,15 +18,17 @@ def add_figures_options(parser):
     parser.add_argument("--draw", action="store_true",
                         help="draw what was measured for the project's gallery, and measure"
                              " nothing")
+    parser.add_argument("--threads", type=int, default=1, help="of BLAS (default: 1, which gives"
+                        " the same numbers on every number of cores)")
 
 
 def figures_command(args):
-    """Make the chosen figures, or all if none is named, with one thread of BLAS.
+    """Make the chosen figures, or all if none is named, with one thread of BLAS unless asked.
 
     With more threads, sums would be added up in another order on every kind of machine, and times
     would depend more on the number of cores than on the layers.
     """
-    with blas_threads(1):
+    with blas_threads(args.threads):
         return make_figures(args)
 
 

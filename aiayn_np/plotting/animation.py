@@ -68,11 +68,12 @@ def cross_maps(model, src, tgt_in):
     return {n: w[0] for n, w in attention_maps(cache).items() if "cross_attention" in n}
 
 
-def animate(recording: Recording, path: str | Path, *, fps: int = 8, dpi: int = 90) -> None:
+def animate(recording: Recording, path: str | Path, *, fps: int = 8, dpi: int = 90,
+            watch: Callable = iter) -> None:
     """Write the maps of the last layer in a recording as an animated GIF, two heads in a row.
 
     A row of a map is labelled with two tokens: the one that the decoder has read, and the one that
-    it writes next.
+    it writes next. `watch` is given the numbers of the pictures and yields them, such as tqdm.
     """
     from PIL import Image  # matplotlib brings it along
 
@@ -88,7 +89,7 @@ def animate(recording: Recording, path: str | Path, *, fps: int = 8, dpi: int = 
     fig.set_layout_engine("none")                                      # laid out once for all
     images = [image for ax in fig.axes for image in ax.images]
     pictures = []
-    for i in range(len(heads)):
+    for i in watch(range(len(heads))):
         for image, weights in zip(images, heads[i]):
             image.set_data(weights)
         right = f"{recording.accuracy[i]:.0%} of tokens right" if i else "not trained"

@@ -354,7 +354,7 @@ def terminal(monkeypatch):
 
 
 def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
-    """On a terminal: a bar for each training of `zoo --train`, and one for `animate`."""
+    """On a terminal: a bar for each training of `zoo --train`, and two for `animate`."""
     screen = terminal(monkeypatch)
     monkeypatch.setattr("aiayn_np.zoo.learning.learn", lambda *_, **options: iter(range(700)))
     assert main(["zoo", "3", "--train"]) == 0
@@ -362,8 +362,10 @@ def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
     assert "/700" in screen.getvalue()
     out = str(tmp_path / "x.gif")
     assert main(["animate", "copy", "--steps", "2", "--max-length", "3", "--out", out]) == 0
-    assert "training" in screen.getvalue()
+    for work in ("training", "drawing"):
+        assert work in screen.getvalue()
     assert "/2 [" in screen.getvalue()
+    assert "/3 [" in screen.getvalue()                                 # pictures
 
 
 def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """The frame of the experiments: results and their files, the gallery, the command, the measures."""
 
+import contextlib
 import dataclasses
 import importlib
 import io
@@ -259,6 +260,15 @@ def test_figures_measures_what_is_named_once_and_tells_path_and_finding(toys, tm
     assert re.fullmatch(r"\[1/1\] two  \d+\.\d s\n", progress)
     assert sorted(p.name for p in out.iterdir()) == ["two.json", "two.png"]
     assert toys["two"].load(out) == Toy(3.0)
+
+
+def test_figures_have_one_thread_unless_more_are_asked_for(toys, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("aiayn_np.cli.figures.blas_threads",
+                        lambda n: asked.append(n) or contextlib.nullcontext())
+    for argv in ([], ["--threads", "2"]):
+        assert main(["figures", "two", "--out", str(tmp_path), *argv]) == 0
+    assert asked == [1, 2]
 
 
 def test_figures_without_a_name_makes_all_and_the_gallery(toys, tmp_path, capsys):
