@@ -70,7 +70,7 @@ def test_the_gif_has_a_picture_for_each_and_shows_the_weights(recording, tmp_pat
 def test_the_command_trains_the_model_of_its_seed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(animation, "record", lambda model, task, **_: model)
     drawn = []
-    monkeypatch.setattr(animation, "animate", lambda model, path: drawn.append(model))
+    monkeypatch.setattr(animation, "animate", lambda model, path, **_: drawn.append(model))
     for seed in "778":
         argv = ["animate", "copy", "--seed", seed, "--out", str(tmp_path / "a.gif")]
         assert main(argv) == 0
