@@ -31,7 +31,7 @@ def add_grade_options(p):
     p.add_argument("--pseudonyms", action="store_true",
                    help="numbers for names; pseudonyms.csv beside the table has the key")
     p.add_argument("--gradescope", type=new_path, metavar="RESULTS.JSON",
-                   help="file for Gradescope's autograder, of one student")
+                   help="file for Gradescope's autograder; FOLDER then holds one student's files")
     p.add_argument("--jobs", type=int, help="files at a time (default: one for each processor)")
     p.add_argument("--timeout", type=float, default=60, help="seconds for a file (default: 60)")
     p.add_argument("--seed", type=int, help="of the numbers that all answers are tried on"
@@ -62,9 +62,6 @@ def grade_command(args):
     if not students or not exercises:
         raise UsageError(say("{folder} holds no file of an exercise;"
                              " see notebooks/exercises/TEACHING.md", folder=args.folder))
-    if args.gradescope and len(students) > 1:
-        raise UsageError(say("--gradescope is for the files of one student, and {folder} holds"
-                             " those of {count}", folder=args.folder, count=len(students)))
     path = args.csv or args.folder / "grades.csv"
     check_file("--csv", path, ".csv", force=args.force)
     if args.gradescope:

@@ -10,8 +10,10 @@ import nbformat
 import pytest
 from solutions import FOLDER
 
-from aiayn_np.cli.main import parsed
+from aiayn_np.cli.main import main, parsed
 from aiayn_np.exercises import EXERCISES
+from aiayn_np.exercises.grading import grading
+from aiayn_np.exercises.grading.grading import COLUMNS
 from aiayn_np.exercises.grading.sandbox import OUTPUT
 from aiayn_np.exercises.grading.submissions import LARGEST
 from aiayn_np.experiments import EXPERIMENTS
@@ -79,6 +81,30 @@ def test_commands_parse_links_lead_somewhere_and_figures_are_those_of_the_code()
     args = parsed(["grade", "x"])
     assert f"`--timeout`, {args.timeout} seconds" in PAGE
     assert f"`--memory`, {args.memory} MB" in PAGE
+
+
+def test_the_commands_that_grade_do_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(grading, "graded", lambda s, exercise, *_: grading.Grade(
+        s.student, exercise, True, 1, 1, "right", ""))
+    names = re.findall(r"^answers/(\S+(?: \S+)*?)  ", PAGE, re.MULTILINE)
+    for folder in ("answers", "submission"):
+        for name in names if folder == "answers" else ["02_layer_norm.py"]:
+            path = tmp_path / folder / name.replace(".ipynb", ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("")
+    (tmp_path / "answers/anna/02_layer_norm.py").write_text("")
+    (tmp_path / "names.csv").write_text("Student\nAnna\n", encoding="utf-8")
+    lines = re.findall(r"^aiayn-np (grade .*)", PAGE, re.MULTILINE)
+    assert len(lines) == 4
+    for line in lines:
+        assert main(shlex.split(line)) == 0
+    assert {"anna", "bert", "doejane", "Jane Doe"} <= {
+        word.split(":")[0] for word in capsys.readouterr().out.splitlines()}
+    for name in re.findall(r"`((?:feedback|answers)/[\w.]*\w)`", PAGE):
+        there = tmp_path / name.replace("anna", "Anna")                # as the roster has it
+        assert there.exists() or "unfinished" in name, name
+    assert COLUMNS == re.search(r"grades.csv`: ([\w,\s]*)\.", PAGE)[1].replace("\n ", "").split(", ")
 
 
 @pytest.fixture

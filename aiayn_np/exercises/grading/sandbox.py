@@ -87,7 +87,7 @@ def start(home):
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", START], cwd=home, start_new_session=True,
+        [sys.executable, "-I", "-X", "utf8", "-c", START], cwd=home, start_new_session=True,
         env={"PATH": os.defpath, "HOME": home, "TMPDIR": home, **threads, **kept},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
