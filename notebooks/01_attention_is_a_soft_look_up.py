@@ -7,7 +7,7 @@
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 30 minutes, without Lesson 1.7, which is *for the keen* |
+# | **Time** | 50 minutes, without Lesson 1.7, which is *for the keen* |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -102,8 +102,15 @@ ask = math.sqrt(5) * math.log(3)            # √5 ln 3
 q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 
 # %% [markdown]
-# > **Predict.** Which score does `cat` get, and which scores do the other three get? What is the weight of `cat`?
-# > (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
+# > **Predict.** What is the weight of `cat`? (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
+# >
+# > - 1 → The other scores are 0, but their exponentials are not: $e^0 = 1$.
+# > - 3/4 → There are three other keys, and each of them answers a little.
+# > - 1/2 <!-- true: np.isclose(weights[1], 1 / 2) --> → The exponentials are 1, 3, 1, 1, and 3 is half of their sum.
+# > - 1/4 → All keys would have this weight if the query asked nothing.
+# >
+# > <!-- given: The query of `sat` is $q$ = {q}. The keys of `the`, `cat`, `sat`, `down` are the rows of $K$ = {K}, and
+# > $d_k = 5$. The first number of $q$ is $\sqrt5 \ln 3$. -->
 
 # %%
 d_k = K.shape[-1]
@@ -131,6 +138,13 @@ print("output ", output)
 # A longer query in the same direction asks the same question more firmly.
 #
 # > **Predict.** The query is made twice as long. What is the weight of `cat` now? (A hint: $e^{2 \ln 3} = 9$.)
+# >
+# > - 1/2, as before → The direction is the same, but a longer query asks more firmly.
+# > - 3/4 <!-- true: np.isclose(softmax(2 * K @ q / math.sqrt(d_k))[1], 3 / 4) -->
+# > - 1 → The score is twice as large. The weight is not, because the other keys still get some.
+# >
+# > <!-- given: The scores of the four keys are {K @ q / math.sqrt(d_k)}. The second key is that of `cat`, and its
+# > score is $\ln 3$. The weights are {softmax(K @ q / math.sqrt(d_k))}. -->
 
 # %%
 softmax = Softmax()
@@ -139,9 +153,10 @@ for length in (0, 1, 2, 4, 16):
 
 # %% [markdown]
 # With the query × 2 the exponentials are $1, 9, 1, 1$, so `cat` has the weight $9/12$, three quarters. A query of
-# length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. Every
-# query between these two gets a soft answer, and a soft answer changes when a key changes. This is the slope that the
-# dictionary lacks. The next cell measures it.
+# length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back.
+#
+# Every query between these two gets a soft answer, and a soft answer changes when a key changes. This is the slope that
+# the dictionary lacks. The next cell measures it.
 
 # %%
 step = 1e-6
@@ -162,6 +177,11 @@ print("change of the output for each unit that the key moves:", change / step)
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$
 #
 # > **Predict.** With 3 queries, 4 keys of width 5 and values of width 2: which shapes do $QK^\top$, the weights and the output have?
+# >
+# > - (3, 4), (3, 4) and (3, 2) <!-- true: (scores.shape, weights.shape, output.shape) == ((3, 4), (3, 4), (3, 2)) -->
+# > - (3, 5), (3, 5) and (3, 2) → The width 5 is summed away: a score is one number for a query and a key.
+# > - (4, 3), (4, 3) and (4, 2) → A row is a query. This is the transposed map.
+# > - (3, 4), (3, 1) and (3, 2) → Every key gets a weight of its own.
 
 # %%
 Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
@@ -176,8 +196,9 @@ print("output ", output.shape)
 print(output)
 
 # %% [markdown]
-# The row of `sat` is the answer of Lesson 1.2. The drawing shows these matrices with their shapes and their numbers.
-# $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value. Follow the framed row of `sat`
+# The row of `sat` is the answer of Lesson 1.2.
+#
+# The drawing shows these matrices with their shapes and their numbers. $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value. Follow the framed row of `sat`
 # from $Q$ to the output.
 
 # %%
@@ -230,6 +251,14 @@ print("weights", cache.weights.shape, " out", out.shape)
 
 # %% [markdown]
 # > **Predict.** If one used $q = k = x$, without the two matrices, which token would each token mostly look at?
+# >
+# > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
+# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 -->
+# > - all equally → Then all scores of a row would have to be equal.
+# > - the next one → Nothing in the formula knows an order.
+# >
+# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
+# > $k = xW^K$. -->
 
 # %%
 _, same = attention.forward(x, x, x)
@@ -265,6 +294,13 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
 # > side, each with 6 of 12 features. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
 # > two axes are query and key.
+# >
+# > - (3, 3) and (4, 4) → In encoder-decoder attention the target asks, so there are three rows.
+# > - (3, 3) and (4, 3) → The target asks, and the source answers: rows are queries.
+# > - (3, 3) and (3, 4) <!-- true: (cache.self_attention.attention.weights.shape[2:], inner.weights.shape[2:]) == ((3, 3), (3, 4)) -->
+# > - (6, 6) and (6, 6) → 6 is the width of a head. It is summed away in the scores.
+# >
+# > <!-- given: A decoder layer with $d_\mathrm{model} = 12$ and 2 heads. Its target has 3 tokens, its source 4. -->
 
 # %%
 layer = DecoderLayer(12, 16, 2, rng=rng)                 # d_model = 12, d_ff = 16, h = 2 heads
@@ -301,9 +337,8 @@ plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the 
 # written already, and a column is a key, a token that it has read. (`<bos>` stands before the first token, `<eos>` after
 # the last.)
 #
-# > **Predict.** The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this row?
-#
-# Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
+# The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this
+# row? Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
 # click the cell of your guess, and read "Why this weight?" from the top: the products, their sum, the scale, the score, the softmax of
 # the row. The page is made by `python docs/make_live_pages.py`; [the page on the commands](../docs/commands.md) says how
 # to make one of your own run.

@@ -24,12 +24,12 @@ import time
 from pathlib import Path
 
 import chinese
+import predictions
 from needs import needed
 from repository import with_address
 
 jupytext, nbformat = needed("jupytext"), needed("nbformat")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
-NotebookClient = needed("nbclient").NotebookClient
 FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
@@ -37,6 +37,15 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+
+class Client(needed("nbclient").NotebookClient):
+    """A client that does not number the cells that check predictions."""
+
+    async def async_execute_cell(self, cell, *arguments, **options):
+        numbered = not predictions.is_check(cell)
+        await super().async_execute_cell(cell, *arguments, store_history=numbered, **options)
+        self.code_cells_executed -= not numbered
 
 
 def notebook_of(source):
@@ -59,20 +68,29 @@ def notebook_of_script(text):
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for i, cell in enumerate(notebook.cells):
-        cell["id"], cell["metadata"] = f"cell-{i}", {}
+        cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict({})
+        asked = cell.cell_type == "markdown" and predictions.prediction_of(cell.source)
+        if asked and asked["choices"]:
+            cell.metadata["prediction"] = nbformat.from_dict(asked)
+            cell["source"] = predictions.folded(cell.source)
     return notebook
 
 
 def execute(notebook):
-    """Run every cell in a fresh kernel; RuntimeError for a cell that writes on stderr."""
+    """Run every cell in a fresh kernel, and check what is said of its predictions.
+
+    RuntimeError for a cell that writes on stderr.
+    """
+    notebook.cells = predictions.with_checks(notebook)
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"} | ONE_THREAD
     environment["AIAYN_LANG"] = "en"
-    NotebookClient(
+    Client(
         notebook, timeout=600, startup_timeout=600, kernel_name="python3", record_timing=False,
         coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute(env=environment)
     notebook.metadata = nbformat.from_dict(METADATA)                   # not the kernel's version
+    notebook.cells = predictions.without_checks(notebook.cells)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.get("name") == "stderr":
@@ -89,8 +107,11 @@ def with_outputs_of(before, notebook):
     before_tree, tree = ([ast.dump(ast.parse(c.source)) for c in cells] for cells in (old, new))
     if before_tree != tree:
         raise ValueError("its code has changed too: build it without --text")
+    if predictions.measured(before) != predictions.measured(notebook):
+        raise ValueError("what its predictions measure has changed: build it without --text")
     for was, cell in zip(old, new):
         cell["outputs"], cell["execution_count"] = was.outputs, was.execution_count
+        cell["metadata"] = was.metadata
     return notebook
 
 

@@ -21,12 +21,15 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 
+from predictions import names_of, prediction_of
+
 FOLDER = Path(__file__).resolve().parent
 CHINESE = FOLDER / "zh"
 TEXT = "# %% [markdown]"
 CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
-KEPT = re.compile(r"\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)   # as it is
+KEPT = re.compile(  # as it is
+    r"<!-- true:.*?-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
 NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
 
@@ -112,7 +115,7 @@ def faults(english, chinese):
     texts = [(line, text) for line, text in ours if not line.startswith(CODE)]
     found = order_faults(theirs, [line for line, _ in texts])
     found += [f"{line}: {fault}" for line, text in texts if line in theirs
-              for fault in language_faults(theirs[line], text)]
+              for fault in language_faults(theirs[line], text) + choice_faults(theirs[line], text)]
     return found + (code_faults(english, dict(ours)) if len(ours) > len(texts) else [])
 
 
@@ -156,6 +159,15 @@ def code_alone(cell):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             node.body[0] = ast.Pass()
     return ast.dump(tree), re.findall("### .*", cell)
+
+
+def choice_faults(english, chinese):
+    """What a translated prediction has not as the English one has it."""
+    theirs, ours = map(prediction_of, (english, chinese))
+    if not theirs or not ours:
+        return ["only one language has a prediction"] * (theirs != ours)
+    same = [[len(p["choices"]), p["right"], names_of(p)] for p in (theirs, ours)]
+    return ["its choices, the right one or what is given differ"] * (same[0] != same[1])
 
 
 def page_faults(english, chinese):

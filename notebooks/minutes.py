@@ -1,8 +1,8 @@
 """How long a lesson takes in class: `python notebooks/minutes.py`, or with numbers such as `03`.
 
-Reading at 150 words a minute; 4 seconds for a line of code, and for a line of source that a cell
-prints; a minute and a half for a prediction; six minutes for the questions at the end. Sections
-whose heading says *for the keen* are optional and counted apart.
+Reading at 100 words a minute, without what is folded; 8 seconds for a line of code, and for a line
+of source that a cell prints; two minutes for a prediction and its choices; six minutes for the
+questions at the end. Sections whose heading says *for the keen* are optional and counted apart.
 """
 
 import re
@@ -13,7 +13,7 @@ from needs import needed
 
 nbformat = needed("nbformat")
 FOLDER = Path(__file__).parent
-WORDS_A_MINUTE, SECONDS_A_LINE, PREDICTION, QUESTIONS = 150, 4, 1.5, 6.0
+WORDS_A_MINUTE, SECONDS_A_LINE, PREDICTION, QUESTIONS = 100, 8, 2.0, 6.0
 INSTALL = 1                                          # the index of the cell that installs
 MOST = 50
 
@@ -45,6 +45,7 @@ def parts(cell):
 def reading(text):
     """Minutes for a text; a formula counts as the symbols that are set apart in it."""
     predictions = text.count("**Predict.**")
+    text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", re.sub(r"<[^>]*>|\\[a-zA-Z]+", " ", text))
     return len(words) / WORDS_A_MINUTE + PREDICTION * predictions
 

@@ -154,5 +154,5 @@ def test_text_can_be_translated(full):
 
 def test_jupyter_lab_opens_and_the_tools_of_the_teacher_edition_run(full):
     assert re.match(r"\d", full.run("jupyter", "lab", "--version")[0])
-    full.run("python", "course/questions.py", "questions.gift")
-    assert (full.folder / "questions.gift").is_file()
+    full.run("python", "course/quiz.py", "quiz.gift")
+    assert (full.folder / "quiz.gift").is_file()

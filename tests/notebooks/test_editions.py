@@ -1,4 +1,4 @@
-"""What is made from the lessons: the student edition, the questions, the slides."""
+"""What is made from the lessons: the student edition, the slides."""
 
 import os
 import re
@@ -13,7 +13,6 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 import build  # noqa: E402
-import questions  # noqa: E402
 import repository  # noqa: E402
 import slides  # noqa: E402
 
@@ -47,32 +46,6 @@ def test_the_address_of_the_repository_is_written_into_the_first_cell(monkeypatc
     monkeypatch.setattr(repository, "repository", lambda: "https://example.org/x")
     cells = build.notebook_of(build.SOURCES[7]).cells
     assert 'REPOSITORY = "https://example.org/x"' in cells[1].source
-
-
-def unescaped(text):
-    """GIFT text as Moodle reads it."""
-    return re.sub(r"\\([\\~=#{}:])", r"\1", text)
-
-
-def test_the_questions_are_gift_with_three_for_each_lesson():
-    text = questions.gift(LESSONS.values())
-    assert text.count("$CATEGORY: ") == len(LESSONS)
-    found = re.findall(r"^::(.*?)::\[html\](.*?) \{#### (.*)\}$", text, re.MULTILINE)
-    assert len(found) == 3 * len(LESSONS) == len({name for name, _, _ in found})
-    for _, question, answer in found:
-        for part in (question, answer):
-            bare = re.sub(r"\\.", "", part)                                # no control sign is left
-            assert not re.search(r"[~=#{}:]", bare)
-            html = unescaped(part)
-            assert html.startswith("<p>")
-            assert html.count(r"\(") == html.count(r"\)")
-            assert "$" not in html
-
-
-def test_a_formula_survives_the_way_into_gift():
-    html = unescaped(questions.gift_text(r"Is $p_{v} = \frac{1}{2} < 1$ in `f(x=1)`?"))
-    assert r"\(p_{v} = \frac{1}{2} &lt; 1\)" in html
-    assert "<code>f(x=1)</code>" in html
 
 
 @lessons
@@ -146,14 +119,6 @@ def test_the_handout_is_a_pdf_with_a_page_for_each_slide(tmp_path):
 
 PLANS = (EXERCISES / "TEACHING.md").read_text(encoding="utf-8").split(
     "## Plans")[1].split("### Find the bug")[0]
-
-
-@lessons
-def test_the_plans_say_the_minutes_that_the_header_of_a_lesson_says(path):
-    said = re.search(r"\| \*\*Time\*\* \| (\d+) minutes", LESSONS[path].cells[0].source)[1]
-    planned = re.findall(rf"Lesson {int(path.name[:2])} \((\d+)\)", PLANS)
-    assert planned
-    assert set(planned) == {said}
 
 
 def test_every_session_of_a_plan_fits_into_90_minutes_with_slack():

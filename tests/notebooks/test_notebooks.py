@@ -70,8 +70,8 @@ def test_there_are_lessons():
 @lessons
 def test_the_notebook_is_that_of_its_source(source):
     want, got = build.notebook_of(source), notebook(source)
-    assert [(c.id, c.cell_type, c.source) for c in got.cells] == [
-        (c.id, c.cell_type, c.source) for c in want.cells
+    assert [(c.id, c.cell_type, c.source, c.metadata.get("prediction")) for c in got.cells] == [
+        (c.id, c.cell_type, c.source, c.metadata.get("prediction")) for c in want.cells
     ]
     assert got.metadata == want.metadata
 
@@ -106,7 +106,8 @@ def test_its_parts_are_those_of_every_lesson(source):
     ]
     assert not re.search(r"\w [,;.!?](\s|$)", chinese.KEPT.sub("x", text))     # no space before it
     assert text.index("## Summary") < text.index("## Questions")
-    assert text.count("<details><summary>Answer</summary>") == text.count("</details>") == 3
+    assert text.count("<details><summary>Answer</summary>") == 3
+    assert text.count("<details>") == text.count("</details>")
     assert code_cells(source)[-1].source.count("assert ") >= 3
 
 
