@@ -20,18 +20,22 @@ MOST = 50
 
 def minutes(notebook):
     """Minutes of a notebook: those of every class, and those of the optional sections."""
-    needed, optional, keen = QUESTIONS, 0.0, False
+    spent = of_sections(notebook)
+    optional = sum(time for heading, time in spent.items() if "for the keen" in heading.lower())
+    return QUESTIONS + sum(spent.values()) - optional, optional
+
+
+def of_sections(notebook):
+    """{heading: minutes} of what stands before the questions; the head of a lesson has none."""
+    spent, heading = {"": 0.0}, ""
     for i, cell in enumerate(notebook.cells):
-        if i == INSTALL:
-            continue
-        for heading, text in parts(cell):
-            if heading == "## Questions":
-                return needed, optional
-            if heading:
-                keen = "for the keen" in heading.lower()
-            spent = reading(text) if cell.cell_type == "markdown" else stepping(cell)
-            needed, optional = (needed, optional + spent) if keen else (needed + spent, optional)
-    return needed, optional
+        for new, text in parts(cell) if i != INSTALL else ():
+            heading = new or heading
+            if heading in ("## Questions", "## 问题"):
+                return spent
+            taken = reading(text) if cell.cell_type == "markdown" else stepping(cell)
+            spent[heading] = spent.get(heading, 0.0) + taken
+    return spent
 
 
 def parts(cell):

@@ -13,7 +13,7 @@ After `→` stands what a reader gets who takes that choice. The choice with `tr
 and the rest of that comment is an expression over the names of the cells that follow. build.py
 evaluates it when those cells have run, up to the next text, and refuses a lesson in which it is
 false. `given:` is for slides and quizzes, where the lesson is not around the question: an
-expression in braces becomes its value, as a formula.
+expression in braces becomes its value: a number, a text, a vector or a matrix.
 
 A choice holds no formula, because browsers show none in what is clicked: √d_k, not $\\sqrt{d_k}$.
 """
@@ -122,11 +122,12 @@ def check_of(prediction):
     """A cell that fails where the right choice is not what was measured, and prints what is given."""
     letter = LETTERS[prediction["right"]]
     wrong = f"{prediction['question']} The cells do not measure {letter}."
-    values = ", ".join(f"{name!r}: numpy.asarray({name}).tolist()" for name in names_of(prediction))
+    values = ", ".join(f"{name!r}: {name}" for name in names_of(prediction))
     return nbformat.v4.new_code_cell(
         f"assert ({prediction['condition']}), {wrong!r}\n"
         "import json, numpy\n"
-        f"print(json.dumps({{{values}}}))", id=CHECK + letter)
+        f"print(json.dumps({{{values}}}, default=lambda x: numpy.round(x, 4).tolist()))",
+        id=CHECK + letter)
 
 
 def names_of(prediction):
@@ -142,7 +143,7 @@ def without_checks(cells):
             kept.append(cell)
             continue
         printed = json.loads("".join(output.text for output in cell.outputs))
-        kept[-1].metadata |= {"given": {k: tex(v) for k, v in printed.items()}} if printed else {}
+        kept[-1].metadata |= {"given": printed} if printed else {}
     return kept
 
 
@@ -150,16 +151,15 @@ def is_check(cell):
     return cell.id.startswith(CHECK)
 
 
-def given(prediction, cell):
-    """What is given, with the values that the cell which answers the prediction keeps."""
-    return VALUE.sub(lambda m: f"${cell.metadata['given'][m[1]]}$" if m[1] else m[0],
-                     prediction["given"])
+def given(prediction, cell, shown):
+    """What is given, with the values that the cell which answers the prediction keeps.
 
+    shown : makes the text of a value from its rows, which are lists of texts
+    """
+    def value(name):
+        found = cell.metadata["given"][name]
+        rows = found if isinstance(found, list) else [found]
+        rows = rows if isinstance(rows[0], list) else [rows]
+        return shown([[x if isinstance(x, str) else f"{x:.4g}" for x in row] for row in rows])
 
-def tex(value):
-    """A number, a text, a vector or a matrix as a formula."""
-    if not isinstance(value, list):
-        return rf"\text{{{value}}}" if isinstance(value, str) else f"{value:.4g}"
-    rows = value if value and isinstance(value[0], list) else [value]
-    inside = r" \\ ".join(" & ".join(map(tex, row)) for row in rows)
-    return rf"\begin{{pmatrix}} {inside} \end{{pmatrix}}"
+    return VALUE.sub(lambda m: value(m[1]) if m[1] else m[0], prediction["given"])

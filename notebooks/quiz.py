@@ -38,8 +38,16 @@ def words_of(notebook):
 
 def choices_of(notebook):
     """(what is given and asked, [(choice, what is said to it)], right) of each prediction."""
-    return [(f"{given(asked, notebook.cells[i])}\n\n{asked.question}", asked.choices, asked.right)
+    return [(f"{given(asked, notebook.cells[i], tex)}\n\n{asked.question}", asked.choices, asked.right)
             for i, asked in answers_of(notebook).items()]
+
+
+def tex(rows):
+    """A number, a text, a vector or a matrix as a formula."""
+    if rows == [rows[0][:1]]:
+        return rows[0][0]
+    inside = r" \\ ".join(" & ".join(row) for row in rows)
+    return rf"$\begin{{pmatrix}} {inside} \end{{pmatrix}}$"
 
 
 def gift_text(markdown):

@@ -5,45 +5,56 @@
     python notebooks/slides.py DIR 08 --pdf     one lesson, and a handout beside it
     python notebooks/slides.py DIR --zh         the Chinese lessons, in DIR/zh
 
-A deck has a title, one or two slides for each section that is not optional, the summary and the
-questions. A section shows its first formula, its first prediction and its first picture. The
-measured answer appears with the next click; in the handout it stands there. Pandoc makes one HTML
-file: reveal.js, pictures and formulas (MathML) are in it, so it needs no network. The handout is
-printed by Chromium.
+A deck has a title, Figure 1, the slides of every section that is not optional, the summary and the
+questions. A section gives its first sentence, its formulas, lists and tables, one click each; then
+each of its predictions; then its other pictures. A prediction has two slides. On the first are what
+is given, the question and the choices; a click marks the right one. On the second is what was
+measured, drawn if it can be; a click adds one sentence, the first of the text that follows.
+
+The speaker's notes (press S) say the minutes, what is wrong with each choice, the mistakes that are
+common in the exercises, and the answers to the questions. Pandoc makes one HTML file: reveal.js,
+pictures and formulas (MathML) are in it, so it needs no network. Chromium prints the handout.
 """
 
 import argparse
 import importlib.util
 import re
 import shutil
-import struct
 import sys
-from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
+import minutes
 from needs import needed
+from predictions import LETTERS, answers_of, given
 
+from aiayn_np.exercises.editions import exercises_of
+from aiayn_np.exercises.exercise import SUBJECTS
+from aiayn_np.exercises.language import say, speaking
 from aiayn_np.text.extra import install_command
 
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
-CSS = FOLDER / "slides.css"
-LINES, COLUMNS = 12, 100  # of an answer that is shown on a slide
-WIDE = 95  # signs of a formula that fit into a line
+CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
+LINES, COLUMNS, BARS = 16, 100, 8  # of a print on a slide; numbers of a line that are drawn
+MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
+BLOCK = re.compile(r"\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?!\W*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
+PICTURE = re.compile("picture|drawing|drawn|图")
 
 
 @dataclass(frozen=True)
 class Words:
-    """How a lesson names its parts, and a deck its slides."""
+    """How a lesson names its parts, and a deck its slides and notes."""
 
-    predict: str
     optional: str
     check: str
     do: str
@@ -54,130 +65,252 @@ class Words:
     in_the_paper: str
     what_we_do: str
     stop: str
+    minutes: str
+    choice: str
+    mistakes: str
 
 
-ENGLISH = Words("> **Predict.**", "For the keen", "Check what this lesson", "You will do",
-                "You will learn", "Paper", "Summary", "Questions", "In the paper:", "What we do", "")
-IN_CHINESE = Words("> **预测：**", "选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题",
-                   "论文：", "要做的事", "：")
+WORDS = {
+    "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
+                "Summary", "Questions", "In the paper:", "What we do", "", "{} minutes.",
+                "{} is {}.", "Common mistakes in the exercises:"),
+    "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
+                "要做的事", "：", "{} 分钟。", "{} {}。", "练习中常见的错误："),
+}
+VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
 
 @dataclass
 class Slide:
-    """What a section of a lesson gives to its slide; pictures are base64 PNG."""
+    """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes."""
 
     title: str
-    formula: str = ""
-    prediction: str = ""
-    answer: str = ""
-    picture: str = ""
-    late: bool = False  # the picture answers the prediction
+    parts: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self):
+        first, *rest = self.parts or [""]
+        clicks = [f"::: fragment\n{part}\n:::" for part in rest]
+        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+        page = "\n\n".join(["::::: page", first, *clicks, ":::::"])
+        return "\n\n".join([f"# {self.title}", page, *notes])
 
 
-def words_of(notebook):
-    """The words of the notebook's language."""
-    return ENGLISH if notebook.cells[0].source.startswith("# Lesson") else IN_CHINESE
+@dataclass
+class Result(Slide):
+    """What answers a prediction: the right choice, what was printed and drawn, and a sentence."""
+
+    printed: str = ""
+    png: str = ""
+    said: str = ""
+
+    def markdown(self):
+        png = image(self.png, self.title)
+        shown = [drawn(self.printed)]
+        if png:
+            shown = ["::: beside", as_printed(lines_of(self.printed)), png, ":::"]
+        self.parts = ["\n\n".join(filter(None, [*self.parts, *shown])), self.said]
+        return super().markdown()
 
 
-def slides_of(notebook):
-    """The slides of the sections that are not optional, in order."""
-    words = words_of(notebook)
-    found, waiting = [], False
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            for paragraph in re.split(r"\n\n+|\n>\n|\n#\n", cell.source):
-                heading = re.match(r"## (\d+\.\d+ .*)", paragraph)
-                if heading or paragraph.startswith("## "):
-                    found.append(Slide(heading[1] if heading else ""))
-                    waiting = False
-                if found:
-                    waiting = read_paragraph(found[-1], paragraph, words) or waiting
-        elif found and cell.outputs:
-            waiting = not read_outputs(found[-1], cell.outputs, waiting) and waiting
-    return [slide for slide in found if is_shown(slide, words)]
+def language_of(notebook):
+    return "en" if notebook.cells[0].source.startswith("# Lesson") else "zh"
 
 
-def is_shown(slide, words):
-    left_out = words.optional in slide.title or words.check in slide.title
-    return slide.title and not left_out and bool(slide.formula or slide.prediction or slide.picture)
+def events(notebook):
+    """What a lesson shows, in order: pairs such as ("text", Markdown) and ("picture", PNG).
 
-
-def read_paragraph(slide, text, words):
-    """Take the first formula and the first prediction; whether the text is that prediction."""
-    formula = re.search(r"\$\$.+?\$\$", text, re.DOTALL)
-    if formula and not slide.formula:
-        slide.formula = formula[0]
-    if not text.startswith(words.predict) or slide.prediction:
-        return False
-    slide.prediction = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
-    return True
-
-
-def read_outputs(slide, outputs, waiting):
-    """Take the first picture, and the printed answer to a prediction; whether that is found."""
-    for output in outputs:
-        picture = output.get("data", {}).get("image/png")
-        if picture and not slide.picture:
-            slide.picture, slide.late = picture, bool(slide.prediction)
-        text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
-        if waiting and text and not picture:
-            slide.answer = shortened(text)
-    return bool(slide.answer)
-
-
-def shortened(text):
-    """The text in so many lines and columns as a slide has."""
-    lines = [line[:COLUMNS] for line in text.rstrip().splitlines()]
-    return "\n".join(lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"])
-
-
-def width_over_height(picture):
-    width, height = struct.unpack(">II", b64decode(picture)[16:24])       # of the PNG's header
-    return width / height
-
-
-def is_long(formula):
-    """Whether a formula in one line needs a smaller type."""
-    return formula.startswith("$$") and len(re.sub(r"\\[a-z]+", "", formula)) > WIDE
-
-
-def markdown_of(slide):
-    """A section in pandoc's Markdown: what is said and printed, then its picture.
-
-    A picture is on a slide of its own if an answer is printed; else beside the words, or below.
+    "ask" has a prediction and the cell that answers it; "print" and "picture" are outputs.
     """
-    heading = f"# {slide.title}"
-    formula = f"::: {{.long}}\n{slide.formula}\n:::" if is_long(slide.formula) else slide.formula
-    answer = slide.answer and f"::: {{.fragment}}\n```\n{slide.answer}\n```\n:::"
-    words = "\n\n".join(part for part in (formula, slide.prediction, answer) if part)
-    if not slide.picture:
-        return f"{heading}\n\n{words}"
-    image = f'<img src="data:image/png;base64,{slide.picture}" alt="{slide.title}">'
-    if answer or not words:
-        return "\n\n".join([heading, words, heading, image] if words else [heading, image])
-    if slide.late:
-        image = f'<div class="fragment">{image}</div>'
-    if width_over_height(slide.picture) > 1.7:
-        return f"{heading}\n\n::: {{.stacked}}\n{words}\n\n{image}\n:::"
-    return f"{heading}\n\n:::: {{.beside}}\n<div>\n\n{words}\n\n</div>\n\n{image}\n::::"
+    cells, answers = notebook.cells, answers_of(notebook)
+    for i, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            for text in re.split(r"^(?=## )", cell.source, flags=re.MULTILINE):
+                heading, _, rest = text.partition("\n") if text.startswith("## ") else ("", "", text)
+                yield from [("heading", heading[3:])] * bool(heading)
+                yield "text", re.sub(r"^>.*\n?", "", rest, flags=re.MULTILINE).strip()
+            if "prediction" in cell.metadata:
+                answer = min(j for j in answers if j > i)
+                yield "ask", (answers[answer], cells[answer])
+            continue
+        for output in cell.outputs:
+            picture = output.get("data", {}).get("image/png")
+            yield ("picture", picture) if picture else ("print", output.get("text") or output.get(
+                "data", {}).get("text/plain", ""))
+
+
+class Deck:
+    """The slides of the sections that are not optional, made from the events of a lesson."""
+
+    def __init__(self, notebook):
+        self.slides, self.language = [], language_of(notebook)
+        self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
+        self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
+        self.title = ""
+        for kind, what in events(notebook):
+            if kind == "heading" or self.title:
+                getattr(self, kind)(what)
+        self.flush()
+
+    def heading(self, title):
+        self.flush()
+        left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
+        self.title = "" if left_out or not re.match(r"\d", title) else title
+        if self.title:
+            spent = self.words.minutes.format(round(self.took[f"## {title}"]))
+            known = mistakes(self.exercises, title.split()[0], self.language)
+            self.ideas = Slide(title, notes=[spent, *known])
+            self.lead, self.told, self.result = None, "", None
+
+    def text(self, text):
+        """The first sentence says what a section is about, or what was measured."""
+        if not text:
+            return
+        self.told = text
+        first = sentence(text)
+        if self.result and not self.result.said:
+            self.result.said = first
+        elif self.lead is None and not BLOCK.match(text):
+            self.lead = first
+            text = text.replace(first, "", 1)
+        paragraphs = text.split("\n\n")
+        for before, block in zip(["", *paragraphs], paragraphs):
+            if BLOCK.match(block.strip()):
+                self.ideas.parts.append(f"{last_sentence(before)}\n\n{block}".strip())
+
+    def ask(self, asked):
+        """A slide with the question, and one for what was measured."""
+        prediction, cell = asked
+        lead = self.flush()
+        verdicts = VERDICT[self.language]
+        choices = "\n".join(
+            f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
+            f"**{LETTERS[i]}** {choice}\n:::\n" for i, (choice, _) in enumerate(prediction.choices))
+        notes = [self.words.minutes.format(2), *(
+            f"{self.words.choice.format(LETTERS[i], verdicts[i == prediction.right])} {says}".strip()
+            for i, (_, says) in enumerate(prediction.choices))]
+        asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
+        self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
+        right = prediction.choices[prediction.right][0]
+        self.result = Result(self.title, [f"[**{LETTERS[prediction.right]}** {right}]{{.answer}}"])
+        self.slides.append(self.result)
+
+    def print(self, text):
+        if self.result and not self.result.said:
+            self.result.printed += text
+
+    def picture(self, png):
+        if self.result and not self.result.png:
+            self.result.png = png
+            return
+        lead = self.flush()
+        told = [s[0].strip() for s in SENTENCE.finditer(self.told.split("\n\n")[-1])]
+        caption = next(filter(PICTURE.search, told), lead or (told[-1] if told else ""))
+        self.slides.append(Slide(self.title, [caption + "\n\n" + image(png, self.title)]))
+
+    def flush(self):
+        """Finish the slide of ideas; the first sentence of the section where it has no other."""
+        if not self.title:
+            return ""
+        lead, ideas = self.lead or "", self.ideas
+        self.lead, self.ideas = "", Slide(self.title)
+        if not ideas.parts:
+            self.ideas.notes = ideas.notes
+            return lead
+        ideas.parts = [part for part in [lead, *ideas.parts] if part]
+        self.slides.append(ideas)
+        return ""
+
+
+def sentence(text):
+    """The first sentence of a text, with the next one if it is very short."""
+    told = [found[0] for found in SENTENCE.finditer(text.split("\n\n")[0])]
+    return "".join(told[:1 + (len(told[0]) < 12)]).strip() if told else ""
+
+
+def last_sentence(text):
+    told = [found[0].strip() for found in SENTENCE.finditer(text)]
+    return told[-1] if told and not BLOCK.match(text) else ""
+
+
+def mistakes(exercises, section, language):
+    """Notes on the exercises that a section explains: what is commonly wrong, and why."""
+    here = [e for e in exercises if section in e.lesson.split(", ")]
+    known = [(name, entry) for e in here for name in e.objects
+             for formula in SUBJECTS[name].formulas.values() for entry in formula.known[:MISTAKES]]
+    with speaking(language):
+        return [WORDS[language].mistakes] * bool(known) + [
+            f"- {name}: {say(why)}" for name, (_, _, _, why) in known]
+
+
+def drawn(text):
+    """What a cell printed: rows of numbers with bars, and other lines as they are."""
+    lines = lines_of(text)
+    rows = [ROW.match(line) for line in lines]
+    numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
+    longest = max(map(len, numbers), default=0)
+    if not 1 < longest <= BARS:
+        return as_printed(lines)
+    largest = max(abs(x) for row in numbers for x in row) or 1
+    made = ""
+    for line, row, found in zip(lines, rows, numbers):
+        cells = "".join(bar(x, abs(x) / largest) for x in found)
+        rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
+        label, after = (row[1], row[3]) if row else (line, "")
+        made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
+    return f'<table class="bars">{made}</table>'
+
+
+def lines_of(text):
+    """The lines of a print that a slide has room for."""
+    lines = [line[:COLUMNS] for line in text.rstrip().splitlines()]
+    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
+
+
+def as_printed(lines):
+    return "\n".join(["```", *lines, "```"]) * bool(lines)
+
+
+def bar(x, share):
+    kind = "minus" if x < 0 else "plus"
+    return f'<td><span class="{kind}" style="width:{100 * share:.0f}%"></span>{x:.4g}</td>'
+
+
+def table(rows):
+    """A number, a text, a vector or a matrix as HTML."""
+    if rows == [rows[0][:1]]:
+        return rows[0][0]
+    rows = ["".join(f"<span>{escape(x)}</span>" for x in row) for row in rows]
+    return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
+
+
+def image(png, title):
+    """A picture, base64 PNG, as HTML; nothing for nothing."""
+    return f'<img src="data:image/png;base64,{png}" alt="{escape(title)}">' if png else ""
 
 
 def deck(notebook):
-    """The whole deck of a lesson in pandoc's Markdown."""
-    head, words = notebook.cells[0].source, words_of(notebook)
-    title = re.match(r"# (.*)", head)[1]
+    """The title and the whole deck of a lesson in pandoc's Markdown."""
+    head, language = notebook.cells[0].source, language_of(notebook)
+    words, title = WORDS[language], re.match(r"# (.*)", head)[1]
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
            for part in (words.do, words.learn, words.paper)}
-    opening = [Slide(title, f"**{words.learn}{words.stop}** {row[words.learn]}\n\n"
-                            f"**{words.in_the_paper}** {row[words.paper]}"),
-               Slide(words.what_we_do, row[words.do], picture=first_drawing(notebook))]
+    made = Deck(notebook)
+    plan = "\n".join(f"- {name}" for name in dict.fromkeys(slide.title for slide in made.slides))
+    opening = [Slide(title, [f"**{words.learn}{words.stop}** {row[words.learn]}\n\n"
+                             f"**{words.in_the_paper}** {row[words.paper]}\n\n{plan}"],
+                     [words.minutes.format(round(minutes.minutes(notebook)[0]))]),
+               Slide(words.what_we_do, ["\n\n".join(["::: beside", row[words.do], image(first_drawing(notebook), title), ":::"])],
+                     mistakes(made.exercises, re.search(r"\d+", title)[0], language))]
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-    summary, questions = text.split(f"## {words.summary}")[1].split(f"## {words.questions}")
-    summary = "\n".join(line for line in summary.splitlines() if line.startswith(("- ", "  ")))
-    questions = re.sub(r"<details>.*?</details>", "", questions, flags=re.DOTALL)
-    slides = [*opening, *slides_of(notebook), Slide(words.summary, formula=summary),
-              Slide(words.questions, formula=questions)]
-    return title, "\n\n".join(markdown_of(slide) for slide in slides)
+    summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
+    answers = re.findall(r"<details>.*?</summary>(.*?)</details>", questions, flags=re.DOTALL)
+    asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
+    points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
+    slides = [*opening, *made.slides, Slide(words.summary, points),
+              Slide(words.questions, [q.strip() for q in asked if q.strip()],
+                    [f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1)])]
+    return title, "\n\n".join(slide.markdown() for slide in slides)
 
 
 def first_drawing(notebook):
@@ -206,11 +339,11 @@ def write_deck(lesson, folder):
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
-                    center="false", hash="true", slideNumber="true")
+                    center="false", hash="true", slideNumber="true", pdfMaxPagesPerSlide="1")
     settings["revealjs-url"] = reveal_js()
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",
-                                      "--slide-level=1", f"--css={CSS}",
+                                      "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])
     page = target.read_text(encoding="utf-8")

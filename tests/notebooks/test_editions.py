@@ -15,6 +15,7 @@ pytest.importorskip("nbclient")
 import build  # noqa: E402
 import repository  # noqa: E402
 import slides  # noqa: E402
+from predictions import answers_of  # noqa: E402
 
 from aiayn_np.exercises.editions import exercises_of, student_edition  # noqa: E402
 from aiayn_np.exercises.grading.submissions import stem  # noqa: E402
@@ -49,30 +50,95 @@ def test_the_address_of_the_repository_is_written_into_the_first_cell(monkeypatc
 
 
 @lessons
-def test_a_deck_has_ten_to_fifteen_slides(path):
+def test_a_deck_has_every_prediction_with_its_answer_and_notes(path):
     title, text = slides.deck(LESSONS[path])
     headings = re.findall(r"^# (.*)$", text, re.MULTILINE)
     assert headings[0] == title
     assert headings[-2:] == ["Summary", "Questions"]
-    assert 10 <= len(headings) <= 15
+    assert 6 <= len(headings) <= 50
     assert "<details>" not in text
-    assert not any(slides.ENGLISH.optional in heading for heading in headings)
-    assert text.count("**Predict.**") >= 3
+    assert "**Predict.**" not in text
+    assert not any(slides.WORDS["en"].optional in heading for heading in headings)
+    asked = [p for p in answers_of(LESSONS[path]).values() if p.question in text]
+    assert text.count("::: choices") == text.count(".fragment .custom") == len(asked)
     assert text.count("<img ") >= 1
+    assert all(choice in text and says in text for p in asked for choice, says in p.choices)
 
 
-def test_a_section_gives_its_first_formula_prediction_answer_and_picture():
+def lesson(*cells):
+    """A notebook: what begins with % is a cell of code, and % its outputs."""
     new = nbformat.v4
-    printed = new.new_output("stream", text="\n".join(map(str, range(40))))
-    cells = [new.new_markdown_cell("# Lesson 1 · A"),
-             new.new_markdown_cell("## 1.1 A\n\n$$x$$\n\n> **Predict.** How\n> many?"),
-             new.new_code_cell("f()", outputs=[printed]),
-             new.new_markdown_cell("## 1.2 For the keen: B\n\n$$y$$")]
-    (slide,) = slides.slides_of(new.new_notebook(cells=cells))
-    assert (slide.formula, slide.prediction) == ("$$x$$", "**Predict.** How\nmany?")
-    assert slide.answer.splitlines()[0] == "0"
-    assert len(slide.answer.splitlines()) == slides.LINES
-    assert "fragment" in slides.markdown_of(slide)
+    notebook = build.notebook_of_script("\n\n".join(
+        "# %%\nw = 1" if cell[0] == "%" else "# %% [markdown]\n# " + cell.replace("\n", "\n# ")
+        for cell in ("# Lesson 1 · A", "%", *cells)))
+    for cell, text in zip(notebook.cells[2:], cells):
+        if text.startswith("%"):
+            cell["outputs"] = [
+                new.new_output("display_data", {"image/png": o[4:]}) if o.startswith("png ")
+                else new.new_output("stream", text=o) for o in text[1:].split("%")]
+            cell.metadata["given"] = {"q": [1.0, 2.5]}
+    return notebook
+
+
+ASKED = """## 1.1 A?
+
+It is so, in short. First:
+
+$$x$$
+
+- one
+
+> **Predict.** How many?
+>
+> - 1 → Why not $2$?
+> - 2 <!-- true: w == 1 -->
+> - 3
+>
+> <!-- given: The query {q}. -->"""
+
+
+def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
+    cells = (ASKED, "%w [0.25 -1.]%png one", "It is two, as 1.5 says. It is drawn: the picture.",
+             "%png two", "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", "%png three")
+    ideas, asks, answer, more, third = slides.Deck(lesson(*cells)).slides
+    assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
+    assert "3 minutes." in ideas.notes
+    assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
+    assert "::: question\nHow many?" in asks.parts[0]
+    assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
+    assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
+    assert (answer.said, answer.png) == ("It is two, as 1.5 says.", "one")
+    assert "::: fragment\nIt is two" in answer.markdown()
+    assert "It is drawn: the picture." in more.parts[0]
+    assert "base64,two" in more.parts[0]
+    assert "base64,three" in third.parts[0]
+
+
+def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
+    rows = slides.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
+    assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", "", ""]
+    assert re.findall(r'class="(\w+)" style="width:(\d+)%"></span>(.*?)</td>', rows) == [
+        ("plus", "25", "0.5"), ("minus", "50", "-1"), ("plus", "100", "2"), ("plus", "12", "0.25")]
+    long = slides.drawn("\n".join(map(str, range(40))))
+    assert long.splitlines()[1] == "0"
+    assert len(long.splitlines()) == slides.LINES + 2
+    assert not slides.drawn("")
+
+
+def test_a_sentence_ends_where_a_reader_ends_it():
+    assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.") == (
+        "See $a. b$ and 1.5 `x.y`.")
+    assert slides.sentence("No. It is (nearly) 3. More.") == "No. It is (nearly) 3."
+    assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。") == "分数是 $1.5$，不是 2.5。"
+
+
+def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
+    english, chinese = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
+    assert english[0] == "Common mistakes in the exercises:"
+    assert len(english) == len(chinese) == 1 + 2 * slides.MISTAKES
+    assert english[1].startswith("- Softmax: exp overflows above 709")
+    assert not set(english) & set(chinese)
+    assert slides.mistakes(exercises_of(2), "2.1", "en") == []
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +165,13 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     page.wait_for_function("window.Reveal && Reveal.isReady()")
     sizes = page.evaluate("""() => Reveal.getSlides().map((slide, i) => {
         Reveal.slide(i);
-        return [slide.querySelector("h1").innerText, slide.scrollHeight, slide.scrollWidth] })""")
+        const page = slide.querySelector(".page");
+        return [slide.querySelector("h1").innerText, page.scrollHeight - page.clientHeight,
+                page.scrollWidth, parseInt(page.style.fontSize || 100)] })""")
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
-    assert 10 <= len(sizes) <= 15
-    assert [s for s in sizes if s[1] > 720 or s[2] > 1280] == []
+    assert 10 <= len(sizes) <= 50
+    assert [s for s in sizes if s[1] > 1 or s[2] > 1280 or s[3] < 60] == []
     assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
 
 

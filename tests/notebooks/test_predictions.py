@@ -86,7 +86,7 @@ def test_the_right_choice_is_checked_and_what_is_given_is_measured():
     cells[3]["outputs"] = [nbformat.v4.new_output("stream", text=run(cells).stdout)]
     kept = predictions.without_checks(cells)
     assert len(kept) == 4
-    assert predictions.given(kept[0].metadata.prediction, kept[2]) == (
+    assert predictions.given(kept[0].metadata.prediction, kept[2], quiz.tex) == (
         r"The query $\begin{pmatrix} 1 & 2 \end{pmatrix}$ of $\sqrt{2}$,"
         r" weights $\begin{pmatrix} 0.75 & 0.25 \end{pmatrix}$.")
     wrong = run(predictions.with_checks(made("q, w = [1.0, 2.0], 0.5")))
