@@ -34,7 +34,7 @@ Public names, by the file that defines them:
     report         Report, Row, wrapped
     exercise       Exercise
     language       say, say_name, speaking, spoken, width, flush_left
-    editions       student_edition, asks
+    editions       student_edition, asks, exercises_of
     grading        grade, totals, commonest, write_csv
     names          pseudonyms
     feedback       write_feedback, write_results

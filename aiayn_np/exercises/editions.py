@@ -6,7 +6,7 @@ A notebook is the dict that its JSON holds, so no package for notebooks is neede
 
 import copy
 
-from .exercise import EXERCISES
+from .exercise import EXERCISES, Exercise
 from .grading.submissions import stem
 
 FOLD = "<details><summary>{}</summary>\n\n{}\n\n</details>"
@@ -50,7 +50,7 @@ def asks(source: str, language: str = "en") -> bool:
     return WORDS[language][0] in source.split("## ")[-1]
 
 
-def exercises_of(number):
+def exercises_of(number: int) -> list[Exercise]:
     """Return the exercises that a lesson explains."""
     return [exercise for exercise in EXERCISES.values() if number in lessons_of(exercise)]
 
