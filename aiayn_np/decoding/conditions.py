@@ -8,12 +8,20 @@ from ..encoder import Encoder, EncoderLayer
 from ..module import children, leaves
 from ..multi_head import MultiHeadAttention
 from ..transformer import Transformer
-from ..variants.models import LanguageModel, TokenStack
+from ..variants.grouped import GroupedQueryAttention
+from ..variants.models import LanguageModel, LlamaLayer, TokenStack
 from ..variants.pre_norm import PreNormEncoderLayer
+from ..variants.rotary import NormedRotaryPositions, RotaryAttention, RotaryPositions
 
-PLACES = ("self_attention", "cross_attention")  # where the KV cache knows an attention
+ATTENTIONS = ("self_attention", "cross_attention")
+ROTARY = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
+PLACES = {  # where the KV cache knows a layer that mixes positions or counts them
+    MultiHeadAttention: ATTENTIONS, GroupedQueryAttention: ATTENTIONS,
+    RotaryAttention: ("self_attention.attention",), RotaryPositions: ROTARY,
+    NormedRotaryPositions: ROTARY,
+}
 STACKS = {Transformer, Decoder, LanguageModel, TokenStack, Encoder, EncoderLayer,
-          PreNormEncoderLayer}  # nothing but their attentions mixes positions
+          PreNormEncoderLayer, LlamaLayer}  # nothing but their attentions mixes positions
 SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that is computed once
 
 
@@ -50,8 +58,8 @@ def known(path, layer):
     """Whether the KV cache may run a layer on one position at a time."""
     if "forward" in getattr(layer, "__dict__", ()):
         return False
-    if type(layer) is MultiHeadAttention:
-        return path.endswith(PLACES)
+    if type(layer) in PLACES:
+        return path.endswith(PLACES[type(layer)])
     if path.endswith("positions") and not hasattr(layer, "table"):     # it cannot start later
         return False
     return type(layer) in STACKS or vars(type(layer)).get("position_wise", False)

@@ -20,9 +20,12 @@ import copy
 
 import numpy as np
 
+from ..attention import ScaledDotProductAttention
 from ..masking import not_padding
 from ..multi_head import MultiHeadAttention, merge_heads, split_heads
 from ..transformer import Transformer
+from ..variants.grouped import repeat_heads
+from ..variants.rotary import RotaryAttention
 from .conditions import may_keep
 
 FORWARD = Transformer.forward  # another one, of a model or of its class, may do more than decode
@@ -112,17 +115,24 @@ class MemoryAttention(MultiHeadAttention):
 
     def __init__(self, attention):
         vars(self).update(vars(attention))
+        self.h_kv = getattr(attention, "h_kv", attention.h)            # of a GroupedQueryAttention
         self.kept: tuple = ()
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
-        Q = split_heads(self.linear_Q(x_Q), self.h)                    # (B, h, 1, d_k)
-        K, V = self.keys_and_values(x_K, x_V)                          # (B, h, T, d_k or d_v)
+        Q = self.queries(x_Q)                                          # (B, h, 1, d_k)
+        K, V = (repeat_heads(x, self.h // self.h_kv)                   # (B, h, T, d_k or d_v)
+                for x in self.keys_and_values(x_K, x_V))
         heads, cache = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)
         return self.linear_O(merge_heads(heads)), cache                # (B, 1, d_model)
 
+    def queries(self, x_Q):
+        """Return the queries of these positions, (B, h, T, d_k)."""
+        return split_heads(self.linear_Q(x_Q), self.h)
+
     def project(self, x_K, x_V):
-        """Return the keys and values of these positions, (B, h, T, d_k) and (B, h, T, d_v)."""
-        return split_heads(self.linear_K(x_K), self.h), split_heads(self.linear_V(x_V), self.h)
+        """Return keys and values of these positions, (B, h_kv, T, d_k) and (B, h_kv, T, d_v)."""
+        K, V = self.linear_K(x_K), self.linear_V(x_V)
+        return split_heads(K, self.h_kv), split_heads(V, self.h_kv)
 
     def keys_and_values(self, x_K, x_V):
         """Return the keys and values of all positions."""
@@ -136,11 +146,26 @@ class MemoryAttention(MultiHeadAttention):
 
 
 class GrowingAttention(MemoryAttention):
-    """Self-attention: each call adds positions, and their queries look at all positions so far."""
+    """Self-attention: each call adds positions, and their queries look at all positions so far.
+
+    A RotaryAttention turns queries and keys by their position. So each key is turned once, when it
+    is new, and kept as it is then.
+    """
 
     def __init__(self, attention):
         super().__init__(attention)
         self.T, self.room = 0, 0            # positions in `kept`, and positions it has room for
+        self.rotary = None
+        if isinstance(self.attention, RotaryAttention):
+            self.rotary, self.attention = self.attention, ScaledDotProductAttention()
+
+    def queries(self, x_Q):
+        Q = super().queries(x_Q)
+        return self.rotary.rotary_Q(Q, start=self.T) if self.rotary else Q
+
+    def project(self, x_K, x_V):
+        K, V = super().project(x_K, x_V)
+        return self.rotary.rotary_K(K, start=self.T) if self.rotary else K, V
 
     def keys_and_values(self, x_K, x_V):
         K, V = self.project(x_K, x_V)                                  # of the new positions

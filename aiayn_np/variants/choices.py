@@ -5,6 +5,7 @@ from ..encoder import EncoderLayer
 from ..positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from .pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from .relative_position import relative_attention
+from .rotary import rotary_attention
 from .scoring import additive_attention, concat_attention, dot_attention, general_attention
 
 # option -> name -> keywords of Transformer; the first name of each option is the paper's
@@ -16,6 +17,7 @@ CHOICES: dict[str, dict[str, dict]] = {
         "concat": {"attention": concat_attention},
         "additive": {"attention": additive_attention},
         "relative": {"attention": relative_attention},
+        "rotary": {"attention": rotary_attention},
     },
     "positions": {
         "sinusoidal": {"positions": SinusoidalPositionalEncoding},

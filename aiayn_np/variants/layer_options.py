@@ -11,6 +11,7 @@ from ..layer_norm import LayerNorm
 from ..module import Module, Parameter, leaves
 from ..multi_head import MultiHeadAttention
 from .activations import FeedForward
+from .norms import RMSNorm
 
 Mod = TypeVar("Mod", bound=Module)
 
@@ -51,7 +52,7 @@ def add_biases(attention):
 
 
 def set_eps(model: Mod, eps: float) -> Mod:
-    """Set eps of every layer norm of a model, and return the model."""
-    for _, norm in leaves(model, LayerNorm):
+    """Set eps of every layer norm and RMS norm of a model, and return the model."""
+    for _, norm in leaves(model, (LayerNorm, RMSNorm)):
         norm.eps = eps
     return model

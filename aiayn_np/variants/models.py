@@ -1,6 +1,8 @@
-"""Half a Transformer: decoder-only (a language model) and encoder-only (a classifier)."""
+"""Half a Transformer: decoder-only (a language model, old and new) and encoder-only (a classifier).
+"""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,15 @@ from ..embedding import Embedding, OutputProjection
 from ..encoder import Encoder, EncoderLayer, final_norm
 from ..linear import Linear
 from ..masking import causal, not_padding
-from ..module import Cache, Module
+from ..module import Cache, Module, Parameter
 from ..positional_encoding import SinusoidalPositionalEncoding
+from .activations import SiLU
+from .embeddings import UnscaledEmbedding
+from .gated import SwiGLU
+from .grouped import GroupedQueryAttention
+from .norms import RMSNorm
+from .pre_norm import PreNormEncoderLayer
+from .rotary import NoPositions, RotaryAttention, RotaryPositions
 
 
 class TokenStack(Module):
@@ -91,6 +100,53 @@ class LanguageModel(Module):
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
         grad_x = self.output_projection.backward(grad_logits, cache.output_projection)
         self.stack.backward(grad_x, cache.stack)
+
+
+class LlamaLayer(PreNormEncoderLayer):
+    """x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))        Touvron et al., 2023
+
+    x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
+    The attention turns its queries and keys (RotaryAttention), and h_kv heads of keys and values
+    serve h heads of queries.
+    bias: of the attention   gate_bias: of SwiGLU   rotary: the class of both rotary layers
+    """
+    stack_norm = RMSNorm
+
+    def __init__(self, d_model: int, d_ff: int, h: int, *, h_kv: int | None = None,
+                 d_k: int | None = None, base: float = 10000.0, bias: bool = False,
+                 gate_bias: bool = False, activation: Callable[[], Module] = SiLU,
+                 rotary: Callable[..., RotaryPositions] = RotaryPositions, P_drop: float = 0.0,
+                 rng: np.random.Generator) -> None:
+        check_layer_options(d_model, d_ff, h, d_k, d_k, P_drop, rng)
+        d_k = d_model // h if d_k is None else d_k
+        attention = RotaryAttention(rotary(d_k, base=base), rotary(d_k, base=base))
+        self.norm_1 = RMSNorm(d_model)
+        self.self_attention = GroupedQueryAttention(d_model, h, h_kv=h_kv, d_k=d_k, d_v=d_k,
+                                                    bias=bias, attention=attention, rng=rng)
+        self.norm_2 = RMSNorm(d_model)
+        self.feed_forward = SwiGLU(d_model, d_ff, activation=activation, bias=gate_bias, rng=rng)
+        self.dropout = Dropout(P_drop)
+
+
+def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: int = 512,
+          P_drop: float = 0.0, tied: bool = True, pad: int | None = None, rng: np.random.Generator,
+          **options: Any) -> LanguageModel:
+    """Make a LanguageModel of LlamaLayers; `options` are those of a LlamaLayer.
+
+    tied : whether logits are x E^T with the matrix of the embedding, or with one of their own
+
+    >>> model = llama(50, N=2, d_model=8, d_ff=12, h=4, h_kv=2, rng=np.random.default_rng(0))
+    >>> model(np.array([[3, 1, 4]])).shape
+    (1, 3, 50)
+    """
+    model = LanguageModel(
+        vocab_size, N=N, d_model=d_model, d_ff=d_ff, h=h, max_len=max_len, P_drop=P_drop, pad=pad,
+        layer=partial(LlamaLayer, **options), embedding=UnscaledEmbedding, positions=NoPositions,
+        rng=rng)
+    if not tied:
+        E = Parameter(rng.normal(0, d_model**-0.5, (vocab_size, d_model)))
+        model.output_projection = OutputProjection(E)
+    return model
 
 
 class MeanOverTokens(Module):

@@ -25,7 +25,7 @@ class PreNormEncoderLayer(Module):
     RMSNorm, which is then used in the layers too.
     """
 
-    stack_norm = LayerNorm
+    stack_norm: Any = LayerNorm
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
                  d_k: int | None = None, d_v: int | None = None, attention: Any = None,
@@ -35,7 +35,7 @@ class PreNormEncoderLayer(Module):
         self.norm_1 = self.stack_norm(d_model)
         self.self_attention = MultiHeadAttention(d_model, h, **heads)
         self.norm_2 = self.stack_norm(d_model)
-        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, rng=rng)
+        self.feed_forward: Module = PositionwiseFeedForward(d_model, d_ff, rng=rng)
         self.dropout = Dropout(P_drop)
 
     def forward(self, x: np.ndarray, *, allowed: np.ndarray | None = None,

@@ -14,11 +14,13 @@ from aiayn_np.decoding.generation import (
     perplexity,
     start_generation,
 )
+from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.activations import TanhGELU
 from aiayn_np.variants.embeddings import UnscaledEmbedding
 from aiayn_np.variants.layer_options import layer_factory
-from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.models import Classifier, LanguageModel, llama
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
+from aiayn_np.variants.rotary import NormedRotaryPositions, RotaryPositions
 
 
 def make(rng, *, pre_norm=True, pad=None, max_len=40):
@@ -42,6 +44,41 @@ def test_kept_keys_and_values_give_the_logits_of_the_whole_text(rng, pre_norm, p
         got, want = (text.next_logits(ids[:, begin:end]) for text in (growing, whole))
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(want, model(ids[:, :end])[:, -1], rtol=1e-12)
+
+
+LLAMAS = [
+    {}, {"h_kv": 1, "pad": 3}, {"h_kv": 6, "bias": True}, {"rotary": NormedRotaryPositions},
+]
+
+
+@pytest.mark.parametrize("options", LLAMAS)
+def test_kept_keys_are_turned_once_by_their_own_position(options, rng):
+    """Of a Llama: the logits of the whole text, and h_kv heads of keys that are those of its layer.
+    """
+    sizes = dict(N=2, d_model=12, d_ff=20, h=6, h_kv=2, max_len=40)
+    model = randomise(llama(17, **(sizes | options), rng=rng), rng)
+    ids = rng.integers(4, 17, (1, 40))
+    if "pad" in options:
+        ids[:, 5] = 3
+    growing, whole = GrowingText(model), WholeText(model)
+    for begin, end in itertools.pairwise([0, 7, 8, 9, 14, 40]):
+        got, want = (text.next_logits(ids[:, begin:end]) for text in (growing, whole))
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    assert type(start_generation(model)) is GrowingText
+    _, cache = model.forward(ids)
+    for layer, c in zip(growing.encoder.layers, cache.stack.encoder.layers):
+        K, V = (x[:, :, :40] for x in layer.self_attention.kept)
+        g, of_layer = layer.self_attention.g, c.self_attention.attention
+        np.testing.assert_allclose(K, of_layer.K[:, ::g], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(V, of_layer.V[:, ::g], rtol=0, atol=1e-12)
+
+
+def test_a_rotary_layer_elsewhere_computes_the_whole_text(rng):
+    """Only in a self-attention does the KV cache tell it where it stands."""
+    model = llama(17, N=1, d_model=12, d_ff=20, h=6, h_kv=2, rng=rng)
+    assert type(start_generation(model)) is GrowingText
+    model.stack.encoder.layers[0].norm_1 = RotaryPositions(12)
+    assert type(start_generation(model)) is WholeText
 
 
 @pytest.mark.parametrize("temperature", [0, 0.7])

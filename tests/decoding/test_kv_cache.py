@@ -53,10 +53,11 @@ KEEPS = {
     "memory-efficient": dict(attention=memory_efficient),
     "rms": dict(encoder_layer=RMSEncoderLayer, decoder_layer=RMSDecoderLayer),
     **CHOICES["norm"],
-    **{name: kw for name, kw in CHOICES["attention"].items() if name != "relative"},
+    **{name: kw for name, kw in CHOICES["attention"].items() if name not in ("relative", "rotary")},
 }
 RECOMPUTES = {
     "relative": CHOICES["attention"]["relative"],
+    "rotary": CHOICES["attention"]["rotary"],              # its attention over the memory, too
     "local": dict(attention=local_attention(2)),
 }
 

@@ -325,5 +325,6 @@ def model_loss(rng):
 
 
 # The variants register themselves with the helpers above, each group in a file of its own.
-for group in ("layers_scoring", "layers_sequence", "layers_norms", "layers_pretrained"):
+for group in ("layers_scoring", "layers_sequence", "layers_norms", "layers_pretrained",
+              "layers_since_2017"):
     importlib.import_module(group)

@@ -1,5 +1,7 @@
 """Configurations of the variants' norms, pre-norm layers and models; see layers.py."""
 
+import importlib
+
 from layers import (
     decoder_call,
     dropout,
@@ -79,6 +81,8 @@ def token_stack(rng):
 
 @register(LanguageModel)
 def language_model(rng):
+    if rng.random() < 0.5:
+        return importlib.import_module("layers_since_2017").llama_model(rng)
     ids, pad, vocab_size, options = ids_and_stack(rng)
     pad = None if rng.random() < 0.2 else pad
     return LanguageModel(vocab_size, pad=pad, rng=rng, **options), [ids], dropout(rng)

@@ -26,10 +26,15 @@ from aiayn_np import (
     warmup_rate,
 )
 from aiayn_np.training.loss import ModelLoss
+from aiayn_np.variants.activations import GELU, SiLU
 from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.gated import SwiGLU
+from aiayn_np.variants.grouped import GroupedQueryAttention
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
+from aiayn_np.variants.optimizers import AdamW
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.recurrent import GRU, RNN
+from aiayn_np.variants.rotary import RotaryAttention, RotaryPositions
 
 TOLERANCE = 1e-12  # of the norm of what PyTorch computes
 CURVE_TOLERANCE = 1e-9  # of each loss
@@ -66,14 +71,28 @@ class AdamCase:
             for _ in self.rates
         ]
 
+    def optimizer(self, parameters):
+        return Adam(parameters)
+
     def arrays(self):
         parameters = [Parameter(value.copy()) for value in self.values]
-        adam = Adam(parameters)
+        adam = self.optimizer(parameters)
         for rate, gradients in zip(self.rates, self.gradients):
             for p, gradient in zip(parameters, gradients):
                 p.grad[...] = gradient
             adam.step(rate)
         return {f"value {i}": p.value for i, p in enumerate(parameters)}
+
+
+class AdamWCase(AdamCase):
+    """The same with a decay of all values, or of the first alone."""
+
+    def __init__(self, rng, decayed):
+        super().__init__(rng)
+        self.decayed = decayed
+
+    def optimizer(self, parameters):
+        return AdamW(parameters, decay=0.1, decayed=parameters[: self.decayed])
 
 
 class CurveCase:
@@ -133,6 +152,17 @@ def attention(rng, T_k, allowed):
     return LayerCase(rng, layer, x_Q, x_K, x_V, allowed=allowed, keeps=["attention.weights"])
 
 
+def grouped(rng, h_kv, attention=None):
+    layer = GroupedQueryAttention(D_MODEL, 4, h_kv=h_kv, attention=attention, rng=rng)
+    inputs = [rng.standard_normal((B, T, D_MODEL)) for _ in "QKV"]
+    return LayerCase(rng, layer, *inputs, allowed=causal(T))
+
+
+def turned(rng, **options):
+    return LayerCase(rng, RotaryPositions(D_MODEL, **options),
+                     rng.standard_normal((B, H, T, D_MODEL)), start=3)
+
+
 def encoder_layer(rng, kind):
     x, allowed = rng.standard_normal((B, T, D_MODEL)), not_padding(padding(T))
     return LayerCase(rng, kind(D_MODEL, D_FF, H, rng=rng), x, allowed=allowed)
@@ -184,6 +214,8 @@ CASES = {
     "decoder layer": lambda rng: decoder_layer(rng, DecoderLayer),
     "transformer": transformer,
     "adam": AdamCase,
+    "adamw": lambda rng: AdamWCase(rng, 2),
+    "adamw, one of two decays": lambda rng: AdamWCase(rng, 1),
     "curve": CurveCase,
     "pre-norm encoder layer": lambda rng: encoder_layer(rng, PreNormEncoderLayer),
     "pre-norm decoder layer": lambda rng: decoder_layer(rng, PreNormDecoderLayer),
@@ -195,6 +227,12 @@ CASES = {
     "causal convolution": lambda rng: over_features(
         rng, CausalConvolution1D(D_MODEL, 6, 3, rng=rng)
     ),
+    "SwiGLU": lambda rng: over_features(
+        rng, SwiGLU(D_MODEL, 7, activation=SiLU, bias=True, rng=rng)),
+    "GEGLU": lambda rng: over_features(rng, SwiGLU(D_MODEL, 7, activation=GELU, rng=rng)),
+    "rotary, grouped queries": lambda rng: grouped(rng, 2, RotaryAttention(RotaryPositions(2))),
+    "rotary positions": lambda rng: turned(rng, base=500.0),
+    "rotary positions, interleaved": lambda rng: turned(rng, interleaved=True),
 }
 
 

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from parity import ADAM_STEPS, D_FF, D_MODEL, PAD, VOCAB, AdamCase, CurveCase, H
+from parity import ADAM_STEPS, D_FF, D_MODEL, PAD, VOCAB, AdamCase, AdamWCase, CurveCase, H
 
 
 @functools.cache
@@ -230,7 +230,57 @@ def convolution(layer):
     return links, lambda x: (theirs(x.mT).mT[:, : x.shape[1]], {})
 
 
+def rotary(layer):
+    """Pairs as complex numbers, as Meta's own code for Llama computes them."""
+    torch = pytorch()
+
+    def forward(x, start):
+        d = x.shape[-1]
+        w = layer.base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        angle = torch.outer(torch.arange(start, start + x.shape[-2], dtype=torch.float64), w)
+        pairs = x.unflatten(-1, (-1, 2)) if layer.interleaved else (
+            x.unflatten(-1, (2, -1)).transpose(-1, -2))
+        z = torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(angle), angle)
+        y = torch.view_as_real(z)
+        return (y if layer.interleaved else y.transpose(-1, -2)).flatten(-2), {}
+    return {}, forward
+
+
+def grouped(layer):
+    """PyTorch's own attention with groups, `enable_gqa`."""
+    torch = pytorch()
+    d, names = layer.d_model, "QKVO"
+    widths = {"Q": layer.h, "K": layer.h_kv, "V": layer.h_kv, "O": layer.h}
+    theirs = {n: torch.nn.Linear(d, d if n == "O" else widths[n] * layer.d_k, bias=False).double()
+              for n in names}
+    turn = getattr(layer.attention, "rotary_Q", None)
+
+    def forward(*inputs, allowed):
+        heads = [theirs[n](x).unflatten(-1, (widths[n], -1)).transpose(1, 2)
+                 for n, x in zip(names, inputs)]
+        if turn is not None:
+            heads[:2] = (rotary(turn)[1](x, 0)[0] for x in heads[:2])
+        y = torch.nn.functional.scaled_dot_product_attention(
+            *heads, attn_mask=tensor(allowed), enable_gqa=True)
+        return theirs["O"](y.transpose(1, 2).flatten(2)), {}
+    return {f"linear_{n}.W": (theirs[n].weight, transposed) for n in names}, forward
+
+
+def gated(layer):
+    nn = pytorch().nn
+    bias, d_ff = layer.linear_1.b is not None, layer.linear_1.d_out
+    theirs = [nn.Linear(*sizes, bias=bias).double() for sizes in (
+        (D_MODEL, d_ff), (D_MODEL, d_ff), (d_ff, D_MODEL))]
+    gate, up, down = theirs
+    activation = getattr(nn, type(layer.activation).__name__)()
+    links = {}
+    for name, one in zip(("linear_gate.", "linear_1.", "linear_2."), theirs):
+        links |= {n: link for n, link in linear(name, one).items() if bias or n.endswith("W")}
+    return links, lambda x: (down(activation(gate(x)) * up(x)), {})
+
+
 TWINS = {
+    "RotaryPositions": rotary, "GroupedQueryAttention": grouped, "SwiGLU": gated,
     "LayerNorm": layer_norm, "RMSNorm": rms_norm, "BatchNorm": batch_norm,
     "MultiHeadAttention": multi_head, "PositionwiseFeedForward": feed_forward,
     "LabelSmoothedCrossEntropy": cross_entropy, "EncoderLayer": encoder_layer,
@@ -269,14 +319,22 @@ def adam(parameters):
     return pytorch().optim.Adam(parameters, betas=(0.9, 0.98), eps=1e-9)
 
 
+def adamw(case, values):
+    return pytorch().optim.AdamW([
+        dict(params=values[: case.decayed], weight_decay=0.1),
+        *([dict(params=values[case.decayed :], weight_decay=0.0)] if values[case.decayed :] else [])
+    ])
+
+
 def adam_arrays(case):
     values = [tensor(x, grad=True) for x in case.values]
-    optimizer = adam(values)
+    optimizer = adamw(case, values) if isinstance(case, AdamWCase) else adam(values)
     assert len(case.rates) == ADAM_STEPS
     for rate, gradients in zip(case.rates, case.gradients):
         for value, gradient in zip(values, gradients):
             value.grad = tensor(gradient)
-        optimizer.param_groups[0]["lr"] = rate
+        for group in optimizer.param_groups:
+            group["lr"] = rate
         optimizer.step()
     return {f"value {i}": numbers(x) for i, x in enumerate(values)}
 

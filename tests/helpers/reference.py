@@ -211,6 +211,77 @@ def naive_cross_entropy(logits, targets, eps_ls, pad):
     return sum(losses) / len(losses) if losses else 0.0
 
 
+def naive_rms_norm(layer, x):
+    """gamma_k x_k / sqrt(mean square + eps)."""
+    y = np.zeros(x.shape)
+    for at in np.ndindex(x.shape[:-1]):
+        row = [float(a) for a in x[at]]
+        root = math.sqrt(sum(a * a for a in row) / len(row) + layer.eps)
+        for k, a in enumerate(row):
+            y[at][k] = float(layer.gamma.value[k]) * a / root
+    return y
+
+
+def naive_rotary(layer, x, start=0):
+    """Every pair of features as a complex number, times exp(i t base^(-2i/d_k))."""
+    if hasattr(layer, "norm"):
+        x = naive_rms_norm(layer.norm, x)
+    d, y = x.shape[-1], np.zeros(x.shape)
+    for at in np.ndindex(x.shape[:-1]):
+        for i in range(d // 2):
+            a, b = (2 * i, 2 * i + 1) if layer.interleaved else (i, i + d // 2)
+            angle = (start + at[-1]) / layer.base ** (2 * i / d)
+            z = complex(x[at][a], x[at][b]) * complex(math.cos(angle), math.sin(angle))
+            y[at][a], y[at][b] = z.real, z.imag
+    return y
+
+
+def naive_rotary_attention(layer, Q, K, V, allowed=None):
+    """Eq. (1) of turned queries and keys; a layer that does not turn is Eq. (1) itself."""
+    if hasattr(layer, "rotary_Q"):
+        Q, K = naive_rotary(layer.rotary_Q, Q), naive_rotary(layer.rotary_K, K)
+    return naive_attention(Q, K, V, allowed)
+
+
+def naive_grouped(layer, x_Q, x_K, x_V, allowed=None):
+    """One head after another; head i uses head i // (h / h_kv) of the keys and values."""
+    heads = []
+    for i in range(layer.h):
+        j = i // (layer.h // layer.h_kv)
+        Q = one_head(layer.linear_Q, x_Q, i, layer.d_k)
+        K = one_head(layer.linear_K, x_K, j, layer.d_k)
+        V = one_head(layer.linear_V, x_V, j, layer.d_v)
+        mask = allowed
+        if allowed is not None and allowed.ndim > 2:
+            mask = allowed[..., i if allowed.shape[-3] > 1 else 0, :, :]
+        heads.append(naive_rotary_attention(layer.attention, Q, K, V, mask))
+    return naive_linear(layer.linear_O, np.concatenate(heads, axis=-1))
+
+
+ACTIVATIONS = {
+    "ReLU": lambda z: max(0.0, z),
+    "SiLU": lambda z: z * (1 + math.tanh(z / 2)) / 2,
+    "GELU": lambda z: z * (1 + math.erf(z / math.sqrt(2))) / 2,
+}
+
+
+def naive_gated(layer, x):
+    """(activation(x W_gate) x W_1) W_2, number by number."""
+    activation = ACTIVATIONS[type(layer.activation).__name__]
+    hidden = naive_linear(layer.linear_gate, x)
+    up = naive_linear(layer.linear_1, x)
+    for at in np.ndindex(hidden.shape):
+        hidden[at] = activation(float(hidden[at])) * float(up[at])
+    return naive_linear(layer.linear_2, hidden)
+
+
+def naive_llama_layer(layer, x, allowed=None):
+    """x + attention(norm(x)), then x + feed-forward(norm(x)), without dropout."""
+    n = naive_rms_norm(layer.norm_1, x)
+    x = x + naive_grouped(layer.self_attention, n, n, n, allowed)
+    return x + naive_gated(layer.feed_forward, naive_rms_norm(layer.norm_2, x))
+
+
 def naive_adam(value, grads, rates, beta_1=0.9, beta_2=0.98, eps=1e-9):
     """The values of one scalar after each step of Algorithm 1 of Kingma and Ba."""
     m = v = 0.0
@@ -221,6 +292,20 @@ def naive_adam(value, grads, rates, beta_1=0.9, beta_2=0.98, eps=1e-9):
         m_hat = m / (1 - beta_1**t)
         v_hat = v / (1 - beta_2**t)
         value = value - rate * m_hat / (math.sqrt(v_hat) + eps)
+        values.append(value)
+    return values
+
+
+def naive_adamw(value, grads, rates, beta_1, beta_2, eps, decay):
+    """The values of one scalar after each step of Algorithm 2 of Loshchilov and Hutter."""
+    m = v = 0.0
+    values = []
+    for t, (grad, rate) in enumerate(zip(grads, rates, strict=True), start=1):
+        m = beta_1 * m + (1 - beta_1) * grad
+        v = beta_2 * v + (1 - beta_2) * grad**2
+        m_hat = m / (1 - beta_1**t)
+        v_hat = v / (1 - beta_2**t)
+        value = value - rate * (m_hat / (math.sqrt(v_hat) + eps) + decay * value)
         values.append(value)
     return values
 

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from reference import naive_embedding, naive_encoder_layer, naive_matmul, naive_sinusoids
+from proof import prove
+from reference import (
+    naive_embedding,
+    naive_encoder_layer,
+    naive_llama_layer,
+    naive_matmul,
+    naive_rms_norm,
+    naive_sinusoids,
+)
 
 from aiayn_np import (
     Adam,
@@ -13,8 +21,18 @@ from aiayn_np import (
     causal,
     not_padding,
 )
-from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens, TokenStack
+from aiayn_np.proofs.probing import randomise
+from aiayn_np.variants.activations import GELU
+from aiayn_np.variants.models import (
+    Classifier,
+    LanguageModel,
+    MeanOverTokens,
+    TokenStack,
+    llama,
+)
+from aiayn_np.variants.norms import RMSNorm
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
+from aiayn_np.variants.rotary import NormedRotaryPositions
 
 SIZES = dict(N=2, d_model=8, d_ff=12, h=2, max_len=10)
 
@@ -164,3 +182,51 @@ def test_positions_are_a_layer_or_a_class_and_the_longest_sequence_is_known(rng)
     stack = TokenStack(9, **SIZES, positions=LearnedPositionalEncoding, rng=rng)
     assert isinstance(stack.positions, LearnedPositionalEncoding)
     assert LanguageModel(9, **SIZES, rng=rng).max_len == 10
+
+
+LLAMA = dict(N=2, d_model=12, d_ff=10, h=6, h_kv=2, max_len=20)
+
+
+def naive_llama(model, ids):
+    """Embedding, layers one after another, the last norm, and the projection, without padding."""
+    x, T = model.stack.embedding.E.value[ids], ids.shape[1]
+    for layer in model.stack.encoder.layers:
+        x = naive_llama_layer(layer, x, causal(T))
+    x = naive_rms_norm(model.stack.encoder.norm, x)
+    return naive_matmul(x.reshape(-1, 12), model.output_projection.E.value.T).reshape(*ids.shape, 9)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"tied": False, "bias": True, "gate_bias": True}, {"base": 100.0, "d_k": 4},
+    {"h_kv": None, "rotary": NormedRotaryPositions, "activation": GELU},
+])
+def test_a_llama_equals_its_naive_parts(options, rng):
+    model = randomise(llama(9, **(LLAMA | options), rng=rng), rng)
+    ids = rng.integers(0, 9, (2, 5))
+    assert_allclose(model(ids), naive_llama(model, ids), rtol=1e-11, atol=1e-12)
+
+
+def test_gradients_of_a_whole_llama_are_exact(rng):
+    """All parameters together, by the complex step, with padding and dropout."""
+    model = randomise(llama(9, **LLAMA, pad=0, P_drop=0.2, rng=rng), rng)
+    ids = np.array([[1, 4, 8, 4], [3, 3, 0, 0]])
+    prove(model, [ids], {"rng": np.random.default_rng(3)}, rng)
+
+
+def test_defaults_of_a_llama(rng):
+    sizes = dict(N=1, d_model=12, d_ff=10, h=3)
+    model = llama(9, **sizes, rng=rng)
+    assert (model.pad, model.max_len, model.stack.dropout.P_drop) == (None, 512, 0)
+    assert model.output_projection.E is model.stack.embedding.E
+    layer = model.stack.encoder.layers[0]
+    attention = layer.self_attention
+    assert (attention.h_kv, attention.d_k, attention.d_v) == (3, 4, 4)
+    assert attention.attention.rotary_Q.base == 10000
+    assert type(model.stack.encoder.norm) is type(layer.norm_1) is type(layer.norm_2) is RMSNorm
+    assert {p.value.ndim for p in layer.self_attention.parameters()} == {2}       # no biases
+    assert llama(9, **sizes, d_k=6, rng=rng).stack.encoder.layers[0].self_attention.d_v == 6
+    untied = llama(9, **sizes, tied=False, rng=rng).output_projection.E.value
+    assert untied.shape == (9, 12)
+    assert 0.1 < untied.std() < 0.6
+    with pytest.raises(ValueError, match="d_k must be even"):
+        llama(9, N=1, d_model=9, d_ff=10, h=3, rng=rng)

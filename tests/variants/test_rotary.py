@@ -1,0 +1,158 @@
+"""Rotary positions: by hand, distances alone count, one pairing is the other but for a permutation.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from proof import arrays_in
+
+from aiayn_np import MultiHeadAttention, ScaledDotProductAttention, Transformer
+from aiayn_np.variants.rotary import (
+    NoPositions,
+    NormedRotaryPositions,
+    RotaryAttention,
+    RotaryPositions,
+    rotary_attention,
+)
+
+every_pairing = pytest.mark.parametrize("interleaved", [False, True])
+
+
+def to_halves(d_k):
+    """The order in which the features (2i, 2i + 1) become (i, i + d_k / 2)."""
+    return np.arange(d_k).reshape(-1, 2).T.ravel()
+
+
+def test_a_turn_by_hand():
+    """d_k = 4 and base 100: pair 0 turns by t, pair 1 by t / 10."""
+    x = np.array([[1.0, 2.0, 3.0, 4.0]])
+    c, s, c_, s_ = math.cos(2), math.sin(2), math.cos(0.2), math.sin(0.2)
+    halves = [c - 3 * s, 2 * c_ - 4 * s_, s + 3 * c, 2 * s_ + 4 * c_]
+    assert_allclose(RotaryPositions(4, base=100)(x, start=2), [halves], rtol=1e-15)
+    pairs = [c - 2 * s, s + 2 * c, 3 * c_ - 4 * s_, 3 * s_ + 4 * c_]
+    assert_allclose(RotaryPositions(4, base=100, interleaved=True)(x, start=2), [pairs], rtol=1e-15)
+
+
+@every_pairing
+def test_a_score_depends_on_the_distance_alone(interleaved, rng):
+    layer, (q, k) = RotaryPositions(6, interleaved=interleaved), rng.standard_normal((2, 1, 6))
+    scores = [float(np.vdot(layer(q, start=s), layer(k, start=s + 3))) for s in (0, 1, 7, 500)]
+    assert_allclose(scores, scores[0], rtol=1e-12)
+    other = float(np.vdot(layer(q, start=0), layer(k, start=4)))
+    assert abs(other - scores[0]) > 1e-3
+
+
+@every_pairing
+def test_a_turn_keeps_lengths_and_position_0_as_it_is(interleaved, rng):
+    x = rng.standard_normal((2, 3, 8))
+    y = RotaryPositions(8, interleaved=interleaved)(x)
+    assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-14)
+    assert_array_equal(y[:, 0], x[:, 0])
+
+
+@every_pairing
+def test_later_positions_are_the_rows_of_the_whole(interleaved, rng):
+    """What decoding needs: position 5 alone is row 5 of all, to the bit."""
+    layer, x = RotaryPositions(8, interleaved=interleaved), rng.standard_normal((2, 9, 8))
+    assert_array_equal(layer(x[:, 5:7], start=5), layer(x)[:, 5:7])
+
+
+def test_a_permutation_of_the_features_turns_one_pairing_into_the_other(rng):
+    x, order = rng.standard_normal((2, 5, 8)), to_halves(8)
+    pairs, halves = RotaryPositions(8, interleaved=True)(x), RotaryPositions(8)(x[..., order])
+    assert_allclose(pairs[..., order], halves, rtol=0, atol=1e-15)
+
+
+def heads_of(rng, interleaved):
+    attention = RotaryAttention(RotaryPositions(6, interleaved=interleaved))
+    return MultiHeadAttention(12, 2, d_k=6, attention=attention, rng=rng)
+
+
+def test_permuted_matrices_in_the_other_pairing_give_the_same_and_unpermuted_ones_do_not(rng):
+    """Without the permutation position 0 is right, for a rotation by 0 has no pairs."""
+    here, there = heads_of(rng, True), heads_of(rng, False)
+    there.load_state_dict(here.state_dict())
+    x = rng.standard_normal((3, 7, 12))
+    allowed = np.tri(7, dtype=bool)
+    want, wrong = here(x, x, x, allowed=allowed), there(x, x, x, allowed=allowed)
+    assert_allclose(wrong[:, 0], want[:, 0], rtol=0, atol=1e-15)
+    assert (np.linalg.norm(wrong - want, axis=-1)[:, 1:] > 1e-3).all()
+    columns = np.concatenate([to_halves(6), 6 + to_halves(6)])
+    for linear in (there.linear_Q, there.linear_K):
+        linear.W.value = linear.W.value[:, columns]
+    assert_allclose(there(x, x, x, allowed=allowed), want, rtol=0, atol=1e-14)
+
+
+def test_attention_of_turned_queries_and_keys(rng):
+    Q, K, V = rng.standard_normal((3, 2, 5, 4))
+    of_Q, of_K = (NormedRotaryPositions(4, base=10) for _ in "QK")
+    of_K.norm.gamma.value[:] = rng.standard_normal(4)
+    got = RotaryAttention(of_Q, of_K)(Q, K, V)
+    assert_allclose(got, ScaledDotProductAttention()(of_Q(Q), of_K(K), V), rtol=1e-14)
+    one = RotaryAttention(of_Q)
+    assert one.rotary_K is of_Q
+    assert RotaryAttention(of_Q, P_drop=0.3).dropout.P_drop == 0.3
+    assert type(rotary_attention(2, 4, 6, rng).rotary_Q) is RotaryPositions
+
+
+def test_the_scale_of_a_query_is_taken_away_before_it_is_turned(rng):
+    layer, x = NormedRotaryPositions(4, interleaved=True), rng.standard_normal((3, 4))
+    layer.norm.eps = 0.0
+    assert (layer.base, layer.interleaved) == (10000, True)
+    assert_allclose(layer(7 * x), layer(x), rtol=1e-14)
+    assert_allclose((layer(x) ** 2).mean(axis=-1), 1, rtol=1e-14)
+
+
+def test_angles_are_not_rounded_to_float32_and_float32_stays(rng):
+    """At position 100 000 an angle in float32 is wrong by 0.004; here it is rounded when it is
+    small."""
+    x = rng.standard_normal((1, 8))
+    exact = RotaryPositions(8)(x, start=100_000)
+    single = RotaryPositions(8)(x.astype(np.float32), start=100_000)
+    assert single.dtype == np.float32
+    assert_allclose(single, exact, rtol=0, atol=1e-6)
+    _, cache = RotaryPositions(8).forward(x.astype(np.float32))
+    assert {a.dtype for a in arrays_in(cache)} == {np.dtype(np.float32)}
+
+
+def test_no_positions_adds_nothing_and_ends_where_positions_end(rng):
+    layer, x = NoPositions(6, 9), rng.standard_normal((2, 4, 6))
+    assert_array_equal(layer(x, start=5), x)
+    assert_array_equal(layer.table(3), np.zeros((3, 6)))
+    with pytest.raises(ValueError, match="length must be at most max_len=9, got length 4 from"):
+        layer(x, start=6)
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (dict(d_k=5), ValueError, "d_k must be even, for pairs of features, got d_k=5"),
+    (dict(d_k=0), ValueError, "d_k must be at least 1"),
+    (dict(d_k=4, base=0), ValueError, r"base must lie in \(0, inf\), got base=0"),
+    (dict(d_k=4, base="1e4"), TypeError, "base must be a number"),
+])
+def test_what_does_not_fit_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        RotaryPositions(**arguments)
+
+
+def test_other_inputs_are_refused(rng):
+    layer = RotaryPositions(4)
+    for x, start, message in ((np.ones((2, 6)), 0, "x must have d_k=4 on its last axis"),
+                              (np.ones(4), 0, "at least 2 axes"),
+                              (np.ones((2, 4)), -1, "start must be an integer of at least 0")):
+        with pytest.raises(ValueError, match=message):
+            layer(x, start=start)
+    _, cache = layer.forward(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="grad_y must have the shape of y"):
+        layer.backward(np.ones((3, 4)), cache)
+
+
+def test_an_encoder_decoder_with_rotary_positions_knows_the_order(rng):
+    """Nothing is added to its tokens, and yet another order of the source gives other logits."""
+    model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, max_len=8, positions=NoPositions,
+                        attention=rotary_attention, rng=rng)
+    src, tgt = np.array([[3, 4, 5]]), np.array([[1, 6]])
+    assert np.abs(model(src, tgt) - model(src[:, ::-1], tgt)).max() > 1e-3
+    plain = Transformer(9, N=1, d_model=8, d_ff=12, h=2, max_len=8, positions=NoPositions, rng=rng)
+    assert_allclose(plain(src, tgt), plain(src[:, ::-1], tgt), rtol=0, atol=1e-14)
