@@ -20,7 +20,8 @@ class Case:
     sizes : names of numbers, {"d_k": 4}; a wrong result may be off by one of them, or by its root
     special : whether the case is tried only after all ordinary ones are right
     why : a teacher's sentence for an answer that is wrong in this case alone
-    grad : the scale of the gradient that backward receives
+    scale : of the parameters and of the gradient that backward receives; if there are no
+        parameters, of the inputs
     """
 
     what: str
@@ -30,7 +31,7 @@ class Case:
     sizes: dict = field(default_factory=dict)
     special: bool = False
     why: str = ""
-    grad: float = 1.0
+    scale: float = 1.0
 
 
 @dataclass
@@ -68,6 +69,8 @@ class Subject:
         reference does.
     methods : {name: (arguments, options)} of other methods, which are called by themselves
     made_like : for a layer: made_like(cls, ours) makes one with the sizes of ours
+    balanced : whether what is large gets small inputs: with large ones, too, a softmax would hold
+        0 and 1 alone
     """
 
     def __init__(self, exercise, reference, kind, hints, run=None):
@@ -77,6 +80,7 @@ class Subject:
         self.methods: dict[str, tuple] = {}
         self.cases: Callable[[np.random.Generator], list[Case]] = lambda rng: []
         self.made_like: Callable[[Any, Any], Any] = lambda cls, ours: cls()
+        self.balanced = False
         exercise.objects.append(self.name)
         exercise.hints[self.name] = tuple(hints)
         SUBJECTS[self.name] = self

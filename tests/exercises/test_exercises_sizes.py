@@ -74,11 +74,15 @@ def test_a_squeezed_gradient_is_refused(name):
 
 
 @pytest.mark.parametrize(("number", "name", "edit", "words"), [
-    (7, "ReLU", ("np.maximum(x, 0)", "np.clip(x, 0, 6)"), "x around 1e6"),
-    (7, "ReLU", ("np.maximum(x, 0)", "np.clip(x, 0, 10)"), "x around 1e6"),
-    (7, "ReLU", ("np.maximum(x, 0)", "np.where(x > 1e-3, x, 0)"), "x around 1e-9"),
+    (7, "ReLU", ("np.maximum(x, 0)", "np.clip(x, 0, 10)"), "large numbers"),
+    (7, "ReLU", ("np.maximum(x, 0)", "np.where(x > 1e-3, x, 0)"), "small numbers"),
     (7, "PositionwiseFeedForward", ("self.relu.forward(hidden)",
-                                    "self.relu.forward(np.minimum(hidden, 50))"), "x around 1e6"),
+                                    "self.relu.forward(np.minimum(hidden, 50))"), "large numbers"),
+    (11, "Adam", ("p.value -= rate * m_hat / (np.sqrt(v_hat) + self.eps)",
+                  "p.value -= np.clip(rate * m_hat / (np.sqrt(v_hat) + self.eps), -0.3, 0.3)"), ""),
+    (11, "Adam", ("self.t += 1", "if not any(p.grad.any() for p in self.parameters):\n"
+                  "            return\n        self.t += 1"), "gradients of 0"),
+    (11, "warmup_rate", ("min(step**-0.5, step", "min(max(step, 2)**-0.5, max(step, 2)"), ""),
     (13, "greedy_decode", ("    logits, _ = model", "    memory, _ = model.encode(src)\n"
                            "        logits, _ = model"), "encode once"),
 ])
@@ -151,3 +155,34 @@ def test_a_function_under_a_second_name_is_an_answer(text):
 
 def test_a_parameter_that_is_kept_in_a_list_too_is_an_answer():
     assert check(answer(8, "OutputProjection", ("self.E = E", "self.shared = [E]; self.E = E")))
+
+
+def cut_off(x):
+    return np.where(np.abs(x) < 1e-3, 0, x)
+
+
+def clipped(x):
+    return np.clip(x, -10, 10)
+
+
+@pytest.mark.parametrize("change", [cut_off, clipped])
+@pytest.mark.parametrize("method", ["forward", "backward"])
+@pytest.mark.parametrize("name", [n for n, s in SUBJECTS.items() if s.kind == "layer"])
+def test_a_threshold_and_a_clip_around_a_layer_are_refused(name, method, change):
+    """Numbers of every layer reach below 0.001 and above 10; no weight and no loss does both."""
+    right = solution(name)
+
+    def forward(self, *arguments, **options):
+        y, cache = right.forward(self, *arguments, **options)
+        return change(y), cache
+
+    def backward(self, grad_y, cache):
+        gradients = right.backward(self, grad_y, cache)
+        if gradients is None:                                          # of ids there is none
+            self.E.grad[...] = change(self.E.grad)
+        elif isinstance(gradients, tuple):
+            return tuple(map(change, gradients))
+        return None if gradients is None else change(gradients)
+    report = check(type(name, (right,), {method: dict(forward=forward, backward=backward)[method]}))
+    never = ("Softmax", clipped), ("LabelSmoothedCrossEntropy", cut_off)
+    assert report.passed == (method == "forward" and (name, change) in never)

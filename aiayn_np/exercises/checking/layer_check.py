@@ -15,6 +15,11 @@ from .errors import in_words
 from .report import Row, listed
 from .trial import MUST_ADD, Trial, as_list, with_later
 
+SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
+    ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
+     " off or added there."),
+    ("large numbers, around 1 000", 1e3, "A large number stays as it is: nothing is clipped."),
+)
 SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
 
 
@@ -25,9 +30,9 @@ class LayerCheck:
         self.subject, self.student, self.seed = subject, student, seed
         self.rng = np.random.default_rng(seed)
         cases = subject.cases(self.rng)
-        large = dataclasses.replace(cases[0], what="a gradient around 1 000 from above", grad=1e3,
-                                    special=True)
-        self.cases = sorted([*cases, large], key=lambda case: case.special)
+        sizes = [dataclasses.replace(cases[0], what=what, scale=scale, special=True, why=why)
+                 for what, scale, why in SIZES]
+        self.cases = sorted([*cases, *sizes], key=lambda case: case.special)
         self.rows = {"output": Row("output")}
 
     def run(self):

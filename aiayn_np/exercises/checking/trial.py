@@ -1,6 +1,7 @@
 """Try one case on the student's layer and on the right one, with the same parameters."""
 
 import contextlib
+import dataclasses
 import inspect
 import math
 import operator
@@ -35,15 +36,17 @@ class Trial:
         self.our_parameters = dict(self.ours.named_parameters())
         self.layer = call(f"{self.name}.__init__", case.make, student)
         self.parameters = self.give_parameters(rng)
+        self.case = case = self.scaled(subject.balanced)
         signature = inspect.signature(self.ours.forward).parameters.values()
         names = [p.name for p in signature if p.kind == p.POSITIONAL_OR_KEYWORD]
         self.names = names[: len(case.inputs)]
         self.moving = [n for n, x in zip(self.names, case.inputs) if x.dtype.kind == "f"]
         self.want, self.our_cache = self.ours.forward(*case.inputs, **copied(case.options))
-        grad_y = case.grad * rng.standard_normal(np.shape(self.want))
+        grad_y = case.scale * rng.standard_normal(np.shape(self.want))
         self.grad_y = grad_y if grad_y.ndim else float(grad_y)
-        self.start = {n: rng.standard_normal(p.value.shape) for n, p in self.parameters.items()}
         self.expected = self.right_gradients()
+        self.start = {n: rng.standard_normal(p.value.shape) * (self.size_of(f"{n}.grad") or 1)
+                      for n, p in self.parameters.items()}
         self.got = self.cache = self.results = None
         self.overwritten: list[str] = []
 
@@ -73,10 +76,20 @@ class Trial:
                     "{name} must start as {number} everywhere: leave __init__ as it is in the"
                     " stub.", name=name, number=f"{want[0]:.0f}"))
         randomise(self.ours, rng)
+        for p in ours.values():
+            p.value *= self.case.scale
         for name, p in given.items():
             p.value = ours[name].value.copy()
             ours[name].value.flags.writeable = False                   # a change may do anything
         return given
+
+    def scaled(self, balanced):
+        """Return the case with its inputs at the size that its scale asks for."""
+        size = 1.0 if self.parameters else self.case.scale
+        if balanced and self.case.scale > 1:
+            size /= self.case.scale
+        return dataclasses.replace(self.case, inputs=tuple(
+            size * x if x.dtype.kind == "f" else x for x in self.case.inputs))
 
     def right_gradients(self):
         """Return {tensor: gradient} of the right layer."""
@@ -84,6 +97,11 @@ class Trial:
         returned = as_list(self.ours.backward(copied(self.grad_y), self.our_cache))
         gradients = {f"grad_{n}": g for n, g in zip(self.moving, returned)}
         return gradients | {f"{n}.grad": p.grad.copy() for n, p in self.our_parameters.items()}
+
+    def size_of(self, tensor):
+        """Return the size of the expected gradient, or 0 if it is only rounding."""
+        size = scale_of(self.expected[tensor])
+        return size if size > 1e-25 else 0
 
     def compute(self, stage):
         """Keep what the student's layer computes up to a stage, "forward" or "backward"."""
@@ -165,8 +183,11 @@ class Trial:
         """Return the gradient, with expected entries where only rounding differs.
 
         A gradient may be 0 because large terms cancel. Their rounding error is as large as the
-        product of grad_y and all other inputs, times the precision of a float.
+        product of grad_y and all other inputs, times the precision of a float. Where the numbers
+        are small, nothing large cancels.
         """
+        if self.case.scale < 1:
+            return gradient
         others = [x for n, x in zip(self.names, self.case.inputs) if n in self.moving and n != name]
         size = math.prod(map(scale_of, (np.asarray(self.grad_y), *others)))
         want = self.expected[tensor]

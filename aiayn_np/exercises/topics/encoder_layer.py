@@ -25,6 +25,7 @@ ENCODER_LAYER = layer(
     "grad_Q, grad_K, grad_V = self_attention.backward(grad_attended, ...)\n"
     "return grad_x + grad_Q + grad_K + grad_V",
 )
+ENCODER_LAYER.balanced = True
 ENCODER_LAYER.made_like = lambda cls, ours: cls(
     ours.self_attention.d_model, ours.feed_forward.linear_1.d_out, ours.self_attention.h,
     P_drop=ours.add_norm_1.dropout.P_drop, rng=np.random.default_rng(),

@@ -41,10 +41,6 @@ def cases_of_relu(rng):
         Case("some x are 0", plain, (with_zeros,), special=True),
         Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
         Case("one sequence of one position", plain, (np.ones((1, 1, 4)),), special=True),
-        Case("x around 1e6", plain, (1e6 * rng.standard_normal((3, 4)),), special=True,
-             why="Large numbers stay as they are: max(0, x) has no upper end."),
-        Case("x around 1e-9", plain, (1e-9 * rng.standard_normal((3, 4)),), special=True,
-             why="Small positive numbers stay as they are: the bend is at 0."),
     ]
 
 
@@ -100,7 +96,6 @@ def cases(rng):
         Case("one axis, (d_model,)", of_sizes(4, 7), (rng.standard_normal(4),), special=True),
         Case("one sequence of one position", of_sizes(4, 7), (rng.standard_normal((1, 1, 4)),),
              special=True),
-        Case("x around 1e6", of_sizes(4, 7), (1e6 * rng.standard_normal((3, 4)),), special=True),
     ]
 
 

@@ -25,6 +25,7 @@ MULTI_HEAD = layer(
     " attention.backward(grad_heads, ...); grad_x_Q = linear_Q.backward(merge(grad_Q), ...), and so"
     " on. Return grad_x_Q, grad_x_K, grad_x_V.",
 )
+MULTI_HEAD.balanced = True
 MULTI_HEAD.made_like = lambda cls, ours: cls(
     ours.d_model, ours.h, d_k=ours.d_k, d_v=ours.d_v, rng=np.random.default_rng()
 )

@@ -25,6 +25,7 @@ SOFTMAX = layer(
     " = w_k (grad_w_k - sum_j grad_w_j w_j)\nIn NumPy: w * (grad_w - (grad_w * w).sum(axis=-1,"
     " keepdims=True)).",
 )
+SOFTMAX.balanced = True
 
 
 @SOFTMAX.tried_on
