@@ -31,6 +31,7 @@ PAGES = {  # page of the repository -> page of the site
     "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
     "tests/zoo/zoo_training.md": "zoo_training.md",
     "notebooks/exercises/TEACHING.zh.md": "zh/teaching.md",
+    "notebooks/PROJECT.md": "project.md", "notebooks/zh/PROJECT.md": "zh/project.md",
     "CONTRIBUTING.zh.md": "zh/contributing.md",
 } | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",

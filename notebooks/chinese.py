@@ -188,7 +188,8 @@ def pages():
              for folder in (root, FOLDER / "exercises") for path in folder.glob("*.zh.md")}
     paper = {path: root / "docs" / "paper" / path.name
              for path in (root / "docs" / "zh" / "paper").glob("*.md")}
-    return named | paper | {CHINESE / "README.md": FOLDER / "README.md"}
+    ours = {CHINESE / name: FOLDER / name for name in ("README.md", "PROJECT.md")}
+    return named | paper | ours
 
 
 def language_faults(english, chinese):

@@ -19,6 +19,7 @@ REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
 LESSON = re.compile(r"\d\d_\w+\.ipynb")
 CHINESE_SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md$")
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^()\s]*)?\)")
+BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of what students do not get
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 
 
@@ -94,12 +95,18 @@ def student_lessons(files, language="en"):
     lessons = {name: as_json(student_edition(json.loads(content), int(name[:2]), language))
                for name, content in files.items() if LESSON.fullmatch(name)}
     exercises = {f"exercises/{name}": content for name, content in student_exercises(files).items()}
-    return {"README.md": files["README.md"]} | lessons | exercises
+    pages = {"README.md": cover(files["README.md"]), "PROJECT.md": files["PROJECT.md"]}
+    return pages | lessons | exercises
+
+
+def cover(page):
+    """A page without its last sections, for which one needs a copy of the project."""
+    return re.split(f"(?m)^## (?:{BEHIND})$", page.decode())[0].encode()
 
 
 def student_exercises(files):
     """What a student gets of the folder `notebooks/exercises`."""
-    page = files["exercises/README.md"].replace(b"](student/", b"](")
+    page = re.sub(rb"\]\(student/(zh/)?", b"](", cover(files["exercises/README.md"]))
     bugs = {name: files[f"exercises/{name}"] for name in ("find_the_bug.ipynb", "find_the_bug.py")}
     return {"README.md": page} | bugs | below("exercises/student/", files)
 

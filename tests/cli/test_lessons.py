@@ -53,6 +53,17 @@ def test_a_student_gets_no_solution_and_no_output_and_a_teacher_both(written):
         assert any(outputs) == ("--teacher" in what)
 
 
+def test_a_student_is_told_to_open_and_run_nothing_that_is_not_there(written):
+    what, folder = written
+    pages = [path for path in folder.rglob("*.md") if "--teacher" not in what]
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("(notebooks|docs|tests|source|student)/|TEACHING|install -e", text)
+    if pages and what.startswith("lessons"):
+        assert "PROJECT.md" in {path.name for path in pages}
+        assert len(re.findall(r"(?m)^\| (a|一)", (folder / "README.md").read_text("utf-8"))) == 3
+
+
 def test_the_results_that_lessons_read_lie_in_the_folder(written):
     what, folder = written
     if what.startswith("lessons"):

@@ -15,6 +15,7 @@ pytest.importorskip("nbclient")
 import build  # noqa: E402
 import repository  # noqa: E402
 import slides  # noqa: E402
+from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
 
 from aiayn_np.exercises.editions import exercises_of, student_edition  # noqa: E402
@@ -183,6 +184,14 @@ def test_the_handout_is_a_pdf_with_a_page_for_each_slide(tmp_path):
     (deck,), (handout,) = tmp_path.glob("*.html"), tmp_path.glob("*.pdf")
     pages = re.findall(rb"/Type /Page\b", handout.read_bytes())
     assert len(pages) == deck.read_text(encoding="utf-8").count("<section")
+
+
+@pytest.mark.parametrize("page", ["PROJECT.md", "zh/PROJECT.md"])
+def test_what_the_projects_begin_with_runs(page):
+    codes = blocks((slides.FOLDER / page).read_text(encoding="utf-8"), "python")
+    assert len(codes) == 3
+    for code in codes:
+        exec(code, {})
 
 
 PLANS = (EXERCISES / "TEACHING.md").read_text(encoding="utf-8").split(
