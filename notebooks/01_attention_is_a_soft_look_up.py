@@ -7,7 +7,7 @@
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 50 minutes, without Lesson 1.7, which is *for the keen* |
+# | **Time** | 45 minutes, without Lesson 1.7, which is *for the keen* |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
 
@@ -273,7 +273,7 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # %% [markdown]
 # Each token would mostly look at itself: a vector's dot product with itself is the sum of its squares, which is mostly larger
 # than its dot product with another vector. But what a word asks for is not what it is. With the two matrices a token can
-# look elsewhere. (With random matrices it looks at itself about as often as chance says, one time in four.)
+# look elsewhere.
 #
 # ## 1.6 The three attentions of the Transformer
 #
@@ -291,8 +291,7 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # Keys and values always come from the same place, because a value is what is found under its key. Only the queries may
 # come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
 #
-# > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by
-# > side, each with 6 of 12 features. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
+# > **Predict.** The layer gets one pair of sentences, and it has 2 heads (Lesson 6): two attentions side by side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
 # > two axes are query and key.
 # >
 # > - (3, 3) and (4, 4) → In encoder-decoder attention the target asks, so there are three rows.
@@ -326,8 +325,7 @@ print(crossed.weights)
 plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the target asks the source"])
 
 # %% [markdown]
-# The map has 3 rows and 4 columns. (A row is named by the token that asks. From Lesson 5 on, the rows of a decoder also
-# name the token that is written next.) Lesson 14 trains a model that translates, and looks at its maps.
+# The map has 3 rows and 4 columns. Lesson 14 trains a model that translates, and looks at its maps.
 
 # %% [markdown]
 # ## 1.7 For the keen: try it in a trained model

@@ -13,6 +13,7 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 import build  # noqa: E402
+import minutes  # noqa: E402
 import repository  # noqa: E402
 import slides  # noqa: E402
 from pages import blocks  # noqa: E402
@@ -196,6 +197,10 @@ def test_what_the_projects_begin_with_runs(page):
 
 PLANS = (EXERCISES / "TEACHING.md").read_text(encoding="utf-8").split(
     "## Plans")[1].split("### Find the bug")[0]
+
+
+def test_the_plans_give_a_lesson_the_most_that_it_may_take():
+    assert set(re.findall(r"Lesson \d+ \((\d+)\)", PLANS)) == {str(minutes.MOST)}
 
 
 def test_every_session_of_a_plan_fits_into_90_minutes_with_slack():
