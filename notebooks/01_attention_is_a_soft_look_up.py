@@ -236,7 +236,7 @@ plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
 # (Lesson 8.5). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
 # it answers to, and $v = xW^V$ is what it tells. There are three matrices because a token has three jobs: to ask, to be
-# found, and to tell. The next cells show what happens without them.
+# found, and to tell.
 
 # %%
 rng = np.random.default_rng(0)
@@ -291,7 +291,7 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # Keys and values always come from the same place, because a value is what is found under its key. Only the queries may
 # come from elsewhere, so a map need not be square. Here is a decoder layer: its target has 3 tokens and its source 4.
 #
-# > **Predict.** The layer gets one pair of sentences, and it has 2 heads (Lesson 6): two attentions side by side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
+# > **Predict.** The layer gets one pair of sentences (batch 1), and it has 2 heads (Lesson 6): two attentions side by side. Which shapes (1, 2, ?, ?) do the maps of its self-attention and of its encoder-decoder attention have? The last
 # > two axes are query and key.
 # >
 # > - (3, 3) and (4, 4) → In encoder-decoder attention the target asks, so there are three rows.
@@ -311,8 +311,7 @@ for name in ("self_attention", "cross_attention"):
     print(f"{name:15}  Q {inner.Q.shape}  K {inner.K.shape}  weights {inner.weights.shape}")
 
 # %% [markdown]
-# This layer is not trained, so its maps mean nothing yet. What should such a map look like after training? Let us make
-# one by hand. The source is our sentence, with the keys from above. The target is its German translation, of which `die
+# This layer is not trained, so its maps mean nothing yet. Here is one made by hand. The source is our sentence, with the keys from above. The target is its German translation, of which `die
 # Katze` is written. `<bos>` marks the beginning. Each target token asks for what the *next* word
 # needs: `<bos>` asks for an article, `die` for a thing that can do something, `Katze` for an action.
 
