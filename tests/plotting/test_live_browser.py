@@ -199,21 +199,21 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.get_by_role("grid").count() == 2
     assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
-    says = page.locator("#why-says").inner_text()
-    assert says.startswith("Query “1” (2) looks at key “3” (3)")
-    assert says.endswith("(changed)")
+    says = page.locator(".says").all_inner_texts()
+    assert says[0].startswith("as trained: To write “3” (place 2), it may not look at “3”")
+    assert says[1].startswith("changed: To write “3” (place 2), it ")
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_role("button", name="All as trained").click()
     page.get_by_role("textbox", name="Source").fill("0 1 2")
     settled(page)
     before = page.evaluate("({ ...view })")
     page.locator("#kind").focus()                                      # the link is up to date
-    page.get_by_role("link", name="Link to this place").click()
+    page.get_by_role("link", name="Copy link").click()
     settled(page)
     assert page.evaluate("({ ...view })") == before
     assert "src=0+1+2" in page.url
     url = page.url
-    page.get_by_role("link", name="Who looks at whom").click()         # not an address of a place
+    page.evaluate("location.hash = '#maps'")                           # not an address of a place
     page.wait_for_url(url)                                             # the place is there again
     assert page.evaluate("({ ...view })") == before
 
@@ -325,19 +325,32 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     def digits(x):
         return f"{x:.3f}".replace("-", "−")
 
-    rows = page.locator("#why-terms tbody tr").all_inner_texts()
+    page.locator("#why-0 summary").click()
+    rows = page.locator("#why-0 tbody").first.locator("tr").all_inner_texts()
     assert [row.split()[1:] for row in rows] == [
         [digits(a), digits(b), digits(a * b)] for a, b in zip(q, k)]
-    foot = [row.split()[-1] for row in page.locator("#why-terms tfoot tr").all_inner_texts()]
-    assert foot == [digits(q @ k), digits(q @ k / 4), digits(q @ k / 4)]
-    says = page.locator("#why-says").inner_text()
-    assert says == f"Query “4” (3) looks at key “1” (2): weight {digits(weight)}."
-    lengths = [row.split()[-1] for row in page.locator("#why-values tbody tr").all_inner_texts()]
-    out = found.weights[0, 1, 2] @ found.V[0, 1]
-    assert lengths == [digits(np.linalg.norm(x)) for x in (v, weight * v, out)]
+    foot = [row.split()[-1] for row in page.locator("#why-0 tfoot tr").all_inner_texts()]
+    assert foot == [digits(q @ k), digits(q @ k / 4)]
+    chain = page.locator("#why-0 .chain").inner_text()
+    assert chain == (f"sum = {digits(q @ k)} → × 1/√16 = {digits(q @ k / 4)} → softmax ="
+                     f" {digits(weight)}")
+    low = weight < 1 / 4
+    first, second = np.argsort(q * k if low else -q * k)[:2] + 1
+    says = page.locator("#why-0 .says").inner_text()
+    assert says == (
+        f"“4” (place 3) hardly looks at “1” (place 2), with {digits(weight)}: its query and that"
+        f" key disagree most in features {first} and {second}, and other keys score higher."
+        if low else
+        f"“4” (place 3) looks at “1” (place 2) with {digits(weight)}, because its query and that"
+        f" key agree most in features {first} and {second}.")
+    assert set(page.locator("#why-0 .features span").all_inner_texts()) == {f"{first}", f"{second}"}
+    strips = page.locator("#why-0 .strips canvas")
+    names = [f"16 numbers from {x.min():.2f} to {x.max():.2f}".replace("-", "−")
+             for x in (q, k, q * k, v, weight * v, found.weights[0, 1, 2] @ found.V[0, 1])]
+    assert strips.evaluate_all("(all) => all.map((one) => one.ariaLabel)") == names
     page.locator("#kind").select_option("Decoder self-attention (masked)")
     page.locator("#cell-0-0-2").click()
-    assert page.locator("#why-says").inner_text().endswith("the score is −∞ and the weight 0.")
+    assert page.locator("#why-0 .says").inner_text().endswith("the score is −∞ and the weight 0.")
 
 
 def test_a_token_shows_what_the_model_would_say(page, run):
@@ -486,7 +499,7 @@ def test_every_variant_is_drawn_and_explained(visit, tmp_path, variant, rng):  #
     path.write_text(page_of(random_model(variant, 7, rng)), encoding="utf-8")
     page = visit(path)
     typed(page, "3 4 5")
-    count = page.locator("#boxes button").count()
+    count = page.evaluate("boxes_of(thoughts[0]).length")
     boxes = {"post": 2 + 8 + 2 + 12 + 2, "pre": 2 + 12 + 1 + 2 + 18 + 1 + 2}
     assert count == boxes[variant["norm"]]
     page.get_by_label("No positions").check()
@@ -574,9 +587,9 @@ def test_nothing_sticks_out_of_the_window(visit, path, size, scheme):  # noqa: F
 
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     page.emulate_media(media="print")
-    for name in ("#what-if", "#time", ".buttons", "nav"):
+    for name in ("#what-if", "#time", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
-    for name in ("#written", "#best", "#grids", "#why-terms", "#journey", "#boxes", "#box"):
+    for name in ("#written", "#best", "#grids", "#why", "#journey", "#boxes", "#box"):
         assert page.locator(name).is_visible()
     assert len(page.pdf()) > 10_000
 
@@ -593,13 +606,13 @@ def test_without_a_script_the_reason_is_there(visit, path):  # noqa: F811
 def test_light_and_dark_follow_the_system_until_they_are_chosen(visit, path):  # noqa: F811
     ground = "getComputedStyle(document.body).backgroundColor"
     page = visit(path, color_scheme="dark")
-    assert page.evaluate(ground) == "rgb(20, 23, 27)"
+    assert page.evaluate(ground) == "rgb(18, 21, 27)"
     page.get_by_role("button", name="Light colours").click()
-    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    assert page.evaluate(ground) == "rgb(251, 250, 247)"
     page.emulate_media(color_scheme="dark")
     page = visit(path, color_scheme="dark", java_script_enabled=False)
     assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == (
-        "rgb(20, 23, 27)")
+        "rgb(18, 21, 27)")
 
 
 # ---- hostile -----------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_no_english_is_left_wherever_the_reader_goes(page):
             page.locator("#kind").select_option(index=kind)
             page.evaluate("choose({ query: 0, key: 1, side: 1 })")
             assert english(page) == []
-    for box in range(page.locator("#boxes button").count()):
+    for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
         page.evaluate("(box) => choose({ box })", box)
         assert english(page) == []
     for button in ("start", "next", "play", "theme"):
@@ -96,7 +96,7 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
     file.write_text(page_of(random_model(variant, 7, rng), title=""), encoding="utf-8")
     page = visit(file, "#lang=zh")
     typed_in_chinese(page, "3 4 5")
-    for box in range(page.locator("#boxes button").count()):
+    for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
         page.evaluate("(box) => choose({ box })", box)
         assert [text for text in english(page) if "copy" not in text] == []
     assert page.title() == "这个模型抄写一列数字"
@@ -105,16 +105,16 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
 def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
-    assert page.locator("#why-says").inner_text() == (
-        "查询“开始 <bos>”（位置 1）不许看键“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
+    assert page.locator(".says").first.inner_text() == (
+        "为了写出“4”（位置 1），它不许看“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.locator("#if-muted").inner_text() == (
         "已静音：decoder.layers.0.cross_attention，头 2")
     assert page.locator("#if-uniform-list").inner_text() == (
         "均匀的行：encoder.layers.1.self_attention，头 1，查询 2")
-    assert page.locator("#grids h3").nth(1).inner_text() == (
-        "解码器自注意力（有掩蔽）：第 2 层，头 1，改动之后")
+    assert page.locator("#grids h3").nth(1).inner_text() == "改动之后"
+    assert page.locator("#map-heading").inner_text() == "解码器自注意力（有掩蔽）：第 2 层，头 1"
 
 
 # ---- the switch --------------------------------------------------------------------------------
@@ -162,12 +162,12 @@ def test_the_address_brings_the_language_back(page):
     page.reload()
     settled(page)
     assert heading(page) == "输入一个序列"
-    page.get_by_role("link", name="谁在看谁").click()                  # a part of the page
+    page.evaluate("location.hash = '#maps'")                           # a part of the page
     page.wait_for_function("location.hash.endsWith('&lang=zh')")
     page.reload()
     settled(page)
     assert heading(page) == "输入一个序列"
-    page.get_by_role("link", name="此处的链接").click()
+    page.get_by_role("link", name="复制链接").click()
     settled(page)
     assert re.search(r"#src=.*&lang=zh$", page.url)
     page.get_by_role("button", name="EN").click()

@@ -22,9 +22,10 @@ BUILT = {  # what stands for ${...} in a key
     "title_${name}": ["title_copy", "title_reverse", "title_sort", "title_text"],
     "task_${name}": ["task_copy", "task_reverse", "task_sort", "task_text"],
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask"],
-    "figure_${stack}": ["figure_encoder", "figure_decoder"],
+    "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
+    "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
-QUOTED = r"\{(query|key|things|task)\}(?=[\u3400-\u9fff：，。]|$)"       # Chinese words
+QUOTED = r"\{(query|key|things|task|features)\}(?=[\u3400-\u9fff：，。]|$)"       # Chinese words
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 
@@ -96,7 +97,8 @@ def test_no_english_sentence_stands_in_a_script():
     plain = [re.sub(r"\$\{[^}]*\}", "", a or b) for a, b in texts]
     sentences = {text for text in plain if re.search(r"[A-Za-z]{2,},? [A-Za-z]{2,}", text)}
     assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
-                         "curve lit", "flow-token lit", "aiayn-np explore RUN",
+                         "curve lit", "flow-token lit", "map-heading grid-name-",
+                         "soft left", "aiayn-np explore RUN",
                          "linear-gradient(to right, )"}
 
 

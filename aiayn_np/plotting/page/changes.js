@@ -88,8 +88,13 @@ function show_switched() {
   document.querySelectorAll(".change").forEach((place, i) => {
     place.classList.toggle("on", Boolean(names[i]));
   });
-  const list = names.filter(Boolean).map((name) => say(name));
-  element("if-list").textContent = list.join(say("comma"));
+  element("if-list").textContent = changed_names();
+}
+
+/** The switches that are on, in words. */
+function changed_names() {
+  const list = switched().filter(Boolean);
+  return list.map((name) => say(name)).join(say("comma"));
 }
 
 /** The source tokens that can be replaced. */

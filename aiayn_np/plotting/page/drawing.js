@@ -18,10 +18,13 @@ function make(tag, attributes = {}, ...children) {
 }
 
 /** Fill an element anew where that changes it: a screen reader reads only what is new. */
-function fill(id, children) {
+function fill(place, children) {
   const made = make("div", {}, ...children);
-  if (made.innerHTML !== element(id).innerHTML) element(id).replaceChildren(...made.childNodes);
+  if (made.innerHTML !== place.innerHTML) place.replaceChildren(...made.childNodes);
 }
+
+/** What scrolls by itself is reached by the keyboard, too. */
+const SCROLL = { class: "scroll", tabindex: "0", role: "region" };
 
 /** A token as it can be seen, also where it is only white space. */
 function visible(token) {
@@ -105,19 +108,19 @@ function picture(rows, columns, colour, attributes) {
   return canvas;
 }
 
-/** A matrix as a picture, blue below 0 and orange above. */
-function signed_picture({ rows, columns, data }, attributes) {
-  const most = data.reduce((a, x) => Math.max(a, Math.abs(x)), 1e-9);
+/** A matrix as a picture, blue below 0 and orange above; `most` has the full colour. */
+function signed_picture({ rows, columns, data }, attributes, most = 0) {
+  most ||= data.reduce((a, x) => Math.max(a, Math.abs(x)), 1e-9);
   const colour = (i, j) => signed_colour(0.5 + data[i * columns + j] / most / 2);
   return picture(rows, columns, colour, { role: "img", ...attributes });
 }
 
 /** A vector as a strip of colours. */
-function strip(vector) {
+function strip(vector, most) {
   const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x, 2));
   const name = say("vector_name", { count: vector.length, low, high });
   const matrix = new Matrix(1, vector.length, vector);
-  return signed_picture(matrix, { class: "strip", "aria-label": name });
+  return signed_picture(matrix, { class: "strip", "aria-label": name }, most);
 }
 
 const length_of = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));

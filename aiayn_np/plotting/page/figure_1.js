@@ -52,42 +52,179 @@ function layer_boxes(layer, cache, stack, add) {
   });
 }
 
+// The drawing is 100 units wide. Lines are SVG, boxes are buttons over it.
+const STACKS = { encoder: { x: 30, out: -1 }, decoder: { x: 70, out: 1 } }; // out: where lines pass
+const HEIGHTS = { embedding: 7.5, attention: 7.5, feed: 5.5, norm: 4.5, linear: 4.5, softmax: 4.5 };
+const [HALF, MIDDLE] = [14, 50]; // of a box; the line from the encoder to the decoder
+
 function draw_figure() {
-  const boxes = boxes_of(thoughts[view.side]);
+  const thought = thoughts[view.side];
+  const boxes = boxes_of(thought);
   view.box = within(view.box, boxes.length);
-  const stacks = ["encoder", "decoder"].map((stack) => {
-    const up = make("div", { class: "up" });
-    boxes.forEach((box, i) => {
-      if (box.stack !== stack) return;
-      if (box.layer === null) return up.append(make("div", {}, box_button(box, i)));
-      if (i === 0 || boxes[i - 1].layer !== box.layer) {
-        const name = make("div", { class: "layer-name" }, say("layer", { layer: box.layer + 1 }));
-        up.append(make("div", { class: "layer-box" }, make("div", { class: "up" }), name));
-      }
-      up.lastChild.firstChild.append(make("div", {}, box_button(box, i)));
-    });
-    return make("div", { class: "stack" }, make("h3", {}, say(`figure_${stack}`)), up);
-  });
-  keep_focus(element("boxes"), () => element("boxes").replaceChildren(...stacks));
+  const stacks = Object.keys(STACKS).map((stack) => placed(boxes, stack));
+  const height = stacks[1].top + 16.5;
+  const wires = stacks.flatMap(wires_of);
+  const [encoder, decoder] = stacks;
+  const meeting = decoder.places.find(({ path }) => path.endsWith("cross_attention"));
+  wires.push(memory_wire(encoder.top, meeting));
+  const drawing = drawn(
+    "svg",
+    { viewBox: `0 ${-height} 100 ${height}`, "aria-hidden": "true" },
+    drawn("marker", ARROW, drawn("path", { d: "M0 0L6 3L0 6z" })),
+    ...stacks.map(({ frame }) => drawn("rect", { ...frame, class: "frame", rx: 2 })),
+    ...wires.map(([d, end = true]) =>
+      drawn("path", { d, class: "wire", "marker-end": end ? "url(#arrow)" : null }),
+    ),
+    ...stacks.flatMap((stack) => foot_of(thought, stack)),
+    ...chances(thought, decoder.top),
+  );
+  const buttons = stacks.flatMap(({ places, stack, frame }) => [
+    ...places.map((box) => ({ ...box, button: box_button(box) })),
+    layer_button(boxes, stack, frame),
+  ]);
+  for (const one of buttons) put(one, height);
+  element("boxes").style.aspectRatio = `100 / ${height}`;
+  keep_focus(element("boxes"), () =>
+    element("boxes").replaceChildren(drawing, ...buttons.map(({ button }) => button)),
+  );
   element("box-previous").disabled = view.box === 0;
   element("box-next").disabled = view.box === boxes.length - 1;
   draw_box(boxes);
 }
 
-function box_button(box, i) {
+const ARROW = { id: "arrow", viewBox: "0 0 6 6", refX: 5, refY: 3, markerWidth: 5, orient: "auto" };
+
+/** The layer of a stack that is drawn: that of the current box, else that of the maps. */
+function drawn_layer(boxes, stack) {
+  const { stack: here, layer } = boxes[view.box];
+  return here === stack && layer !== null ? layer : view.layer;
+}
+
+/** The boxes of a stack with their places, one layer of them, from the foot up. */
+function placed(boxes, stack) {
+  const { x, out } = STACKS[stack];
+  const layer = drawn_layer(boxes, stack);
+  const here = boxes.map((box, i) => ({ ...box, i }));
+  const frame = { x: x - 15.5 - (out < 0 ? 4 : 0), width: 35 };
+  let [top, first] = [8, true]; // over the tokens; the first box of a sub-layer
+  const places = [];
+  for (const box of here.filter((b) => b.stack === stack && [null, layer].includes(b.layer))) {
+    const ends = /(add_norm|sum)_\d$/.test(box.path);
+    const beside = box.path === "positions";
+    if (box.layer !== null && frame.y === undefined) frame.y = top += 2;
+    if (box.layer === null && frame.y !== undefined) frame.top ??= top += 2;
+    const gap = ends ? 1 : first && box.layer !== null ? 7 : box.kind === "attention" ? 5 : 3;
+    const low = top + gap;
+    top = low + HEIGHTS[box.kind];
+    const left = beside ? (out < 0 ? 0 : 84) : x - HALF;
+    places.push({ ...box, ends, beside, first, left, low, top, width: beside ? 16 : 2 * HALF });
+    first = ends || box.layer === null;
+  }
+  frame.top ??= top += 2;
+  Object.assign(frame, { y: -frame.top, height: frame.top - frame.y });
+  return { stack, x, out, places, frame, top };
+}
+
+/** Lines through a stack: up, three into an attention, and around each sub-layer. */
+function wires_of({ x, out, places }) {
+  const wires = [];
+  let [from, split] = [6, 0];
+  for (const { kind, path, ends, beside, first, layer, left, width, low, top } of places) {
+    const middle = (low + top) / 2;
+    if (beside) {
+      wires.push([`M${out < 0 ? left + width : left} ${-middle}H${x + 1.4 * out}`]);
+      wires.push([`M${x - 1.4} ${-middle}a1.4 1.4 0 1 0 2.8 0a1.4 1.4 0 1 0 -2.8 0h2.8`, false]);
+      wires.push([`M${x} ${-from}V${-top}`, false]);
+      from = middle + 1.4;
+      continue;
+    }
+    if (first && layer !== null) split = low - 5;
+    wires.push([`M${x} ${-from}V${-low}`, !ends]);
+    if (ends)
+      wires.push([`M${x} ${-split}H${x + 17.3 * out}V${-middle}H${x + (HALF + 0.4) * out}`]);
+    const arms = path.endsWith("cross_attention") ? [] : [-8, 8];
+    if (kind === "attention")
+      for (const arm of arms) wires.push([`M${x} ${2.5 - low}H${x + arm}V${-low}`]);
+    from = top;
+  }
+  wires.push([`M${x} ${-from}v-3`]);
+  return wires;
+}
+
+/** The line from the top of the encoder into the decoder: its keys and its values. */
+function memory_wire(top, { low }) {
+  const { encoder, decoder } = STACKS;
+  const turn = `M${encoder.x} ${-top}v-3H${MIDDLE}V${2.5 - low}`;
+  return [`${turn}H${decoder.x - 4}V${-low}M${decoder.x - 9} ${2.5 - low}V${-low}`];
+}
+
+/** The tokens that come in, the last ones where there are many. */
+function foot_of(thought, { stack, x }) {
+  const names = tokens_of(thought, stack).map(plain_name);
+  while (names.length > 1 && [...names.join(" ")].length > 18) names.shift();
+  const cut = names.length < tokens_of(thought, stack).length;
+  const text = (y, style, words) => drawn("text", { x, y, class: style }, words);
+  const name = say(stack === "encoder" ? "token_source" : "token_target");
+  return [text(-3.4, "foot", (cut ? "… " : "") + names.join(" ")), text(-0.4, "soft", name)];
+}
+
+/** The probabilities that come out, the best three. */
+function chances(thought, top) {
+  const { x } = STACKS.decoder;
+  const found = best(shown(thought).logits.row(best_place(thought)), 3);
+  return found.flatMap(([token, share], i) => {
+    const y = 4 * i - top - 15;
+    return [
+      drawn("text", { x: x - 3, y: y + 2.6, class: "chance" }, plain_name(token)),
+      drawn("rect", { x: x - 1, y, width: (15 * share).toFixed(2), height: 3, class: "share" }),
+      drawn("text", { x: x + 15.5 * share, y: y + 2.6, class: "soft left" }, digits(share, 2)),
+    ];
+  });
+}
+
+/** Put a button at its place in the drawing. */
+function put({ button, left, top, low, width }, all) {
+  const [from, height] = [all - top, top - low].map((y) => (100 * y) / all);
+  for (const [name, share] of Object.entries({ left, width, top: from, height }))
+    button.style[name] = `${share}%`;
+}
+
+function box_button({ i, kind, name }) {
   const now = i === view.box;
   return make(
     "button",
     {
       type: "button",
-      class: box.kind,
+      class: kind,
       id: `box-${i}`,
       tabindex: now ? 0 : -1,
       "aria-current": now ? "step" : null,
-      onclick: () => choose({ box: i }),
+      onclick: () => choose_box(i),
     },
-    box.name,
+    name,
   );
+}
+
+/** "N x" beside a stack: a button that goes to the same box of the next layer. */
+function layer_button(boxes, stack, frame) {
+  const now = drawn_layer(boxes, stack);
+  const part = (path) => path.split(".").slice(3).join();
+  const other = boxes.map((box, i) => ({ ...box, i })).filter((box) => box.stack === stack);
+  const count = 1 + Math.max(...other.map(({ layer }) => layer));
+  const there = other.filter(({ layer }) => layer === (now + 1) % count);
+  const to = there.find(({ path }) => part(path) === part(boxes[view.box].path)) ?? there[0];
+  const attributes = { type: "button", class: "layer-of", id: `${stack}-layer` };
+  const words = `${say("layer", { layer: now + 1 })} / ${count}`;
+  const button = make("button", { ...attributes, onclick: () => choose_box(to.i) }, words);
+  const low = -frame.y - frame.height / 2 - 4;
+  return { button, low, top: low + 8, left: stack === "encoder" ? 0 : 91, width: 9 };
+}
+
+/** Go to a box; that of an attention shows its maps. */
+function choose_box(i) {
+  const { kind, path, stack, layer } = boxes_of(thoughts[view.side])[i];
+  const shows = path.endsWith("cross_attention") ? "cross" : `${stack}_self`;
+  choose({ box: i, ...(kind === "attention" ? { kind: shows, layer, key: null } : {}) });
 }
 
 /** The formula of a layer, as its class has it in Python. */
@@ -137,9 +274,9 @@ function draw_box(boxes) {
     make("p", {}, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, make("code", {}, box.path)),
     make("dl", {}, ...facts),
-    numbers_picture(y),
-    numbers_table(y, tokens_of(thought, box.stack), names),
   );
+  const table = numbers_table(y, tokens_of(thought, box.stack), names);
+  element("box-numbers").replaceChildren(numbers_picture(y), table);
 }
 
 function numbers_picture(y) {
@@ -159,11 +296,7 @@ function numbers_table(y, tokens, names) {
   const head = ["", ...first.map((j) => (names ? token_element(names[j]) : String(j + 1)))];
   const caption = say("figure_numbers", { shown, all: y.columns });
   const table = make_table(caption, head, rows);
-  return make(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    table,
-  );
+  return make("div", { ...SCROLL, "aria-label": caption }, table);
 }
 
 function move_box(event) {
@@ -176,5 +309,5 @@ function move_box(event) {
 }
 
 function step_box(step) {
-  choose({ box: within(view.box + step, boxes_of(thoughts[view.side]).length) });
+  choose_box(within(view.box + step, boxes_of(thoughts[view.side]).length));
 }

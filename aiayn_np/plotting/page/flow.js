@@ -18,14 +18,19 @@ function written_by(thought) {
   return names(thought.steps.slice(0, shown(thought).tgt.length).map((step) => step.token));
 }
 
-/** A token of a drawing without its code, such as "start" for <bos>. */
-const plain_name = (token) => (special_name(token) ? say(special_name(token)) : visible(token));
+const BEGINS = /^[_▁](?=.)/; // a piece that begins a word
+
+/** A token of a drawing without its code: "start" for <bos>, and a piece without its space. */
+function plain_name(token) {
+  if (special_name(token)) return say(special_name(token));
+  return visible(data.task.scores ? token.replace(BEGINS, "") : token);
+}
 
 function draw_flow() {
   const flows = thoughts.map((thought, side) => {
     const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
     const label = [say("flow_name"), ...name].join(say("comma"));
-    const place = { class: "scroll", id: `flow-${side}`, tabindex: "0", role: "region" };
+    const place = { ...SCROLL, id: `flow-${side}` };
     const drawing = flow(thought, side);
     return make("div", { ...place, "aria-label": label }, ...side_name(side), drawing);
   });
@@ -37,13 +42,15 @@ function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const longest = Math.max(...rows.flat().map((name) => [...name].length));
-  const step = Math.max(60, 11 * Math.min(longest, 12) + 28);
-  const width = Math.max(300, step * Math.max(rows[0].length, longest_row(thought)));
+  const count = Math.max(rows[0].length, longest_row(thought));
+  const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
+  const width = Math.max(300, step * count);
   const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
   const x = (i) => (i + 0.5) * step;
   const curves = curves_of(thought, cache.weights[view.head], x);
+  const room = Math.min(step - 12, 11 * longest + 46);
   const tokens = rows.map((row, n) =>
-    row.map((name, i) => flow_token(name, x(i), step - 12, side, n ? "query" : "key", i)),
+    row.map((name, i) => flow_token(name, x(i), room, side, n ? "query" : "key", i)),
   );
   const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
   const encoder = view.kind === "encoder_self";
@@ -79,6 +86,8 @@ function curves_of(thought, weights, x) {
         d: `M${from} ${top} C${from} ${middle} ${to} ${middle} ${to} ${bottom}`,
         class: lit ? "curve lit" : "curve",
         "stroke-width": (0.5 + 15 * weight).toFixed(1),
+        pathLength: 1,
+        opacity: (0.4 + 0.6 * weight).toFixed(2),
         "data-query": i,
         "data-key": j,
       });

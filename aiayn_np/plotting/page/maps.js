@@ -56,9 +56,10 @@ function one_head(layer, head) {
       id: `mute-${layer}-${head}`,
       "aria-label": say("if_mute_name", name),
       "aria-pressed": muted,
+      title: say("if_mute_name", name),
       onclick: () => toggle_muted(path, head),
     },
-    say("if_mute"),
+    "⊘",
   );
   const label = make(
     "label",
@@ -89,17 +90,15 @@ function map_name() {
 }
 
 function draw_grids() {
+  const two = thoughts.length > 1;
+  element("map-heading").textContent = map_name();
   const grids = thoughts.map((thought, side) => {
-    const name = make(
-      "h3",
-      { id: `grid-name-${side}` },
-      map_name(),
-      ...side_name(side, "side_after"),
-    );
-    return make("div", {}, name, make("div", { class: "scroll" }, grid(thought, side)));
+    const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
+    const table = make("div", { class: "scroll" }, grid(thought, side));
+    return make("div", {}, ...(two ? [name] : []), table);
   });
   keep_focus(element("grids"), () => element("grids").replaceChildren(...grids));
-  element("grids").classList.toggle("two", grids.length > 1);
+  element("app").classList.toggle("two", two);
 }
 
 /** The weights of the chosen head as a table that the arrow keys walk through. */
@@ -132,7 +131,7 @@ function grid(thought, side) {
     {
       role: "grid",
       "aria-readonly": "true",
-      "aria-labelledby": `grid-name-${side}`,
+      "aria-labelledby": thoughts.length > 1 ? `map-heading grid-name-${side}` : "map-heading",
       "aria-describedby": "map-axis map-help",
       onkeydown: (event) => move_in_grid(event, side, queries.length, keys.length),
       onclick: choose_clicked,

@@ -9,6 +9,7 @@ function choose(change) {
 
 function draw() {
   settle();
+  element("kind").selectedIndex = KINDS.indexOf(view.kind);
   draw_answer();
   draw_heads();
   draw_flow();
@@ -55,7 +56,6 @@ function open_address() {
     view.query = place.written; // as go_to does
   translate();
   element("source").value = view.text;
-  element("kind").selectedIndex = KINDS.indexOf(view.kind);
   element("state").value = view.state;
   show_state();
   rethink(() => {
@@ -137,7 +137,7 @@ function draw_note() {
   if (pieces && count)
     lines.push(say("cut_into", { count, list: names(ids.slice(0, -1)).map(visible).join(" ") }));
   fill(
-    "source-note",
+    element("source-note"),
     lines.flatMap((line, i) => (i ? [" ", line] : [line])),
   );
 }
@@ -149,33 +149,39 @@ function draw_answer() {
   const rows = thoughts.map((thought, side) => {
     const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
     const differs = (t) => side && ids[t] !== base[t];
-    const spans = real(ids).map((id, t) =>
-      make("span", { class: differs(t) ? "differs" : null }, token_element(data.task.tokens[id])),
+    const now = (t) => view.kind !== "encoder_self" && t === view.query;
+    const spans = names(real(ids)).map((token, t) =>
+      box_of(token, differs(t) ? "differs" : now(t) ? "now" : null),
     );
-    const source = names(real(thoughts[0].src)).map((token) =>
-      make("span", {}, token_element(token)),
-    );
-    const texts = data.task.scores ? null : "unseen";
+    const source = names(real(thoughts[0].src)).map((token) => box_of(token));
     return make(
       "div",
       { class: "row" },
-      side ? make("div", { class: "label changed-name" }, ...side_name(side)) : group(source),
+      side ? make("div", { class: "label changed-name" }, changed_names()) : group(source),
       make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
       make(
         "div",
         { class: "answer" },
         group(spans.length ? spans : [say("nothing_yet")]),
         ...mark_of(thought, ids, thoughts[0].src),
-        make("strong", { class: texts }, vocabulary.text(ids)),
+        make("strong", { class: "unseen" }, vocabulary.text(ids)),
       ),
     );
   });
-  fill("written", rows);
+  fill(element("written"), rows);
   element("best-heading").textContent = say("best_heading", { place: best_place() + 1 });
   element("best").replaceChildren(...thoughts.map(best_table));
   const place = Math.min(view.written, longest());
   element("start").disabled = element("back").disabled = place === 0;
   element("next").disabled = element("end").disabled = place === longest();
+}
+
+/** A token in a box; a piece that goes on with a word is close to the one before. */
+function box_of(token, style = null) {
+  const joined = data.task.scores && !BEGINS.test(token) ? "joined" : null;
+  const box = make("span", { class: style }, make("bdi", { title: token }, plain_name(token)));
+  if (joined) box.classList.add(joined);
+  return box;
 }
 
 /** Tokens beside each other; a screen reader gets the whole text instead. */
@@ -259,7 +265,8 @@ function use_theme(to_dark) {
 const is_dark = () => document.documentElement.dataset.theme === "dark";
 
 function show_theme() {
-  element("theme").textContent = say(is_dark() ? "theme_light" : "theme_dark");
+  element("theme").setAttribute("aria-label", say(is_dark() ? "theme_light" : "theme_dark"));
+  element("theme").title = element("theme").ariaLabel;
 }
 
 // ---- the beginning -------------------------------------------------------------------------

@@ -29,79 +29,166 @@ function terms_of(attention, cache, head, query, key) {
   return products(mapped, k, [say("why_mapped"), ...names.slice(1)]);
 }
 
+/** The reason of the same cell of both models, each as a sentence and a picture. */
 function draw_why() {
-  const thought = thoughts[view.side];
-  const { place, cache, queries, keys } = attended(thought);
-  const [query, key, head] = [view.query, view.key, view.head];
+  for (const side of [0, 1]) {
+    const place = element(`why-${side}`);
+    const cell = thoughts[side] && cell_of(thoughts[side]);
+    const [says, drawing, numbers] = [".says", ".picture", ".numbers"].map((name) =>
+      place.querySelector(name),
+    );
+    fill(says, cell ? reason_of(cell, side) : []);
+    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), ...value_picture(cell)] : []));
+    numbers.parentNode.hidden = !cell?.there;
+    if (!cell?.there) continue;
+    const scroll = make("div", { ...SCROLL, "aria-label": say("why_terms") }, terms_table(cell));
+    numbers.replaceChildren(scroll);
+  }
+}
+
+/** The chosen cell of a model; what is written there may be too short to have it. */
+function cell_of(thought) {
+  const found = attended(thought);
+  const { query, key, head } = view;
+  const there = query < found.queries.length && key < found.keys.length;
+  if (!there) return { there };
+  const { cache, place } = found;
+  const terms = terms_of(place.attention, cache, head, query, key);
   const weight = cache.weights[head].row(query)[key];
-  const free = allowed(thought)(query, key);
+  const free = keys_of(thought, query, found.keys);
+  const low = weight < 1 / free.length - 1e-9; // less than an even share
+  const sign = low ? -1 : 1;
+  const order = terms.rows.map((row, n) => [sign * row.at(-1), n]).sort((a, b) => b[0] - a[0]);
+  const features = order.slice(0, 2).filter(([term]) => term > 0);
+  return {
+    ...{ ...found, there, thought, query, key, head, terms, weight, low },
+    attention: place.attention,
+    features: features.map(([, n]) => n), // those that speak most for a key, or against a low one
+    masked: !free.includes(key),
+  };
+}
+
+/** The places of the keys that a query may look at. */
+function keys_of(thought, query, keys) {
+  const free = allowed(thought);
+  return [...keys.keys()].filter((key) => free(query, key));
+}
+
+/** A token as a drawing names it, among other words. */
+const bare = (token) => make("bdi", {}, plain_name(token));
+
+/** The sentence: who looks at whom, how much, and why. */
+function reason_of(cell, side) {
+  const name = side_name(side, "side_colon");
+  if (!cell.there) return [...name, say("why_not_there")];
+  const { thought, queries, keys, query, key, weight, path, head, low } = cell;
   const quoted = (token, i) =>
-    make("strong", {}, ...say_with("quoted", { token: token_element(token), place: `${i + 1}` }));
+    make("strong", {}, ...say_with("quoted", { token: bare(token), place: `${i + 1}` }));
+  const writes = view.kind === "encoder_self" ? null : written_by(thought)[query];
   const parts = {
-    query: quoted(queries[query], query),
+    query: writes === null ? quoted(queries[query], query) : quoted(writes, query),
     key: quoted(keys[key], key),
     weight: make("strong", {}, digits(weight)),
   };
-  const words = say_with(free ? "why_says" : "why_masked", parts);
-  fill("why-says", [...words, ...side_name(view.side, "side_brackets")]);
-  element("why-terms").replaceChildren(terms_table(place.attention, cache, head, query, key));
-  const share = { attention: place.attention, cache, keys, thought };
-  element("why-row").replaceChildren(row_table(share, head, query, key));
-  draw_values(cache, head, query, key);
+  const subject = writes === null ? "why_reads" : "why_writes";
+  if (cell.masked) return [...name, ...say_with(`${subject}_masked`, parts)];
+  const list = cell.features.map((n) => n + 1).join(say("why_and"));
+  const features = say(cell.features.length > 1 ? "why_features" : "why_feature", { list });
+  const additive = cell.attention.score instanceof AdditiveScore;
+  const [most, least] = additive
+    ? ["why_sum_of", "why_sum_of_least"]
+    : ["why_agree", "why_agree_least"];
+  const made_even = side && view.changes.uniform.some(same_row({ path, head, query }));
+  const reason = made_even ? "why_even" : low ? least : most;
+  const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
+  const end = list || made_even ? say(reason, { features }) : say("why_stop");
+  return [...name, ...say_with(low ? `${subject}_hardly` : subject, parts), end, ...muted];
 }
 
-/** The score as a table: its terms, their sum, the scale and the bias. */
-function terms_table(attention, cache, head, query, key) {
-  const { names, rows, sum } = terms_of(attention, cache, head, query, key);
+/** A row of a picture: its name, and a vector as a strip of colours. */
+const strip_row = (name, vector, most) => [make("span", {}, name), strip(vector, most)];
+
+/** What the score is made of, feature by feature, and on to the weight. */
+function score_picture(cell) {
+  const { terms, cache, head, query, key, weight, keys } = cell;
+  const columns = terms.names.map((_, n) => terms.rows.map((row) => row[n]));
+  const marks = cell.features.map((n) => {
+    const mark = make("span", {}, `${n + 1}`);
+    mark.style.gridColumn = n + 1;
+    return mark;
+  });
+  const features = make("div", { class: "features", "aria-hidden": "true" }, ...marks);
+  features.style.setProperty("--count", terms.rows.length);
+  const steps = [...score_steps(cell), ["softmax", weight]];
+  const chain = steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → ");
+  const bars = keys.map((token, j) => {
+    const bar = make("i");
+    bar.style.height = `${72 * cache.weights[head].row(query)[j]}%`;
+    return make(
+      "div",
+      { class: j === key ? "on" : null },
+      bar,
+      keys.length > ROOM ? "" : plain_name(token),
+    );
+  });
+  return make(
+    "div",
+    {},
+    make(
+      "div",
+      { class: "strips" },
+      ...columns.flatMap((column, n) => strip_row(terms.names[n], column)),
+      make("span"),
+      features,
+    ),
+    make("p", { class: "chain" }, chain),
+    make("div", { class: "columns-of", "aria-hidden": "true" }, ...bars),
+  );
+}
+
+/** [name, number] of each step from the sum of the terms to the score. */
+function score_steps({ attention, cache, head, query, key, terms: { sum } }) {
   const score = cache.scores[head].row(query)[key];
   const bias = attention.score?.bias?.bias(head, query, key) ?? 0;
-  const empty = names.slice(1).map(() => "");
-  const foot = [{ cells: [say("why_sum"), ...empty, digits(sum)] }];
   const scale = (score - bias) / sum;
-  if (Math.abs(scale - 1) > 1e-9) {
-    foot.push({
-      cells: [say("why_scale", { scale: digits(scale, 4) }), ...empty, digits(score - bias)],
-    });
-  }
-  if (bias)
-    foot.push({ cells: [say("why_bias", { distance: key - query }), ...empty, digits(bias)] });
-  foot.push({ cells: [say("why_score"), ...empty, digits(score)] });
+  const steps = [[say("why_sum"), sum]];
+  if (Math.abs(scale - 1) > 1e-9)
+    steps.push([`× ${scale_name(scale, cache.Q[0].columns)}`, score - bias]);
+  if (bias) steps.push([say("why_bias", { distance: key - query }), score]);
+  return steps;
+}
+
+/** 1/√16, or the number where the scale is another. */
+const scale_name = (scale, d_k) =>
+  Math.abs(scale * Math.sqrt(d_k) - 1) < 1e-9 ? `1/√${d_k}` : digits(scale, 4);
+
+/** The score as a table: its terms, and the steps from their sum to the score. */
+function terms_table(cell) {
+  const { names, rows } = cell.terms;
+  const empty = names.slice(1).map(() => "");
+  const foot = score_steps(cell).map(([name, number]) => ({
+    cells: [name, ...empty, digits(number)],
+  }));
   const body = rows.map((row, n) => ({ cells: [String(n + 1), ...row.map((x) => digits(x))] }));
   return make_table(say("why_terms"), ["", ...names], body, foot);
 }
 
-/** The row of the query: score, weight, and the length of what the value adds. */
-function row_table({ cache, keys, thought }, head, query, chosen) {
-  const free = allowed(thought);
-  const rows = keys.map((token, key) => {
-    const weight = cache.weights[head].row(query)[key];
-    const added = weight * length_of(cache.V[head].row(key));
-    const score = free(query, key) ? digits(cache.scores[head].row(query)[key]) : say("masked");
-    return {
-      cells: [token_element(token), score, digits(weight), bar(weight), digits(added)],
-      on: key === chosen,
-    };
-  });
-  const head_row = [say("why_key"), say("why_score"), say("weight"), "", say("why_adds")];
-  return make_table(say("why_softmax"), head_row, rows);
-}
-
-/** The value of the key, what of it is added, and the whole output of the head. */
-function draw_values(cache, head, query, key) {
+/** The value of the key, what of it is added, and the whole output of the head, in one scale. */
+function value_picture({ cache, head, query, key }) {
   const value = cache.V[head].row(key);
   const weights = cache.weights[head].row(query);
   const added = value.map((x) => weights[key] * x);
   const out = value.map((_, n) =>
     weights.reduce((sum, w, j) => sum + w * cache.V[head].row(j)[n], 0),
   );
+  const most = Math.max(...[value, out].map((x) => Math.max(...x.map(Math.abs))));
   const rows = [
     ["why_value", value],
     ["why_added", added],
     ["why_out", out],
-  ].map(([name, vector]) => ({
-    cells: [say(name), strip(vector), digits(length_of(vector))],
-  }));
-  element("why-values").replaceChildren(make_table("", ["", say("vector"), say("length")], rows));
+  ];
+  const strips = rows.flatMap(([name, vector]) => strip_row(say(name), vector, most));
+  return [make("div", { class: "strips" }, ...strips)];
 }
 
 // ---- a token on its way --------------------------------------------------------------------
@@ -160,20 +247,16 @@ function draw_tokens() {
 
 function draw_journey(thought) {
   const { stack, position } = view.token;
+  const speaks = stack === "decoder"; // the encoder never does
   const rows = journey(thought, stack).map(([name, x]) => {
-    const [[token, share]] = best(would_say(thought, stack, x).row(position), 1);
     const vector = x.row(position);
-    return {
-      cells: [
-        name,
-        strip(vector),
-        digits(length_of(vector), 2),
-        token_element(token),
-        digits(share),
-      ],
-    };
+    const cells = [name, strip(vector), digits(length_of(vector), 2)];
+    if (!speaks) return { cells };
+    const [[token, share]] = best(would_say(thought, stack, x).row(position), 1);
+    return { cells: [...cells, token_element(token), digits(share)] };
   });
-  const head = [say("after"), say("vector"), say("length"), say("would_say"), say("probability")];
+  const spoken = speaks ? [say("would_say"), say("probability")] : [];
+  const head = [say("after"), say("vector"), say("length"), ...spoken];
   const token = token_element(tokens_of(thought, stack)[position]);
   const words = say_with("token_table", { token, position: String(position + 1) });
   const caption = make("span", {}, ...words, ...side_name(view.side, "side_after"));
