@@ -150,6 +150,8 @@ def test_pseudonyms_stay_the_same_and_no_name_is_in_the_table(tmp_path, at_once,
         "utf-8-sig").splitlines())
     shown = capsys.readouterr().out + (folder / "grades.csv").read_text("utf-8-sig")
     assert not any(name in shown for name in ("anna", "bert", "carl"))
+    table = list(csv.DictReader((folder / "grades.csv").read_text("utf-8-sig").splitlines()))
+    assert [row["student"] for row in table] == [f"student 00{i}" for i in (1, 2, 3)]
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         f"student 00{i}.{ending}" for i in (1, 2, 3) for ending in ("html", "txt")]
     assert pseudonyms(tmp_path / "other.csv", ['a "b", c']) == {'a "b", c': "student 001"}
@@ -165,13 +167,14 @@ def test_feedback_is_a_page_and_a_text_for_each_student(tmp_path):
     rows = [Grade("../anna <b>", "softmax", False, 0.5, 1, "sign", "the sign", True,
                   reports=reports()),
             Grade("../anna <b>", "linear", False, 0, 1, "missing", "no file for it"),
-            Grade("bert", "softmax", True, 1, 1, "right", "")]
+            Grade("bert", "softmax", True, 1, 1, "right", "but line 3 stops", reports=reports())]
     write_feedback(rows, tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         ".._anna _b_.html", ".._anna _b_.txt", "bert.html", "bert.txt"]
     text = (tmp_path / ".._anna _b_.txt").read_text("utf-8")
     assert text.startswith("../anna <b>: 0.5 of 2\n\nsoftmax: 0.5 of 1; late\n=====")
-    assert "\nSoftmax <3: not right yet\n\nlinear: 0 of 1\n==============\n\nno file" in text
+    assert "====\n\nSoftmax <3: not right yet\n\nlinear: 0 of 1\n==============\n\nno file" in text
+    assert "\nbut line 3 stops\n" in (tmp_path / "bert.txt").read_text("utf-8")
     page = (tmp_path / ".._anna _b_.html").read_text("utf-8")
     assert "<h1>../anna &lt;b&gt;: 0.5 of 2</h1>" in page
     assert "<h2>softmax: 0.5 of 1; late</h2>\n<p>Softmax &lt;3</p>" in page
