@@ -100,10 +100,12 @@ def test_a_file_of_lambdas_is_recognised_and_another_is_told(tmp_path, at_once):
     made(tmp_path, "carl.py", text="def my_softmax(x):\n    y = x\n")
     made(tmp_path, "dora.ipynb", text=json.dumps({"cells": [{"source": [
         "causal = lambda T: 1\n", "ReLU = Mine"]}]}, indent=1))
+    made(tmp_path, "emil.ipynb", text=json.dumps({"cells": [{"source": [
+        "Mask = Mine # so\n", "x = Mask()\n", "Adam == Mask"]}]}))
     handed_in, _ = submissions(tmp_path)
     assert [(s.student, s.exercise) for s in handed_in] == [
         ("anna", "masks"), ("bert", "softmax"), ("carl", None), ("dora", "masks"),
-        ("dora", "feed-forward")]
+        ("dora", "feed-forward"), ("emil", "masks")]
     rows = {row.student: row for row in grade(tmp_path)[2] if row.exercise == "masks"}
     assert rows["carl"].message == "no file for it; not recognised: carl.py defines my_softmax"
     rows = {row.student: row for row in grade(tmp_path, exercise="masks")[2]}
