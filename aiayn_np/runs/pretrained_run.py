@@ -13,7 +13,6 @@ from ..pretrained.bert import Bert
 from ..pretrained.config import read_json
 from ..pretrained.filling import MASK
 from ..pretrained.gpt2 import GPT2
-from ..pretrained.llama import LLAMAS, load_llama
 from ..pretrained.marian import Marian
 from ..pretrained.tokenizer_files import TOKENIZER_FILES
 from ..pretrained.vocabularies import MARIAN_FILES
@@ -24,7 +23,7 @@ from .run import Run
 from .text_run import TextRun
 
 FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
-                "model.safetensors.index.json", *MARIAN_FILES, *TOKENIZER_FILES)
+                *MARIAN_FILES, *TOKENIZER_FILES)
 EXAMPLE = 12  # tokens of the source that is shown if none is given
 
 
@@ -46,7 +45,7 @@ class PretrainedRun(Run):
     loaded : the Pretrained that a loader returned
     """
 
-    opens: Any  # makes `loaded` of a folder
+    opens: type  # the class of `loaded`
     imported = True
 
     def __init__(self, folder):
@@ -198,18 +197,12 @@ class TokensRun(PretrainedRun, OneTextRun):
 class GPT2Run(TokensRun):
     """A language model, also for the commands `generate` and `perplexity`."""
 
-    opens: Any = GPT2
+    opens = GPT2
     command = "generate"
 
     def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
         """Yield the tokens that the model writes after ids (T,). `generate` gets the options."""
         return generate(self.model, ids, eos=self.loaded.eos, **options)
-
-
-class LlamaRun(GPT2Run):
-    """The same of a Llama, Qwen2 or Qwen3."""
-
-    opens = staticmethod(load_llama)
 
 
 class BertRun(TokensRun):
@@ -238,5 +231,4 @@ class BertRun(TokensRun):
         return src, None, np.where(masked, logits.argmax(axis=-1), self.not_asked)
 
 
-KINDS: dict[str, Any] = {"marian": MarianRun, "gpt2": GPT2Run, "bert": BertRun} | (
-    dict.fromkeys(LLAMAS, LlamaRun))
+KINDS = {"marian": MarianRun, "gpt2": GPT2Run, "bert": BertRun}

@@ -9,6 +9,7 @@
 //   kind=cross&layer=1&head=0        the attention that is shown
 //   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
 //   token=encoder:2&box=7            the token on its way, and the box of Figure 1
+//   tour=3&guess=1                   the step of the tour, and what was guessed
 //   what-if=scale                    no 1/√d_k; scale:2 makes the scores twice as large
 //   what-if=positions                no positions
 //   what-if=mask                     no causal mask
@@ -68,6 +69,8 @@ const PARTS = {
   query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
   key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
   box: (page, text) => ({ box: number_of(text, 10000) }),
+  tour: ({ states }, text) => ({ tour: number_of(text, states ? 6 : 5) }),
+  guess: (page, text) => ({ guess: number_of(text, 3) }),
   token({ model }, text) {
     const [stack, position, ...rest] = text.split(":");
     require_that(["encoder", "decoder"].includes(stack) && position && !rest.length);
@@ -140,6 +143,8 @@ function address_of(view, { model, tokens, states }) {
   if (view.side) parts.set("side", view.side);
   if (view.token) parts.set("token", `${view.token.stack}:${view.token.position}`);
   if (view.box) parts.set("box", view.box);
+  for (const name of ["tour", "guess"])
+    if ((view[name] ?? null) !== null) parts.set(name, view[name]);
   for (const what_if of what_ifs) parts.append("what-if", what_if);
   if (view.lang) parts.set("lang", view.lang);
   return hash_of(parts);

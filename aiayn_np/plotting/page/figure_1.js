@@ -267,36 +267,22 @@ function draw_box(boxes) {
     ["figure_parameters", parameters],
   ].flatMap(([name, text]) => [make("dt", {}, say(name)), make("dd", {}, make("code", {}, text))]);
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
-  const names = box.kind === "softmax" || box.kind === "linear" ? data.task.tokens : null;
   element("box").replaceChildren(
     make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
     make("h3", {}, box.name),
     make("p", {}, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, make("code", {}, box.path)),
     make("dl", {}, ...facts),
+    numbers_picture(y),
   );
-  const table = numbers_table(y, tokens_of(thought, box.stack), names);
-  element("box-numbers").replaceChildren(numbers_picture(y), table);
 }
 
+/** All numbers that come out of a box, one row for each token. */
 function numbers_picture(y) {
   const name = say("figure_map", { rows: y.rows, columns: y.columns });
   const canvas = signed_picture(y, { class: "numbers", "aria-label": name });
   canvas.style.height = `${Math.min(y.rows * 0.75, 12)}rem`;
   return canvas;
-}
-
-/** The first numbers of every row; `names` of the columns where they have some. */
-function numbers_table(y, tokens, names) {
-  const shown = Math.min(y.columns, 6);
-  const first = [...Array(shown).keys()];
-  const rows = tokens.map((token, i) => ({
-    cells: [token_element(token), ...first.map((j) => digits(y.row(i)[j], 2))],
-  }));
-  const head = ["", ...first.map((j) => (names ? token_element(names[j]) : String(j + 1)))];
-  const caption = say("figure_numbers", { shown, all: y.columns });
-  const table = make_table(caption, head, rows);
-  return make("div", { ...SCROLL, "aria-label": caption }, table);
 }
 
 function move_box(event) {

@@ -42,7 +42,7 @@ function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const longest = Math.max(...rows.flat().map((name) => [...name].length));
-  const count = Math.max(rows[0].length, longest_row(thought));
+  const count = Math.max(rows[0].length, ...thoughts.map(longest_row));
   const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
   const width = Math.max(300, step * count);
   const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
@@ -69,7 +69,10 @@ function flow(thought, side) {
 }
 
 /** So many tokens need room at most: the drawing keeps its size while tokens are written. */
-const longest_row = (thought) => (view.kind === "encoder_self" ? 0 : thought.steps.length);
+function longest_row({ src, steps }) {
+  const room = Math.max(src.length + 2, Math.min(view.written, longest()) + 1);
+  return view.kind === "encoder_self" ? 0 : Math.min(steps.length, room);
+}
 
 /** A curve from every key to every query that looks at it; those of the chosen query are lit. */
 function curves_of(thought, weights, x) {

@@ -18,6 +18,7 @@ function draw() {
   draw_tokens();
   draw_changes();
   draw_figure();
+  draw_tour();
   write_address();
 }
 
@@ -51,7 +52,9 @@ const names_a_place = () => location.hash.includes("=");
 function open_address() {
   stop();
   const { place, wrong } = read_address(names_a_place() ? location.hash.slice(1) : "", page);
-  Object.assign(view, START, place);
+  const step = tour_steps()[place.tour];
+  if (step && !is_changed(place.changes)) delete place.changes; // those of the step
+  Object.assign(view, START, step && shown_by(step, place.guess !== undefined), place);
   if (place.query === undefined && place.written !== undefined && view.kind !== "encoder_self")
     view.query = place.written; // as go_to does
   translate();
@@ -308,6 +311,15 @@ function listen() {
   addEventListener("hashchange", follow_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
+  on("tour-begin", "click", () => go_on_tour(0));
+  on("present", "click", () => {
+    const present = document.documentElement.classList.toggle("present");
+    element("present").setAttribute("aria-pressed", present);
+  });
+  on("link", "click", () => {
+    const copied = () => (element("address-note").textContent = say("address_copied"));
+    navigator.clipboard?.writeText(element("link").href).then(copied, () => {});
+  });
   on("theme", "click", () => use_theme(!is_dark()));
   dark.addEventListener("change", (event) => use_theme(event.matches));
 }

@@ -18,6 +18,8 @@ const START = {
   side: 0, // 0 is the model as trained, 1 the changed one: whose cell is explained
   token: { stack: "decoder", position: 0 },
   box: 0,
+  tour: null, // the step of the tour
+  guess: null, // what was guessed there; null while it asks
 };
 
 /** What the reader chose. */

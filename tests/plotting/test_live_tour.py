@@ -1,0 +1,134 @@
+"""The tour of six steps, the view for a projector, and the drawing of Figure 1, in Chromium."""
+
+import pytest
+from browser import chromium, visit  # noqa: F401
+from test_live_browser import path, run, settled  # noqa: F401
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def page(visit, path):  # noqa: F811
+    page = visit(path)
+    settled(page)
+    return page
+
+
+def hidden(page, place):
+    """Whether what a question asks for is out of sight."""
+    return page.locator(place).first.evaluate("e => getComputedStyle(e).visibility") == "hidden"
+
+
+def test_the_tour_asks_and_then_shows(page):
+    page.get_by_role("button", name="▶ Tour").click()
+    settled(page)
+    seen = []
+    for step in range(6):
+        assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
+        assert page.locator("#tour-choices button").count() == 3
+        assert page.locator("#tour-out").inner_text() == ""
+        assert hidden(page, "#best-part")
+        assert hidden(page, "#cell")
+        assert f"tour={step}" in page.url
+        assert "guess" not in page.url
+        asked = page.url
+        page.locator("#guess-1").click()
+        settled(page)
+        assert f"tour={step}&guess=1" in page.url
+        assert not hidden(page, "#best-part")
+        assert page.locator("#tour-out").inner_text().startswith("You guessed: ")
+        seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
+        page.locator("#tour-end" if step == 5 else "#tour-next").click()
+        settled(page)
+    assert not page.locator("#tour").is_visible()
+    assert "tour" not in page.url
+    assert "It wrote: 5 1 4 1 3." in seen[0][2]
+    assert "what-if=positions" in seen[3][1]
+    assert "what-if" not in seen[3][0]
+    assert "what-if=mute:decoder.layers.1.cross_attention:0" in seen[4][1]
+    assert "state=0" in seen[5][1]
+    for asked, answered, out in seen:                                  # each is an address
+        for address, words in ((asked, ""), (answered, out)):
+            page.goto("about:blank")
+            page.goto(address)
+            settled(page)
+            assert page.url == address
+            assert page.locator("#tour-out").inner_text() == words
+
+
+def test_what_the_tour_tells_is_what_the_page_computed(page):
+    page.evaluate("location.hash = 'tour=1&guess=0'")
+    page.wait_for_function("view.tour === 1")
+    settled(page)
+    weights = page.evaluate("[...attended(thoughts[0]).cache.weights[0].row(1)]")
+    place = max(range(len(weights)), key=weights.__getitem__)
+    out = page.locator("#tour-out").inner_text()
+    assert f"(place {place + 1}) with weight {weights[place]:.2f}:" in out
+    names = page.locator("#tour-choices button").all_inner_texts()
+    assert sum(f"(place {place + 1})" in name for name in names) == 1
+    page.evaluate("location.hash = 'tour=2&guess=0'")
+    page.wait_for_function("view.tour === 2")
+    settled(page)
+    share = page.evaluate("best(thoughts[0].steps[2].logits.row(2), 1)[0][1]")
+    assert f"with probability {share:.2f}." in page.locator("#tour-out").inner_text()
+
+
+LETTERS = """() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    const parent = node.parentElement;
+    if (!/[0-9]/.test(node.data) || !parent.checkVisibility()) continue;
+    if (parent.closest(".unseen")) continue;
+    const scale = parent.getScreenCTM?.().a ?? 1;
+    found.push([scale * parseFloat(getComputedStyle(parent).fontSize), node.data]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480), (1920, 1080)])
+@pytest.mark.parametrize("address", ["", "#what-if=positions", "#tour=3&guess=1"])
+def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
+        visit, path, width, height, address):  # noqa: F811
+    page = visit(path, address, viewport=dict(width=width, height=height))
+    settled(page)
+    page.get_by_role("button", name="Present").click()
+    sizes = page.evaluate(LETTERS)
+    assert len(sizes) > 20
+    assert [one for one in sizes if one[0] < height / 40] == []
+    for name in ("h1", ".side", "#why", "#figure", "#source"):
+        assert not page.locator(name).first.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("button", name="Present").click()
+    assert page.locator("#source").is_visible()
+
+
+def test_choosing_an_attention_box_chooses_its_maps(page):
+    for name, kind in (("Multi-Head Attention", "encoder_self"),
+                       ("Masked Multi-Head Attention", "decoder_self"),
+                       ("Multi-Head Attention over the encoder", "cross")):
+        page.locator("#boxes").get_by_role("button", name=name, exact=True).click()
+        assert page.evaluate("view.kind") == kind
+        assert page.locator("#kind").evaluate("e => e.selectedIndex") == page.evaluate(
+            "KINDS.indexOf(view.kind)")
+    assert page.evaluate("view.layer") == 1
+    page.locator("#decoder-layer").click()                             # the other layer
+    assert page.evaluate("[view.kind, view.layer]") == ["cross", 0]
+    assert page.locator("#boxes [aria-current]").inner_text() == (
+        "Multi-Head Attention over the encoder")
+    assert page.locator("#head-0-0").is_checked()
+
+
+def test_figure_1_has_tokens_at_its_foot_and_probabilities_at_its_top(page):
+    texts = page.locator("#boxes svg text").all_text_contents()
+    assert texts[:4] == ["3 1 4 1 5 end", "Source", "start 5 1 4 1 3", "Written so far"]
+    best = page.evaluate("best(shown(thoughts[0]).logits.row(0), 3)")
+    assert texts[4:] == [text for token, share in best for text in (
+        {"<bos>": "start", "<eos>": "end"}.get(token, token), f"{share:.2f}")]
+    shapes = "(all) => all.map((e) => e.getAttribute('d'))"
+    paths = page.locator("#boxes .wire").evaluate_all(shapes)
+    memory = [d for d in paths if d.startswith("M30") and "H50" in d]
+    assert len(memory) == 1                                            # encoder to decoder
+    assert "H66" in memory[0]
+    around = [d for d in paths if "H12.7" in d or "H87.3" in d]
+    assert len(around) == 2 + 3                                        # one for each sub-layer
