@@ -32,7 +32,7 @@ from aiayn_np import greedy_decode
 from aiayn_np.decoding.generation import generate
 from aiayn_np.interop import marian_format
 from aiayn_np.interop.folder_format import copied
-from aiayn_np.pretrained import load_bert, load_gpt2, load_marian
+from aiayn_np.pretrained import load_bert, load_gpt2, load_llama, load_marian
 from aiayn_np.pretrained.marian import EPS
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.batches import arrays
@@ -42,9 +42,9 @@ from aiayn_np.variants.layer_options import set_eps
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from hugging_face import batch, compute, float64_positions, make
+from hugging_face import batch, compute, exact, make
 
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert}
+LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 USUAL = {
     "marian": dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6,
                    encoder_ffn_dim=2048, decoder_ffn_dim=2048, encoder_attention_heads=8,
@@ -53,6 +53,9 @@ USUAL = {
     "gpt2": dict(vocab_size=50257, n_positions=1024, n_embd=768, n_layer=12, n_head=12),
     "bert": dict(vocab_size=30522, max_position_embeddings=512, hidden_size=768,
                  num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072),
+    "llama": dict(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+                  num_attention_heads=9, num_key_value_heads=3, head_dim=64,
+                  max_position_embeddings=2048),
 }
 TOKENS, ROUNDS = 40, 7
 
@@ -63,8 +66,7 @@ def differences(family):
     for seed in range(5):
         with tempfile.TemporaryDirectory() as folder:
             model, rng = make(family, folder, seed=seed), np.random.default_rng(seed)
-            if family == "marian":
-                float64_positions(model)
+            exact(family, model)
             loaded = LOADERS[family](folder)
             config = json.loads((Path(folder) / "config.json").read_text())
         inputs, real = batch(family, config, rng)
@@ -93,7 +95,7 @@ def speeds(family):
     exactly = dict(max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, num_beams=1)
 
     def ours():
-        if family == "gpt2":
+        if family in ("gpt2", "llama"):
             return list(generate(loaded.model, ids[0], steps=TOKENS, temperature=0))
         if family == "bert":
             return [loaded.logits(np.tile(ids, (1, 8))) for _ in range(2)]

@@ -38,7 +38,7 @@ def generate_command(args):
     from ..training.checks import check_seed
 
     check_seed(args.seed)
-    run = opened_as(args.run, "gpt2", "words")
+    run = opened_as(args.run, "generate", "a language model, such as a GPT-2 or a Llama")
     ids = run.task.source(args.text)[0]
     written, before = list(ids), run.task.text(ids)
     print(before, end="", flush=True)
@@ -58,7 +58,7 @@ def perplexity_command(args):
     from ..decoding.generation import perplexity
     from ..text.pairs import read_lines
 
-    run = opened_as(args.run, "gpt2", "words")
+    run = opened_as(args.run, "generate", "a language model, such as a GPT-2 or a Llama")
     ids = run.task.source("\n".join(read_lines(args.file)))[0]
     value, count = perplexity(run.trained(), ids, watch=functools.partial(shown, what="reading"))
     print(f"perplexity {value:.2f} for each of {count:,} tokens")
@@ -71,17 +71,16 @@ def fill_command(args):
     from ..pretrained.filling import fill
 
     check_sizes(top=args.top)
-    run = opened_as(args.run, "bert")
+    run = opened_as(args.run, "fill", "a BERT")
     for guesses in fill(run.loaded, args.text, args.top):
         for share, piece, text in guesses:
             print(f"{share:6.1%}  {piece:<16} {text}")
     return 0
 
 
-def opened_as(folder, family, *tasks):
-    """Open the run in a folder; UsageError if it is not of this family, or of one of the tasks."""
+def opened_as(folder, command, what):
+    """Open the run in a folder; UsageError if it is not one for this command."""
     run = opened(folder)
-    if run.task.name not in (family, *tasks):
-        raise UsageError(f"{folder} must be a {family.upper()}, as Hugging Face gives it, got a run"
-                         f" of {run.task.name}")
+    if run.command != command:
+        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}")
     return run

@@ -87,6 +87,8 @@ def grade_command(args):
                 write_csv([*done, row], begun)
                 done.append(row)
                 print(line_of(row, *widths), flush=True)
+        if args.pseudonyms:                                            # their order tells nothing
+            done.sort(key=lambda row: row.student)
         if args.feedback:
             write_feedback(done, args.feedback)
         if args.gradescope:

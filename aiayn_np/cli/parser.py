@@ -109,6 +109,7 @@ COMMANDS = [  # name, function, its options, what it does, examples
     ("grade", grade.grade_command, grade.add_grade_options,
      "check a folder of students' answers", """
   aiayn-np grade answers
+  aiayn-np grade answers --feedback feedback --roster names.csv
   aiayn-np grade answers --exercise "layer norm" --csv table.csv"""),
     ("lessons", lessons.lessons_command, lessons.add_lessons_options,
      "write the lessons into a new folder", """

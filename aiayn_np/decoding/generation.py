@@ -116,18 +116,19 @@ def log_sum_exp(x):
     return float(np.log(np.exp(x - top).sum()) + top)
 
 
-def perplexity(model: LanguageModel, ids: np.ndarray, *,
+def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
                watch: Callable = iter) -> tuple[float, int]:
     """Perplexity of a text, ids (T,): (exp of the mean -log P of its tokens, their number).
 
     The first token is not counted, because nothing predicts it. A text longer than the model has
-    positions is cut into pieces; each piece begins with the last token of the one before.
+    positions, or than `longest`, is cut into pieces; each begins with the last token of the one
+    before.
     `watch` is given the pieces and yields them, such as tqdm.
     """
     ids = check_integers("ids", ids)
     if len(ids) < 2:
         raise ValueError(f"ids must hold at least two tokens, got {len(ids)}")
-    nats, window = 0.0, model.stack.max_len
+    nats, window = 0.0, min(model.stack.max_len, longest)
     for begin in watch(range(0, len(ids) - 1, window)):
         given, after = ids[begin : begin + window], ids[begin + 1 : begin + 1 + window]
         logits = model(given[None])[0]                                 # (n, V)

@@ -10,7 +10,7 @@ import numpy as np
 from ..checks import one_line
 from ..files import CheckpointError
 from ..pretrained.config import ACTIVATIONS, read_json
-from ..pretrained.weights import FILE
+from ..pretrained.weights import FILE, INDEX
 from ..runs.pretrained_run import FOLDER_FILES, KINDS, open_pretrained
 from ..text.extra import extra
 
@@ -18,7 +18,7 @@ PICKLE = "pytorch_model.bin"
 
 
 def recognises(path):
-    """Tell whether config.json in a folder names one of the three families."""
+    """Tell whether config.json in a folder names a family that opens here."""
     try:
         return read_json(Path(path) / "config.json").get("model_type") in KINDS
     except (OSError, CheckpointError, TypeError):
@@ -30,10 +30,12 @@ def read(path, folder, *, convert=False):
 
     convert : whether PyTorch may read a pickle if the folder has no model.safetensors
     """
-    path, convert = Path(path), convert and not (Path(path) / FILE).is_file()
+    path = Path(path)
+    convert, parts = convert and not any((path / name).is_file() for name in (FILE, INDEX)), []
     if not convert:
         run = open_pretrained(path)                  # before anything is copied
-    for name in FOLDER_FILES:
+        parts = run.loaded.parts
+    for name in dict.fromkeys([*FOLDER_FILES, *parts]):
         copy_if_there(path / name, folder / name)
     if convert:
         convert_pickle(path / PICKLE, folder / FILE)
@@ -103,7 +105,7 @@ def activation_of(layer):
 
 def copied(run: Any, folder: Path) -> list[str]:
     """Write an imported run's files and current weights into a folder; return lines to print."""
-    for name in FOLDER_FILES:
+    for name in {*FOLDER_FILES} - {INDEX}:           # the weights go out as one file
         copy_if_there(run.folder / name, folder / name)
     write_folder(folder, run.loaded.config, run.loaded.state())
     return [f"{len(run.loaded.tensors)} tensors of a {run.loaded.family}"]

@@ -5,7 +5,7 @@ Public names, by the file that defines them:
     animation        animate, record
     drawn.attention  attention_gradients, attention_shapes
     drawn.heads      heads_split, masks_combined
-    drawn.model      figure_1, norm_places
+    drawn.model      figure_1, model_shapes, norm_places
     drawn.sums       clock_hands, dot_products, norm_axes
     drawn.way_back   model_gradients
     drawn.workers    two_workers

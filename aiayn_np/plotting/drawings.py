@@ -1,4 +1,4 @@
-"""Eleven drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
+"""Twelve drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
 
     python -m aiayn_np.plotting.drawings figures/drawings
 
@@ -13,7 +13,7 @@ from ..files import replacing
 from .drawn.attention import attention_gradients, attention_shapes
 from .drawn.example import ASKING, SENTENCE, example
 from .drawn.heads import heads_split, masks_combined
-from .drawn.model import figure_1, norm_places
+from .drawn.model import figure_1, model_shapes, norm_places
 from .drawn.sums import clock_hands, dot_products, norm_axes
 from .drawn.way_back import model_gradients
 from .drawn.workers import two_workers
@@ -24,7 +24,7 @@ __all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
 DRAWINGS = {drawing.__name__: drawing for drawing in (
     figure_1, attention_shapes, attention_gradients, heads_split, masks_combined,
     dot_products, norm_axes, norm_places, clock_hands, two_workers,
-    model_gradients,
+    model_gradients, model_shapes,
 )}
 
 

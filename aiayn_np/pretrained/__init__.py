@@ -1,12 +1,12 @@
-"""Real models in our classes: OPUS-MT (Marian), GPT-2 and BERT, from Hugging Face folders.
+"""Real models in our classes: OPUS-MT (Marian), GPT-2, BERT and Llama, from Hugging Face folders.
 
     loaded = load_marian("opus-mt-de-en")
     loaded.model         our layers, with the weights of the folder
     loaded.vocabulary    turns text into ids and back; None if the folder has no tokenizer
     loaded.logits(...)   takes ids of the folder, gives logits for ids of the folder
 
-The weights come from `model.safetensors`. `pip install -e '.[pretrained]'` installs the
-packages that read it. No pickle is opened, and nothing is downloaded.
+The weights come from `model.safetensors`, in one file or in several. The packages that read it are
+installed by `pip install -e '.[pretrained]'`. No pickle is opened, and nothing is downloaded.
 
 Public names, by the file that defines them:
 
@@ -14,12 +14,14 @@ Public names, by the file that defines them:
     config   read_json
     filling  fill
     gpt2     GPT2, load_gpt2, tensors_of
+    llama    LLAMAS, Llama, load_llama
     marian   Marian, layer_tensors, load_marian
     weights  File, Tensor, Undrawn, as_checkpoint_error, linear_tensors, norm_tensors, written
 """
 
 from .bert import load_bert
 from .gpt2 import load_gpt2
+from .llama import load_llama
 from .marian import load_marian
 
-__all__ = ["load_bert", "load_gpt2", "load_marian"]
+__all__ = ["load_bert", "load_gpt2", "load_llama", "load_marian"]

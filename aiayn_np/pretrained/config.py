@@ -25,7 +25,7 @@ NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attenti
 class Config:
     """The values of `config.json`. Each method reads one, and raises CheckpointError if it is bad.
 
-    model_type : "marian", "gpt2" or "bert"
+    model_type : "marian", "gpt2", "bert", "llama", "qwen2" or "qwen3"
     only : {key: value} of further keys that must have this value, or be missing
     """
 

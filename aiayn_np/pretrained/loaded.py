@@ -1,4 +1,4 @@
-"""The base class of Marian, GPT2 and Bert: a model made of our layers, with its folder's ids."""
+"""The base class of the families: a model made of our layers, with the ids of its folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +27,7 @@ class Pretrained:
 
     model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
     config : the dict of config.json                tensors : the Tensors of the file
+    parts : the names of the files that hold them
     generation : the dict of generation_config.json;  not_used : its settings that decoding ignores
     """
 
@@ -48,6 +49,7 @@ class Pretrained:
             dtype = dtype_of(file, found)
             self.model = fill(self.build(Undrawn(dtype)), file, found, dtype)
         self.config, self.tensors = config.values, [tensor for tensor, _ in found]
+        self.parts = file.parts
         self.check_constants(file)
 
     def read_sizes(self, config: Config) -> None:

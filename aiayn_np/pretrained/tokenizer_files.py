@@ -1,9 +1,11 @@
-"""Make the tokenizers of GPT-2 and BERT from the files of a folder, as transformers does.
+"""Make the tokenizers of GPT-2, BERT and Llama from the files of a folder, as transformers does.
 
 The vocabulary is in `tokenizer.json`, or in `vocab.json` and `merges.txt`, or in `vocab.txt`.
 `tokenizer_config.json` says how a text is cut: its settings and their defaults also count where
 `tokenizer.json` says something else. But GPT-2's `add_bos_token` and `add_eos_token` only count if
-`tokenizer.json` does not say which tokens stand around a text. Truncation and padding are not used.
+`tokenizer.json` does not say which tokens stand around a text. A Llama's text is cut as its
+`tokenizer.json` says, whatever the class; without this file it has no tokenizer here. Truncation
+and padding are not used.
 """
 
 from pathlib import Path
@@ -35,23 +37,29 @@ def bert_vocabulary(folder, sizes):
     return tokenizer_vocabulary(folder, sizes, "BertTokenizer", ("vocab.txt",), bert)
 
 
-def tokenizer_vocabulary(folder, sizes, usual, names, make):
+def llama_vocabulary(folder, sizes):
+    """Make the vocabulary of a Llama folder; return None if the folder has no tokenizer.json."""
+    return tokenizer_vocabulary(folder, sizes)
+
+
+def tokenizer_vocabulary(folder, sizes, usual=None, names=(), make=None):
     """Make a vocabulary from tokenizer.json or the files `names`; return None without either.
 
-    usual : the name of the class in transformers      make : `gpt2` or `bert`
+    usual : the name of the class in transformers, None for any
+    make : `gpt2` or `bert`; None takes tokenizer.json as it is
     """
     folder = Path(folder)
     whole = (folder / WHOLE).is_file()
-    if not whole and not all_or_none(folder, *names):
+    if not whole and not (names and all_or_none(folder, *names)):
         return None
     library, settings = extra("tokenizers", of="pretrained"), settings_of(folder)
     name = settings.get("tokenizer_class") or sizes.tokenizer_class or usual
-    if name not in (usual, f"{usual}Fast", *(AS_IT_IS if whole else ())):
+    if make and name not in (usual, f"{usual}Fast", *(AS_IT_IS if whole else ())):
         raise CheckpointError(f"{folder}: tokenizer_class must be {usual}, got {str(name)[:60]}")
     paths = [str(fetched(folder / file)) for file in ([WHOLE] if whole else names)]
     try:
         tokenizer: Any = library.Tokenizer.from_file(*paths) if whole else None
-        if name not in AS_IT_IS:
+        if make and name not in AS_IT_IS:
             tokenizer = make(library, tokenizer, paths, settings)
         add_tokens(library, tokenizer, settings)
     except CheckpointError:

@@ -1,5 +1,7 @@
 """Read `model.safetensors`: the tensors that it must hold, and how they become Parameters.
 
+The tensors of a large model may lie in several files, which `model.safetensors.index.json` names.
+
 Names, shapes and kinds of all tensors are checked against the config before anything is allocated.
 Then the model is built without drawing values, and each Parameter gets its tensor.
 """
@@ -17,10 +19,11 @@ import numpy as np
 from ..checks import memory_bytes
 from ..files import CheckpointError
 from ..text.extra import extra
-from .config import fetched
+from .config import fetched, read_json
 from .forms import SAME, TRANSPOSED, Form
 
 FILE = "model.safetensors"
+INDEX = f"{FILE}.index.json"
 KINDS = {"F64": np.float64, "F32": np.float32, "F16": np.float32, "BF16": np.float32}
 
 
@@ -39,10 +42,12 @@ class Tensor:
     form: Form = SAME
 
 
-def linear_tensors(theirs: str, ours: str, d_in: int, d_out: int) -> Iterator[Tensor]:
-    """Yield weight and bias of PyTorch's Linear."""
+def linear_tensors(theirs: str, ours: str, d_in: int, d_out: int, *,
+                   bias: bool = True) -> Iterator[Tensor]:
+    """Yield weight and bias, if it has one, of PyTorch's Linear."""
     yield Tensor((f"{theirs}.weight",), (d_out, d_in), (f"{ours}.W",), TRANSPOSED)
-    yield Tensor((f"{theirs}.bias",), (d_out,), (f"{ours}.b",))
+    if bias:
+        yield Tensor((f"{theirs}.bias",), (d_out,), (f"{ours}.b",))
 
 
 def norm_tensors(theirs: str, ours: str, d: int) -> Iterator[Tensor]:
@@ -76,48 +81,66 @@ class Undrawn(np.random.Generator):
 
 
 class File:
-    """The tensors of a safetensors file. Shapes and kinds are read at once, values by `read`."""
+    """The tensors of a safetensors file, or of the files that its index names.
+
+    Shapes and kinds are read at once, values by `read`.   parts : the names of the files
+    """
 
     def __init__(self, path: str | Path, of: str = "pretrained") -> None:
         """Open a file; `of` is the extra that the error names if safetensors is missing."""
         self.path = Path(path)
-        if not self.path.is_file():
+        self.shapes: dict[str, tuple] = {}
+        self.kinds: dict[str, str] = {}
+        self.places: dict[str, tuple] = {}  # name of a tensor -> its file, open and as a path
+        self.parts = [self.path.name] if self.path.is_file() else self.parts_of_index()
+        for part in self.parts:
+            self.open(fetched(self.path.with_name(part)), of)
+
+    def parts_of_index(self) -> list[str]:
+        """Return the names of the files that the index names; CheckpointError for none."""
+        index = self.path.with_name(INDEX)
+        if not index.is_file():
             raise CheckpointError(f"{self.path} is missing{self.instead()}")
-        fetched(self.path)
+        parts = sorted(set(read_json(index)["weight_map"].values()))
+        for part in parts:
+            if not self.path.with_name(part).is_file():
+                raise CheckpointError(f"{index} names {part}, which is missing")
+        return parts
+
+    def open(self, path: Path, of: str) -> None:
+        """Open one of the files, and read the shapes and kinds of its tensors."""
         try:
             library = extra("safetensors", of=of)
-            self.file = library.safe_open(str(self.path), framework="numpy")
-            names = self.file.keys()
-            slices = {name: self.file.get_slice(name) for name in names}
-            self.shapes = {name: tuple(s.get_shape()) for name, s in slices.items()}
-            self.kinds = {name: s.get_dtype() for name, s in slices.items()}
+            file = library.safe_open(str(path), framework="numpy")
+            names = file.keys()
+            slices = {name: file.get_slice(name) for name in names}
+            self.shapes |= {name: tuple(s.get_shape()) for name, s in slices.items()}
+            self.kinds |= {name: s.get_dtype() for name, s in slices.items()}
+            self.places |= dict.fromkeys(slices, (file, path))
         except ImportError:
             raise
         except Exception as error:  # SafetensorError, and anything for damaged bytes
-            raise CheckpointError(f"{self.path} is not a safetensors file: {error}") from error
+            raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
 
     def instead(self) -> str:
-        """Return advice if the folder has a pickle or several parts instead of the file."""
+        """Return advice if the folder has a pickle instead of the file."""
         folder = self.path.parent
-        if (folder / "pytorch_model.bin").is_file():
-            return ("; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
-                    f" aiayn-np import {folder} --convert --out RUN writes {FILE}")
-        if (folder / f"{FILE}.index.json").is_file():
-            return "; a file in several parts is not read"
-        return ""
+        return "" if not (folder / "pytorch_model.bin").is_file() else (
+            "; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
+            f" aiayn-np import {folder} --convert --out RUN writes {FILE}")
 
     def read(self, name: str) -> np.ndarray:
         """Read a tensor into a writable float array; raise CheckpointError if it is not finite."""
-        kind = self.kinds[name]
-        array = self.bfloat16(name) if kind == "BF16" else self.file.get_tensor(name)
+        kind, (file, path) = self.kinds[name], self.places[name]
+        array = self.bfloat16(name) if kind == "BF16" else file.get_tensor(name)
         array = array.astype(KINDS[kind], copy=False)
         if not math.isfinite(float(array.min()) + float(array.max())):
-            raise CheckpointError(f"{self.path}: {name} must be finite, it holds nan or inf")
+            raise CheckpointError(f"{path}: {name} must be finite, it holds nan or inf")
         return array
 
     def bfloat16(self, name: str) -> np.ndarray:
         """Read a bfloat16 tensor as float32. NumPy lacks bfloat16, the upper half of a float32."""
-        with open(self.path, "rb") as file:
+        with open(self.places[name][1], "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             begin, end = json.loads(file.read(length))[name]["data_offsets"]
             file.seek(8 + length + begin)

@@ -61,7 +61,7 @@ def is_pretrained(folder: str | Path) -> bool:
 
 def announcement(folder: str | Path) -> str:
     """Return a line on the memory that loading a large real model needs; "" for a smaller one."""
-    path = Path(folder) / "model.safetensors"
-    if not (is_pretrained(folder) and path.is_file()):
+    if not is_pretrained(folder):
         return ""
-    return large(path.stat().st_size, f"loading {path}")
+    held = sum(path.stat().st_size for path in Path(folder).glob("model*.safetensors"))
+    return large(held, f"loading {folder}")

@@ -13,6 +13,7 @@ from ..pretrained.bert import Bert
 from ..pretrained.config import read_json
 from ..pretrained.filling import MASK
 from ..pretrained.gpt2 import GPT2
+from ..pretrained.llama import LLAMAS, load_llama
 from ..pretrained.marian import Marian
 from ..pretrained.tokenizer_files import TOKENIZER_FILES
 from ..pretrained.vocabularies import MARIAN_FILES
@@ -23,7 +24,7 @@ from .run import Run
 from .text_run import TextRun
 
 FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
-                *MARIAN_FILES, *TOKENIZER_FILES)
+                "model.safetensors.index.json", *MARIAN_FILES, *TOKENIZER_FILES)
 EXAMPLE = 12  # tokens of the source that is shown if none is given
 
 
@@ -45,7 +46,7 @@ class PretrainedRun(Run):
     loaded : the Pretrained that a loader returned
     """
 
-    opens: type  # the class of `loaded`
+    opens: Any  # makes `loaded` of a folder
     imported = True
 
     def __init__(self, folder):
@@ -197,12 +198,18 @@ class TokensRun(PretrainedRun, OneTextRun):
 class GPT2Run(TokensRun):
     """A language model, also for the commands `generate` and `perplexity`."""
 
-    opens = GPT2
+    opens: Any = GPT2
     command = "generate"
 
     def written(self, ids: np.ndarray, **options: Any) -> Iterator[int]:
         """Yield the tokens that the model writes after ids (T,). `generate` gets the options."""
         return generate(self.model, ids, eos=self.loaded.eos, **options)
+
+
+class LlamaRun(GPT2Run):
+    """The same of a Llama, Qwen2 or Qwen3."""
+
+    opens = staticmethod(load_llama)
 
 
 class BertRun(TokensRun):
@@ -231,4 +238,5 @@ class BertRun(TokensRun):
         return src, None, np.where(masked, logits.argmax(axis=-1), self.not_asked)
 
 
-KINDS = {"marian": MarianRun, "gpt2": GPT2Run, "bert": BertRun}
+KINDS: dict[str, Any] = {"marian": MarianRun, "gpt2": GPT2Run, "bert": BertRun} | (
+    dict.fromkeys(LLAMAS, LlamaRun))

@@ -257,7 +257,7 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
         (["decode", "{run}/model.npz", "1"], "give the folder of this file: {run}"),
         (["generate", "{tmp}/none", "a"], "a run is a folder that `train` wrote, or one of"),
-        (["generate", "{run}", "a"], "must be a GPT2, as Hugging Face gives it, got a run of rev"),
+        (["generate", "{run}", "a"], "must be a language model, such as a GPT-2 or a Llama, got"),
         (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
         (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),
         (["attend", "{run}", "1", "--out", "{tmp}/file/x"], "Not a directory"),

@@ -15,7 +15,7 @@ from aiayn_np.exercises.grading.feedback import write_feedback, write_results
 from aiayn_np.exercises.grading.grading import Grade, commonest, grade
 from aiayn_np.exercises.grading.honesty import alike, asked, held, lines_of, replaced
 from aiayn_np.exercises.grading.names import on_roster, pseudonyms
-from aiayn_np.exercises.grading.sandbox import RUNNING
+from aiayn_np.exercises.grading.sandbox import RUNNING, end_all
 from aiayn_np.exercises.grading.submissions import submissions
 
 RIGHT = source(1)
@@ -100,10 +100,12 @@ def test_a_file_of_lambdas_is_recognised_and_another_is_told(tmp_path, at_once):
     made(tmp_path, "carl.py", text="def my_softmax(x):\n    y = x\n")
     made(tmp_path, "dora.ipynb", text=json.dumps({"cells": [{"source": [
         "causal = lambda T: 1\n", "ReLU = Mine"]}]}, indent=1))
+    made(tmp_path, "emil.ipynb", text=json.dumps({"cells": [{"source": [
+        "Mask = Mine # so\n", "x = Mask()\n", "Adam == Mask"]}]}))
     handed_in, _ = submissions(tmp_path)
     assert [(s.student, s.exercise) for s in handed_in] == [
         ("anna", "masks"), ("bert", "softmax"), ("carl", None), ("dora", "masks"),
-        ("dora", "feed-forward")]
+        ("dora", "feed-forward"), ("emil", "masks")]
     rows = {row.student: row for row in grade(tmp_path)[2] if row.exercise == "masks"}
     assert rows["carl"].message == "no file for it; not recognised: carl.py defines my_softmax"
     rows = {row.student: row for row in grade(tmp_path, exercise="masks")[2]}
@@ -150,6 +152,8 @@ def test_pseudonyms_stay_the_same_and_no_name_is_in_the_table(tmp_path, at_once,
         "utf-8-sig").splitlines())
     shown = capsys.readouterr().out + (folder / "grades.csv").read_text("utf-8-sig")
     assert not any(name in shown for name in ("anna", "bert", "carl"))
+    table = list(csv.DictReader((folder / "grades.csv").read_text("utf-8-sig").splitlines()))
+    assert [row["student"] for row in table] == [f"student 00{i}" for i in (1, 2, 3)]
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         f"student 00{i}.{ending}" for i in (1, 2, 3) for ending in ("html", "txt")]
     assert pseudonyms(tmp_path / "other.csv", ['a "b", c']) == {'a "b", c': "student 001"}
@@ -165,13 +169,14 @@ def test_feedback_is_a_page_and_a_text_for_each_student(tmp_path):
     rows = [Grade("../anna <b>", "softmax", False, 0.5, 1, "sign", "the sign", True,
                   reports=reports()),
             Grade("../anna <b>", "linear", False, 0, 1, "missing", "no file for it"),
-            Grade("bert", "softmax", True, 1, 1, "right", "")]
+            Grade("bert", "softmax", True, 1, 1, "right", "but line 3 stops", reports=reports())]
     write_feedback(rows, tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         ".._anna _b_.html", ".._anna _b_.txt", "bert.html", "bert.txt"]
     text = (tmp_path / ".._anna _b_.txt").read_text("utf-8")
     assert text.startswith("../anna <b>: 0.5 of 2\n\nsoftmax: 0.5 of 1; late\n=====")
-    assert "\nSoftmax <3: not right yet\n\nlinear: 0 of 1\n==============\n\nno file" in text
+    assert "====\n\nSoftmax <3: not right yet\n\nlinear: 0 of 1\n==============\n\nno file" in text
+    assert "\nbut line 3 stops\n" in (tmp_path / "bert.txt").read_text("utf-8")
     page = (tmp_path / ".._anna _b_.html").read_text("utf-8")
     assert "<h1>../anna &lt;b&gt;: 0.5 of 2</h1>" in page
     assert "<h2>softmax: 0.5 of 1; late</h2>\n<p>Softmax &lt;3</p>" in page
@@ -265,12 +270,15 @@ def test_several_at_a_time_give_the_same_table(tmp_path, monkeypatch):
         grade(tmp_path, jobs=0)
 
 
-def test_an_interruption_ends_what_runs(tmp_path):
+def test_an_interruption_ends_what_runs(tmp_path, monkeypatch):
+    ended = []
+    monkeypatch.setattr(grading, "end_all", lambda: (ended.append(len(RUNNING)), end_all()))
     made(tmp_path, f"anna_{MINE}", text=RIGHT)
     made(tmp_path, f"bert_{MINE}", f"carl_{MINE}", text="while True: pass\n")
     rows = grade(tmp_path, jobs=2)[2]
     assert next(rows).student == "anna"
     rows.close()
+    assert sum(ended) > 0
     assert not RUNNING
 
 
@@ -283,6 +291,7 @@ def test_the_commonest_mistakes_are_those_of_several():
         return [(g.diagnosis, g.message, *n) for g, *n in commonest(rows(*diagnoses))]
 
     assert found("a", "b", "b", "right", "missing") == [("b", "why 1", 2, 3)]
-    assert found("a", "c", "c", "a", "b", "b", "b") == [("b", "why 4", 3, 7), ("a", "why 0", 2, 7)]
-    assert found("a") == [("a", "why 0", 1, 1)]
-    assert found("a", "b") == found("right") == []
+    assert found("a", "c", "c", "a", "b", "b", "b") == [
+        ("b", "why 4", 3, 7), ("a", "why 0", 2, 7), ("c", "why 1", 2, 7)]
+    assert found("a") == found("a", "b") == found("right") == []
+    assert len(found(*map(str, [*range(20), *range(20)]))) == 10

@@ -60,12 +60,12 @@ def test_a_process_without_an_answer_gets_a_verdict():
 
 def test_the_newest_file_counts_or_the_best_and_never_an_empty_one():
     def one(kind, minute):
-        return Grade("a", "b", kind == "right", kind == "right", 1, kind, "", time=60.0 * minute)
+        return Grade("a", "b", kind == "right", kind == "right", 1, kind, "", time=60 * minute)
 
     old, new, empty = one("right", 1), one("sign", 2), one("not written yet", 3)
     assert counted([old, new, empty], False) is new
     assert counted([old, new, empty], True) is old
-    assert counted([one("sign", 1), old], False) is old                # files of one minute
+    assert counted([one("sign", 1.9), old], False) is old              # files of one minute
 
 
 def empty(folder):

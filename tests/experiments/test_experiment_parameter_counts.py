@@ -11,7 +11,7 @@ from aiayn_np.experiments.claims.parameter_counts import (
     count_parameters,
     parameter_counts,
 )
-from aiayn_np.experiments.experiment import AGREES, DISAGREES
+from aiayn_np.experiments.experiment import AGREES, DISAGREES, IN_PART
 
 SIZES = [
     dict(N=1, d_model=8, d_ff=5, h=2),
@@ -95,11 +95,13 @@ def test_biases_leave_the_groups_as_they_are(measured):
 
 
 def test_the_verdict_follows_the_numbers(measured):
-    assert measured.verdict == DISAGREES
+    assert measured.verdict == IN_PART
     assert "6 equal the printed ones" in measured.finding
     own = dataclasses.replace(measured, printed=np.round(measured.counted / 1e6))
     assert own.verdict == AGREES
     own.printed[5] += 2
+    assert own.verdict == IN_PART
+    own.printed[1:] += 2
     assert own.verdict == DISAGREES
 
 
@@ -107,7 +109,7 @@ def test_no_vocabulary_makes_base_and_big_right(measured):
     """About 41 000 tokens give the 65 millions of the base, but take the big one further off."""
     larger = parameter_counts(vocabulary=41_000)
     assert round(larger.counted[0] / 1e6) == 65
-    assert larger.verdict == DISAGREES
+    assert larger.verdict == IN_PART
     assert larger.counted[-1] - 213e6 > measured.counted[-1] - 213e6 > 0
 
 

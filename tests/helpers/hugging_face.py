@@ -1,6 +1,6 @@
 """Random models of transformers, and their logits and gradients, to be compared with.
 
-`python tests/helpers/hugging_face.py` freezes three of them in tests/golden/pretrained, so that the
+`python tests/helpers/hugging_face.py` freezes four of them in tests/golden/pretrained, so that the
 default suite compares without PyTorch.
 """
 
@@ -19,7 +19,11 @@ GPT2 = dict(vocab_size=23, n_positions=17, n_embd=12, n_layer=3, n_head=3, bos_t
             eos_token_id=2)
 BERT = dict(vocab_size=23, max_position_embeddings=17, hidden_size=12, num_hidden_layers=3,
             num_attention_heads=3, intermediate_size=20, type_vocab_size=3)
-SIZES = {"marian": MARIAN, "gpt2": GPT2, "bert": BERT}
+LLAMA = dict(vocab_size=23, hidden_size=12, intermediate_size=10, num_hidden_layers=2,
+             num_attention_heads=6, num_key_value_heads=2, head_dim=4, max_position_embeddings=17,
+             bos_token_id=1, eos_token_id=2, tie_word_embeddings=True)
+LLAMAS = ("llama", "qwen2", "qwen3")
+SIZES = {"marian": MARIAN, "gpt2": GPT2, "bert": BERT, "llama": LLAMA}
 
 
 def make(family, folder, *, seed=0, dtype="float64", **options):
@@ -33,12 +37,15 @@ def make(family, folder, *, seed=0, dtype="float64", **options):
         "marian": (transformers.MarianConfig, transformers.MarianMTModel),
         "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
         "bert": (transformers.BertConfig, transformers.BertForMaskedLM),
+        "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
+        "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
+        "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
     }[family]
     torch.manual_seed(seed)
-    model = cls(config(**(SIZES[family] | options))).to(torch.float64).eval()
+    model = cls(config(**(SIZES.get(family, LLAMA) | options))).to(torch.float64).eval()
     with torch.no_grad():
         for name, p in [*model.named_parameters(), *model.named_buffers()]:
-            if p.is_floating_point() and "embed_positions" not in name:
+            if p.is_floating_point() and not name.endswith(("inv_freq", "positions.weight")):
                 is_gamma = name.endswith("weight") and ("norm" in name.lower() or "ln_" in name)
                 p.copy_(0.3 * torch.randn(p.shape, dtype=torch.float64) + is_gamma)
     model = model.to(getattr(torch, dtype))
@@ -58,6 +65,43 @@ def float64_positions(model):
         stack.embed_positions.weight.data = torch.tensor(table)
 
 
+def float64_norms_and_angles(model):
+    """Let a Llama compute its norms and the angles of its positions in float64, not in float32.
+
+    A config of another base or width has other frequencies, so they are computed again.
+    """
+    import torch
+
+    def norm(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True)
+                                              + self.variance_epsilon))
+
+    def angles(self, x, position_ids):
+        config = self.config
+        d = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        base = config.rope_parameters["rope_theta"]
+        w = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        angle = position_ids[..., None].double() * w
+        angle = torch.cat([angle, angle], dim=-1)
+        return angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+
+    for part in model.modules():
+        if type(part).__name__.endswith("RMSNorm"):
+            part.forward = norm.__get__(part)
+        elif type(part).__name__.endswith("RotaryEmbedding"):
+            part.forward = angles.__get__(part)
+    model.set_attn_implementation("sdpa")                # "eager" has a softmax in float32
+    return model
+
+
+def exact(family, model):
+    """Let a model of transformers compute in float64 what it computes in float32."""
+    if family == "marian":
+        float64_positions(model)
+    if family in LLAMAS:
+        float64_norms_and_angles(model)
+
+
 def batch(family, config, rng):
     """(ids as keywords of `logits`, which positions are real) of a padded batch."""
     if family == "marian":
@@ -74,7 +118,7 @@ def batch(family, config, rng):
         ids[ids == pad] = pad + 1
         ids[1, 6:] = pad
     real = np.ones(ids.shape, bool) if pad is None else ids != pad
-    if family == "gpt2":
+    if family == "gpt2" or family in LLAMAS:
         return dict(ids=ids), real
     return dict(ids=ids, segments=rng.integers(0, config["type_vocab_size"], ids.shape)), real
 
@@ -107,8 +151,7 @@ def freeze(family):
     shutil.rmtree(folder, ignore_errors=True)
     model = make(family, folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    if family == "marian":
-        float64_positions(model)
+    exact(family, model)
     config = json.loads((folder / "config.json").read_text())
     inputs, real = batch(family, config, rng)
     cotangent = rng.standard_normal((*real.shape, config["vocab_size"])) * real[..., None]

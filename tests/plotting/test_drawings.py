@@ -1,4 +1,4 @@
-"""The eleven drawings: what stands on them comes from the layers, and all of it can be read."""
+"""The twelve drawings: what stands on them comes from the layers, and all of it can be read."""
 
 import itertools
 import re
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from aiayn_np import ScaledDotProductAttention, Transformer
+from aiayn_np.module import leaves
 from aiayn_np.plotting import drawings
 from aiayn_np.plotting.drawn import model, pen, way_back
 from aiayn_np.plotting.figures import WIDEST
@@ -27,8 +28,8 @@ def words(fig):
     return [(t, t.get_window_extent()) for t in shown]
 
 
-def test_there_are_eleven():
-    assert len(drawings.DRAWINGS) == 11
+def test_there_are_twelve():
+    assert len(drawings.DRAWINGS) == 12
 
 
 @pytest.mark.slow
@@ -85,6 +86,19 @@ def test_only_the_parts_that_are_named_are_lit():
     assert [lit(), lit("attention"), lit("encoder.self"), lit("add_norm", "feed")] == [0, 3, 1, 7]
     with pytest.raises(ValueError, match="got attentoin"):
         drawings.figure_1("attentoin")
+
+
+def test_the_shapes_and_bytes_of_the_model_are_those_of_its_forward(rng):
+    built = Transformer(7, N=1, d_model=6, d_ff=10, h=3, rng=rng)
+    shown = texts(drawings.model_shapes(built, np.full((2, 4), 4), np.full((2, 5), 4)))
+    _, cache = built.forward(np.full((2, 4), 4), np.full((2, 5), 4))
+    arrays = {id(a): a.nbytes for _, a in leaves(cache, np.ndarray)}
+    total = next(text for text in shown if text.startswith("kB"))
+    assert f"In all {sum(arrays.values()) / 1000:.1f} kB, of it maps" in total
+    assert [text.split("map ")[1] for text in shown if "map " in text] == [
+        "(2, 3, 4, 4)", "(2, 3, 5, 5)", "(2, 3, 5, 4)"]
+    assert sum(text.startswith("(2, 5, 6)") for text in shown) == 7
+    assert sum(text.startswith("(2, 5, 7)") for text in shown) == 2
 
 
 def test_the_weights_of_the_example_are_simple_fractions():

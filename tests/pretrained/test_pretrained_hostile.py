@@ -10,12 +10,13 @@ from hugging_face import GOLDEN
 from safetensors.numpy import load_file, save_file
 
 from aiayn_np.files import CheckpointError
-from aiayn_np.pretrained import load_bert, load_gpt2, load_marian
+from aiayn_np.pretrained import load_bert, load_gpt2, load_llama, load_marian
 
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert}
+LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 TIED = {"marian": ("model.shared.weight", "lm_head.weight"),
         "gpt2": ("transformer.wte.weight", "lm_head.weight"),
-        "bert": ("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight")}
+        "bert": ("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+        "llama": ("model.embed_tokens.weight", "lm_head.weight")}
 
 
 @pytest.fixture(params=LOADERS)
@@ -99,6 +100,31 @@ def test_a_tied_matrix_may_come_twice(folder, family):
     LOADERS[family](folder)
 
 
+SCALED = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0}
+LLAMA = [
+    ({"model_type": "mixtral"}, "model_type must be one of llama, qwen2, qwen3, got mixtral"),
+    ({"model_type": ["llama"]}, "model_type must be one of llama"),
+    ({"rope_scaling": SCALED}, "rope_scaling must be None or missing, got .*llama3"),
+    ({"rope_parameters": SCALED}, "rope_parameters must be those of the rope_type 'default'"),
+    ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rope_parameters"),
+    ({"rope_parameters": 3}, "rope_parameters must be those"),
+    ({"rope_parameters": None, "rope_theta": "1e4"}, "rope_theta must be a number above 0"),
+    ({"rope_parameters": {"rope_theta": -1.0}}, "rope_theta must be a number above 0"),
+    ({"model_type": "qwen2", "use_sliding_window": True}, "use_sliding_window must be False"),
+    ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types must be full_att"),
+    ({"quantization_config": {"bits": 4}}, "quantization_config must be None or missing"),
+    ({"num_local_experts": 8}, "num_local_experts must be None or missing, got 8"),
+    ({"pretraining_tp": 2}, "pretraining_tp must be 1 or missing"),
+    ({"num_key_value_heads": 4}, "num_key_value_heads must be a divisor of the 6 heads, got 4"),
+    ({"head_dim": 3}, "head_dim must be even"),
+    ({"hidden_act": "relu2"}, "hidden_act must be one of relu, gelu"),
+    ({"attention_bias": True}, "lacks the tensor model.layers.0.self_attn.q_proj.bias"),
+    ({"model_type": "qwen3"}, "lacks the tensor model.layers.0.self_attn.q_norm.weight"),
+    ({"architectures": ["LlamaForSequenceClassification"], "tie_word_embeddings": False},
+     "lacks the tensor lm_head.weight; its config.json says LlamaForSequenceClassification"),
+]
+
+
 @pytest.mark.parametrize(("family", "values", "message"), [
     ("marian", {"model_type": "t5"}, "model_type must be '.*', got t5"),
     ("gpt2", {"auto_map": {"AutoModel": "evil.Model"}}, "auto_map must be None or missing, got"),
@@ -115,6 +141,7 @@ def test_a_tied_matrix_may_come_twice(folder, family):
     ("marian", {"dropout": 1.5}, r"dropout must be a number in \[0, 1\), got 1.5"),
     ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights must be True or missing"),
     ("bert", {"position_embedding_type": "relative_key"}, "must be 'absolute' or missing, got rel"),
+    *(("llama", values, message) for values, message in LLAMA),
 ], ids=str)
 def test_a_config_that_cannot_be_honoured(folder, values, message):
     path = folder / "config.json"

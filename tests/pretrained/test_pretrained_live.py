@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hugging_face import batch, compute, float64_positions, make
+from hugging_face import LLAMAS, batch, compute, exact, float64_positions, make
 from marks import LINUX, TRANSFORMERS
 from safetensors.numpy import load_file
 
 from aiayn_np import LearnedPositionalEncoding
 from aiayn_np.decoding.generation import generate
 from aiayn_np.interop.gpt2_format import save_gpt2
-from aiayn_np.pretrained import load_bert, load_gpt2, load_marian
+from aiayn_np.pretrained import load_bert, load_gpt2, load_llama, load_marian
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.number_words import write_number_words
 from aiayn_np.variants.activations import TanhGELU
@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parents[2] / "docs"))
 from measure_real_models import exported, loading
 
 pytestmark = [pytest.mark.slow, TRANSFORMERS, pytest.mark.filterwarnings("ignore")]
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert}
+LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 UNTIED, APART = {"tie_word_embeddings": False}, {"share_encoder_decoder_embeddings": False,
                                                  "decoder_vocab_size": 31}
 VARIANTS = [
@@ -47,8 +47,7 @@ VARIANTS = [
 @pytest.mark.parametrize(("family", "options"), VARIANTS)
 def test_logits_and_gradients_are_those_of_transformers(family, options, tmp_path, seed):
     model = make(family, tmp_path, seed=seed, **options)
-    if family == "marian":
-        float64_positions(model)
+    exact(family, model)
     loaded, rng = LOADERS[family](tmp_path), np.random.default_rng(seed)
     config = json.loads((tmp_path / "config.json").read_text())
     inputs, real = batch(family, config, rng)
@@ -69,8 +68,7 @@ def test_logits_and_gradients_are_those_of_transformers(family, options, tmp_pat
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_other_dtypes_are_read_as_float32(family, dtype, tmp_path, seed):
     model = make(family, tmp_path, seed=seed, dtype=dtype)
-    if family == "marian":
-        float64_positions(model)                        # model.half() has rounded them too
+    exact(family, model)                                # model.half() has rounded them too
     model = model.float()
     loaded = LOADERS[family](tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -146,6 +144,8 @@ def test_a_pickle_is_converted_on_request(family, tmp_path, capsys):
     ("gpt2", dict(vocab_size=30000, n_embd=768, n_head=12, n_layer=6, n_positions=1024)),
     ("bert", dict(vocab_size=30522, hidden_size=768, num_attention_heads=12, num_hidden_layers=6,
                   intermediate_size=3072)),
+    ("llama", dict(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+                   num_attention_heads=9, num_key_value_heads=3, head_dim=64)),
 ])
 def test_loading_takes_little_more_memory_than_the_file(family, options, tmp_path):
     _, ratio, mapped, _ = loading(family, **options)
@@ -191,3 +191,80 @@ def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):
     assert found["logits"] <= 5e-5
     assert found["tokens"] == found["own_text"] == found["captions"] == 500
     assert found["BLEU here"] == found["BLEU there"]
+
+
+def configurations(n=20):
+    """Random configs of Llamas: n kinds with their options, also in the file's dtype."""
+    rng = np.random.default_rng(36)
+    for i in range(n):
+        h_kv, g, half = (int(k) for k in rng.integers(1, 4, 3))
+        h, family = g * h_kv, ("llama", "qwen2", "llama", "qwen3")[i % 4]
+        options = dict(
+            hidden_size=h * int(rng.integers(2, 5)), num_attention_heads=h,
+            num_key_value_heads=h_kv, head_dim=2 * half, intermediate_size=int(rng.integers(5, 30)),
+            num_hidden_layers=int(rng.integers(1, 4)), tie_word_embeddings=bool(rng.integers(2)),
+            rms_norm_eps=float(rng.choice([1e-6, 1e-5, 1e-2])),
+            hidden_act=str(rng.choice(["silu", "gelu", "gelu_pytorch_tanh"])),
+            rope_parameters={"rope_type": "default",
+                             "rope_theta": float(rng.choice([100.0, 1e4, 5e5]))},
+            pad_token_id=[None, 5][rng.integers(2)])
+        if family == "llama":
+            options |= dict(attention_bias=bool(rng.integers(2)), mlp_bias=bool(rng.integers(2)))
+        yield family, options, ("float64", "float64", "float32", "bfloat16")[rng.integers(4)]
+
+
+@pytest.mark.parametrize(("family", "options", "dtype"), list(configurations()), ids=str)
+def test_a_llama_of_any_config_is_that_of_transformers(family, options, dtype, tmp_path, seed):
+    """In float64 to 1e-12, gradients too; float32 and bfloat16 are widened."""
+    model = make(family, tmp_path, seed=seed, dtype=dtype, **options)
+    loaded, rng = load_llama(tmp_path), np.random.default_rng(seed)
+    config = json.loads((tmp_path / "config.json").read_text())
+    exact(family, model.double())
+    loaded.model.astype(np.float64)
+    inputs, real = batch(family, config, rng)
+    got, cache = loaded.forward(*inputs.values())
+    cotangent = rng.standard_normal(got.shape) * real[..., None]
+    want, gradients = compute(family, model, inputs, real, cotangent)
+    assert np.abs(got - want)[real].max() <= 1e-12 * np.abs(want).max()
+    loaded.model.zero_grad()
+    loaded.backward(cotangent, cache)
+    mine, largest = loaded.gradients(), max(np.abs(g).max() for g in gradients.values())
+    assert set(gradients) == set(mine)
+    for name, gradient in gradients.items():
+        scale = max(np.abs(gradient).max(), 1e-4 * largest)       # the bias of the keys has none
+        assert np.abs(mine[name] - gradient).max() <= 1e-12 * scale, name
+
+
+@pytest.mark.parametrize("family", LLAMAS)
+def test_a_llama_in_parts_is_that_in_one_file(family, tmp_path, seed):
+    model = make(family, tmp_path / "whole", seed=seed)
+    model.save_pretrained(tmp_path / "parts", max_shard_size="3KB")
+    assert len(list((tmp_path / "parts").glob("model-*.safetensors"))) > 2
+    whole, parts = (load_llama(tmp_path / name) for name in ("whole", "parts"))
+    assert len(parts.parts) > 2
+    for name, array in whole.state().items():
+        np.testing.assert_array_equal(parts.state()[name], array)
+
+
+def test_greedy_tokens_of_200_prompts_are_those_of_transformers(tmp_path, seed):
+    import torch
+
+    model = make("llama", tmp_path, seed=seed, num_key_value_heads=3, max_position_embeddings=40)
+    exact("llama", model)
+    loaded, rng = load_llama(tmp_path), np.random.default_rng(seed)
+    for _ in range(200):
+        ids = rng.integers(3, 23, (1, rng.integers(1, 9)))
+        want = model.generate(torch.tensor(ids), attention_mask=torch.ones(ids.shape),
+                              max_new_tokens=20, do_sample=False, num_beams=1)[0, ids.shape[1] :]
+        got = generate(loaded.model, ids[0], steps=20, temperature=0, eos=loaded.eos, keep=True)
+        assert list(got) == want.tolist()
+
+
+def test_in_float32_angles_far_away_are_those_of_float64_here_and_not_there(tmp_path, seed):
+    """As they come, transformers' norms and angles in float32 cost 1e-7 of the largest logit."""
+    model = make("llama", tmp_path, seed=seed)
+    loaded, ids = load_llama(tmp_path), np.random.default_rng(seed).integers(0, 23, (2, 17))
+    got = loaded.logits(ids)
+    want, _ = compute("llama", model, {"ids": ids}, np.ones(ids.shape, bool), np.zeros(got.shape))
+    error = np.abs(got - want).max() / np.abs(want).max()
+    assert 1e-9 < error < 1e-5

@@ -307,7 +307,7 @@ def test_what_needs_a_tokenizer_says_so(tmp_path, capsys):
 
 
 def test_a_folder_of_another_family_is_refused(tmp_path, capsys):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
     with pytest.raises(CheckpointError, match="model_type must be one of marian, gpt2, bert"):
         open_run(tmp_path)
     assert main(["import", str(tmp_path), "--out", str(tmp_path / "run")]) == 2
@@ -331,7 +331,7 @@ def test_what_loading_needs_is_told_for_much_of_the_memory(tmp_path, monkeypatch
     with open(path, "r+b") as file:
         file.truncate(600_000_000)                       # sparse: takes no room
     assert announcement(tmp_path / "hf") == (
-        f"loading {path} needs about 600 MB of memory, this machine has 2.0 GB")
+        f"loading {path.parent} needs about 600 MB of memory, this machine has 2.0 GB")
 
 
 VOCABULARY = {

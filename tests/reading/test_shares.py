@@ -28,10 +28,11 @@ from aiayn_np.variants.embeddings import BiasedProjection, SinusoidsInHalves, Un
 from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
-from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.models import Classifier, LanguageModel, llama
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
+from aiayn_np.variants.rotary import NormedRotaryPositions, RotaryPositions
 from aiayn_np.variants.scoring import additive_attention, concat_attention, general_attention
 
 V, MAX_LEN = 11, 9
@@ -84,6 +85,14 @@ def language_model(rng, norm="pre", gate="TanhGELU"):
         positions=LearnedPositionalEncoding, rng=rng), rng)
 
 
+def llama_model(rng, i):
+    """Norms, gates, turned queries and keys, also with norms of their own, and shared keys."""
+    rotary = [RotaryPositions, NormedRotaryPositions][i % 2]
+    return random_values(llama(V, N=2, d_model=8, d_ff=12, h=4, h_kv=[1, 2, 4][i % 3],
+                               max_len=MAX_LEN, pad=0, bias=i % 4 == 0, gate_bias=True,
+                               activation=[SiLU, GELU][i % 2], rotary=rotary, rng=rng), rng)
+
+
 def masked_model(rng):
     layer = layer_factory(EncoderLayer, bias=True, activation=GELU)
     return random_values(MaskedLanguageModel(V, N=2, d_model=8, d_ff=12, h=2, max_len=MAX_LEN,
@@ -96,6 +105,8 @@ ALL = list(itertools.product(NORMS, GATES, POSITIONS, (False, True)))
 def a_model(i, rng):
     """Model number i, its ids with padding, and a position before the last."""
     tgt = np.append(rng.integers(1, V - 1, 5), 0)
+    if i % 10 == 3:
+        return llama_model(rng, i // 10), None, tgt, 3
     if i % 5 == 3:
         return language_model(rng, [*NORMS][i % 3], [*GATES][i % 4]), None, tgt, 3
     if i % 5 == 4:

@@ -39,7 +39,7 @@ def write_feedback(grades: Iterable[Grade], folder: str | Path) -> Path:
         for g in own:
             head = headline(g)
             text += ["", head, "=" * len(head), *(f"\n{r['text']}" for r in parts(g))]
-            body += [f"<h2>{html.escape(head)}</h2>\n", *(
+            body += [f"<h2>{head}</h2>\n", *(
                 r["html"] or f"<pre>{html.escape(r['text'])}</pre>" for r in parts(g)), "\n"]
         name = re.sub(r"[^\w .,()-]", "_", student)
         page = PAGE.format(language="zh" if spoken() == "zh" else "en", title=html.escape(title),
@@ -59,7 +59,7 @@ def headline(g):
 
 def parts(g):
     """Return the reports of a Grade, with a line on what no report says."""
-    said = any(r["text"] and r["cause"] == g.message for r in g.reports)
+    said = g.reports and not g.passed                                  # what a report says
     return [*([] if said or not g.message else [dict(text=g.message, html="")]), *g.reports]
 
 

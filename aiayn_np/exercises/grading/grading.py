@@ -201,21 +201,16 @@ def totals(grades: Iterable[Grade]) -> dict[str, tuple[float, int]]:
     return points_of
 
 
-def commonest(grades: Iterable[Grade], most: int = 2) -> list[tuple[Grade, int, int]]:
-    """Return the commonest mistakes of each exercise as (one such Grade, how often, of how many).
+def commonest(grades: Iterable[Grade]) -> list[tuple[Grade, int, int]]:
+    """Return the ten commonest mistakes as (one such Grade, how often, of how many wrong ones).
 
-    Of an exercise's wrong answers, up to `most` diagnoses that several have, or the only one.
+    Wrong answers are counted in each exercise. A mistake that one student made is not common.
     """
-    wrong: dict[str, dict] = collections.defaultdict(lambda: collections.defaultdict(list))
-    for g in grades:
-        if not g.passed and g.diagnosis not in UNWRITTEN:
-            wrong[g.exercise][g.diagnosis].append(g)
-    found = []
-    for kinds in wrong.values():
-        several = sorted(kinds.values(), key=len, reverse=True)
-        found += [(some[0], len(some), sum(map(len, several)))
-                  for some in several[:most] if len(some) > 1 or len(several) == 1]
-    return found
+    wrong = [g for g in grades if not g.passed and g.diagnosis not in UNWRITTEN]
+    of = collections.Counter(g.exercise for g in wrong)
+    first = {(g.exercise, g.diagnosis): g for g in reversed(wrong)}
+    often = collections.Counter((g.exercise, g.diagnosis) for g in wrong).most_common(10)
+    return [(first[kind], count, of[kind[0]]) for kind, count in often if count > 1]
 
 
 def missing(student, exercise, own, seed):

@@ -12,8 +12,8 @@ LARGEST = 5_000_000  # bytes of a file that is looked at
 # What learning platforms put in front of a file's name, or around it as a folder's name.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d{3,})_\d{3,}_.+", re.IGNORECASE)
 MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_.*")
-DEFINED = re.compile(r'\b(?:class|def) +(\w+)|^(?: *")?(\w+) *= *(?:lambda\b|[A-Za-z_][\w.]*'
-                     r'(?: *#.*|\\n)?"?,?$)', re.MULTILINE)
+DEFINED = re.compile(r'\b(?:class|def) +(\w+)|(?:^|")(\w+) *= *(?:lambda\b|[A-Za-z_][\w.]*'
+                     r'(?= *(?:$|#|\\n|")))', re.MULTILINE)
 
 
 @dataclass(frozen=True)

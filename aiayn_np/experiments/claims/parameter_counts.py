@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...plotting.figures import COLORS, MARKERS
-from ..experiment import AGREES, DISAGREES, Experiment, Result, plain_text
+from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result, plain_text
 
 BASE = dict(N=6, d_model=512, d_ff=2048, h=8)
 # Row, how it differs from the base, and the printed millions. A row without a printed number has
@@ -84,8 +84,11 @@ class ParameterCounts(Result):
 
     @property
     def verdict(self):
-        """AGREES only if no difference is further from the printed one than two roundings."""
-        return AGREES if np.all(self.group < 2) else DISAGREES
+        """AGREES if no difference is further from the printed one than two roundings, IN_PART if
+        most are not.
+        """
+        far = np.mean(self.group[self.differs] == 2)
+        return AGREES if far == 0 else IN_PART if far < 0.5 else DISAGREES
 
     def draw(self, ax):
         counted, printed = self.difference

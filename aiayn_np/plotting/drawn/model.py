@@ -3,6 +3,11 @@
 import itertools
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ...module import leaves
+from ...transformer import Transformer
+from ..maps import attention_maps
 from .pen import BLACK, GREY, LIT, NORMAL, PALE, SMALL, arrow, box, canvas, word
 
 if TYPE_CHECKING:
@@ -41,6 +46,12 @@ def figure_1(*lit: str) -> "Figure":
         if not any(name in known for known in (*BOXES, *SUMS)):
             raise ValueError(f"lit must name parts of {', '.join((*BOXES, *SUMS))}, got {name}")
     fig, ax = canvas(6.2, 6.35)
+    draw_model(ax, lit)
+    return fig
+
+
+def draw_model(ax, lit):
+    """Draw Figure 1 on axes measured in inches."""
     for stack, x in (("encoder", 1.75), ("decoder", 4.45)):
         bottom, top = STACKS[stack]
         middle = (bottom + top) / 2
@@ -49,7 +60,58 @@ def figure_1(*lit: str) -> "Figure":
         draw_way_in(ax, x, stack, lit)
     draw_boxes(ax, lit)
     draw_ways(ax)
+
+
+def model_shapes(model: Transformer | None = None, src: np.ndarray | None = None,
+                 tgt_in: np.ndarray | None = None) -> "Figure":
+    """Figure 1 with the shape of every output, the maps, and the bytes that backward needs.
+
+    Parameters
+    ----------
+    model : Transformer; a small one without this argument
+    src, tgt_in : ids (B, T_src) and (B, T_tgt) for its forward
+    """
+    if model is None or src is None or tgt_in is None:
+        model = Transformer(11, N=2, d_model=16, d_ff=32, h=2, rng=np.random.default_rng(0))
+        src, tgt_in = np.full((3, 5), 4), np.full((3, 4), 4)
+    logits, cache = model.forward(src, tgt_in)
+    arrays, maps = kept(cache), attention_maps(cache)
+    fig, ax = canvas(9, 6.75)
+    ax.set(xlim=(-1.4, 7.6), ylim=(-0.4, 6.35))
+    draw_model(ax, ("attention",))
+    for name, (x, y, *_) in BOXES.items():
+        length = (src if x < 3 else tgt_in).shape[1]
+        width = logits.shape[-1] if name in ("output_projection", "softmax") else model.d_model
+        here = arrays.get(name, {})
+        lines = [f"{(len(src), length, width)}" + f"   {kilobytes(here)}" * bool(here)]
+        at = name.replace(".", ".layers.0.", 1) + ".attention.weights"
+        lines += [f"map {maps[at].shape}"] if at in maps else []
+        word(ax, 0.3 if x < 3 else 5.9, y, "\n".join(lines), size=SMALL, linespacing=1.1,
+             align="right" if x < 3 else "left")
+    every = {path: a for found in arrays.values() for path, a in found.items()}
+    own = {path: p.value for path, p in model.named_parameters()}
+    word(ax, 3.1, -0.2, f"kB: kept for backward by one layer. In all {kilobytes(every)},"
+         f" of it maps {kilobytes(maps)}; parameters {kilobytes(own)}.", size=SMALL)
     return fig
+
+
+def kilobytes(arrays):
+    return f"{sum(a.nbytes for a in arrays.values()) / 1000:.1f} kB"
+
+
+def kept(cache):
+    """{box: {path: array}} of what a forward of the model keeps, each array once.
+
+    A box stands for the first layer of its stack; what the others keep has a name of its own.
+    """
+    found, seen = {}, set()
+    for path, array in leaves(cache, np.ndarray):
+        if id(array) not in seen:
+            seen.add(id(array))
+            name = path.replace("layers.0.", "")
+            box_ = next((box for box in BOXES if name.startswith(f"{box}.")), "others")
+            found.setdefault(box_, {})[path] = array
+    return found
 
 
 def draw_way_in(ax, x, stack, lit):
