@@ -20,7 +20,9 @@ import argparse
 import importlib.util
 import re
 import shutil
+import struct
 import sys
+from base64 import b64decode
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -46,9 +48,9 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
-SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?!\W*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
-PICTURE = re.compile("picture|drawing|drawn|图")
+PICTURE = re.compile("picture|drawing|drawn|graph|图")
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ def events(notebook):
                 answer = min(j for j in answers if j > i)
                 yield "ask", (answers[answer], cells[answer])
             continue
+        yield "code", cell.source
         for output in cell.outputs:
             picture = output.get("data", {}).get("image/png")
             yield ("picture", picture) if picture else ("print", output.get("text") or output.get(
@@ -147,20 +150,22 @@ class Deck:
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
         self.title = ""
-        for kind, what in events(notebook):
+        for kind, what in [*events(notebook), ("heading", "")]:
             if kind == "heading" or self.title:
                 getattr(self, kind)(what)
-        self.flush()
 
     def heading(self, title):
-        self.flush()
+        lead, before = self.flush(), self.slides[-1].title if self.slides else ""
+        if lead and self.title != before:                              # it has nothing else to show
+            parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program)]
+            self.slides.append(Slide(self.title, parts, self.ideas.notes))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
         if self.title:
             spent = self.words.minutes.format(round(self.took[f"## {title}"]))
             known = mistakes(self.exercises, title.split()[0], self.language)
             self.ideas = Slide(title, notes=[spent, *known])
-            self.lead, self.told, self.result = None, "", None
+            self.lead, self.told, self.result, self.program = None, "", None, ""
 
     def text(self, text):
         """The first sentence says what a section is about, or what was measured."""
@@ -195,6 +200,11 @@ class Deck:
         self.result = Result(self.title, [f"[**{LETTERS[prediction.right]}** {right}]{{.answer}}"])
         self.slides.append(self.result)
 
+    def code(self, text):
+        """The longest program that a slide has room for."""
+        if len(self.program.splitlines()) < len(text.splitlines()) <= LINES:
+            self.program = re.sub("  +#", "  #", text)
+
     def print(self, text):
         if self.result and not self.result.said:
             self.result.printed += text
@@ -204,9 +214,12 @@ class Deck:
             self.result.png = png
             return
         lead = self.flush()
-        told = [s[0].strip() for s in SENTENCE.finditer(self.told.split("\n\n")[-1])]
-        caption = next(filter(PICTURE.search, told), lead or (told[-1] if told else ""))
-        self.slides.append(Slide(self.title, [caption + "\n\n" + image(png, self.title)]))
+        told = [found[0].strip() for found in SENTENCE.finditer(self.told)]
+        last = sentence(self.told.split("\n\n")[-1])
+        caption = next(filter(PICTURE.search, reversed(told)), lead or last)
+        shown = [caption, image(png, self.title)]
+        shown = shown if is_wide(png) else ["::: {.beside .caption}", *shown, ":::"]
+        self.slides.append(Slide(self.title, ["\n\n".join(shown)]))
 
     def flush(self):
         """Finish the slide of ideas; the first sentence of the section where it has no other."""
@@ -282,6 +295,12 @@ def table(rows):
         return rows[0][0]
     rows = ["".join(f"<span>{escape(x)}</span>" for x in row) for row in rows]
     return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
+
+
+def is_wide(png):
+    """Whether a picture, base64 PNG, is more than twice as wide as it is high."""
+    width, height = struct.unpack(">II", b64decode(png)[16:24])       # of its header
+    return width > 2 * height
 
 
 def image(png, title):

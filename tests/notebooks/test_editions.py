@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
+from base64 import b64encode
 
 import pytest
 
@@ -99,10 +101,14 @@ $$x$$
 > <!-- given: The query {q}. -->"""
 
 
+WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for width in (201, 99))
+
+
 def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
     cells = (ASKED, "%w [0.25 -1.]%png one", "It is two, as 1.5 says. It is drawn: the picture.",
-             "%png two", "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", "%png three")
-    ideas, asks, answer, more, third = slides.Deck(lesson(*cells)).slides
+             f"%png {WIDE}", "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
+             "## 1.4 D\n\nA loop.", "%1")
+    ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
     assert "3 minutes." in ideas.notes
     assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
@@ -112,8 +118,10 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert (answer.said, answer.png) == ("It is two, as 1.5 says.", "one")
     assert "::: fragment\nIt is two" in answer.markdown()
     assert "It is drawn: the picture." in more.parts[0]
-    assert "base64,two" in more.parts[0]
-    assert "base64,three" in third.parts[0]
+    assert f"base64,{WIDE}" in more.parts[0]
+    assert "beside" not in more.parts[0]
+    assert "::: {.beside .caption}" in third.parts[0]
+    assert loop.parts == ["A loop.", "```python\nw = 1\n```"]
 
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
