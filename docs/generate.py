@@ -318,7 +318,7 @@ def live():
             " server, and shows every attention map as you type. Heads can be muted, masks and"
             " positions taken away, and training followed from its first step."]
     text += ["\n".join(links)] if links else [
-        "This copy of the site was built without them. They are made in about three minutes by",
+        "This copy of the site was built without them. They are made in about four minutes by",
         "```bash\npython docs/make_live_pages.py --lessons ../pages/\n```",
         "and the next build of the site has them. They are:",
         "\n".join(f"- {name.replace('_', ' ')}: {what}." for name, what in LIVE.items())]

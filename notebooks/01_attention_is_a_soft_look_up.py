@@ -337,8 +337,8 @@ plot_attention(crossed.weights, ["<bos>", "die", "Katze"], tokens, titles=["the 
 # The model stands at `<bos>` and must write the first token of the answer. Which column gets the most weight in this
 # row? Open [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3),
 # click the cell of your guess, and read "Why this weight?" from the top: the products, their sum, the scale, the score, the softmax of
-# the row. The page is made by `python docs/make_live_pages.py`; [the page on the commands](../docs/commands.md) says how
-# to make one of your own run.
+# the row. If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
+# [The page on the commands](../docs/commands.md) says how to make one of your own run.
 
 # %% [markdown]
 # The column of `4` gets nearly all of the weight: `4` is the last symbol of the source, so it is the first of the

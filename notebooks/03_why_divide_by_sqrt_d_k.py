@@ -570,6 +570,7 @@ print("variance with Var(v_i) = 1 ", np.array(grown))
 #
 # Open [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)
 # and compare "as trained" with "changed". Then move the slider "Scale of the scores" to the other side.
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # The rows become sharper: in most of them one key gets almost all of the weight. Smaller scores make the rows more even

@@ -495,6 +495,7 @@ for mistake in (real, real[:, None, :], real.astype(int)):
 #
 # Open [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask).
 # Press "From the start" and then "Next", one token at a time, and watch both maps grow.
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # The upper right half of the map fills: the row `<bos>` had to look at itself alone, and now it looks at all that was

@@ -426,6 +426,7 @@ print(report)
 #
 # Open [the reversing model](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0) and press "mute" below
 # a head. Then choose "Decoder self-attention" and mute the heads of layer 1.
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # In our model all four answers are right: each of these heads does work that the others do as well. With all four muted

@@ -507,6 +507,7 @@ print("without start:", np.abs(np.concatenate(forgot, axis=1) - whole).max().rou
 #
 # Open [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions),
 # type the other two sequences, and look at the columns of the two `1` in the map "changed".
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # All three answers are equal, so at most one of the three copies can be right. (Our model wrote a single `1`.) Both `1` leave the encoder as the same vector, so their

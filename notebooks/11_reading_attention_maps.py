@@ -506,6 +506,7 @@ fig
 # Open [the model with `7` in the place of `5`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7),
 # and then [the model with an even row](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0).
 # Choose the other heads of layer 2 there, and press "Make the chosen row even" for the row `<bos>` of each.
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # One output changes with the token, the one that `5` was copied to. With the even row no output changes, although this head had looked at one

@@ -301,6 +301,7 @@ plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
 #
 # Open [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4),
 # then press "mute" below head 1. Last, take the change back and replace the source token `_sieben` by `_drei`.
+# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
 
 # %% [markdown]
 # In our model the row `_and` looks at `_zwanzig` and the row `-` at `_sieben`, so the two cross. Without this head the

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..text.extra import install_command
 from .common import UsageError, note
+from .pages import MINUTES, PAGES, make_pages
 from .writing import new_path, unused
 
 PACKAGE = Path(__file__).parents[1]
@@ -21,10 +22,19 @@ CHINESE_SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md$")
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^()\s]*)?\)")
 BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of what students do not get
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
+LIVE = re.compile(r"(\.\./)+docs/live/")  # where a lesson looks for pages that run a model
 
 
 def add_lessons_options(parser):
-    """Add the options of `lessons` and of `exercises`."""
+    """Add the options of `lessons`."""
+    add_exercises_options(parser)
+    parser.add_argument("--pages", action="store_true",
+                        help="train three small models and make the pages that lessons open, in at"
+                             f" most {MINUTES} minutes on two cores")
+
+
+def add_exercises_options(parser):
+    """Add the options that `lessons` and `exercises` share."""
     parser.add_argument("folder", type=new_path, help="folder to write, one that is not there yet")
     parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
     parser.add_argument("--teacher", action="store_true",
@@ -33,7 +43,8 @@ def add_lessons_options(parser):
 
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
-    return write_out(lesson_files(args.teacher, "zh" if args.zh else "en"), args.folder)
+    files = lesson_files(args.teacher, "zh" if args.zh else "en", args.pages)
+    return write_out(files, args.folder, args.pages)
 
 
 def exercises_command(args):
@@ -43,12 +54,18 @@ def exercises_command(args):
     return write_out(self_contained(files), args.folder)
 
 
-def lesson_files(teacher: bool = False, language: str = "en") -> dict[str, bytes]:
-    """{path: bytes} of the lessons, their exercises and the results that they read."""
+def lesson_files(teacher: bool = False, language: str = "en",
+                 pages: bool = False) -> dict[str, bytes]:
+    """{path: bytes} of the lessons, their exercises and the results that they read.
+
+    pages : whether the pages that run a model will lie beside them, in the folder live
+    """
     found = notebooks_in(language)
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
-    return self_contained((found if teacher else student_lessons(found, language)) | figures)
+    there = [f"live/{name}.html" for name in PAGES] if pages else []
+    lessons = found if teacher else student_lessons(found, language)
+    return self_contained(lessons | figures, language, there)
 
 
 def shipped(name):
@@ -122,15 +139,17 @@ def as_json(notebook):
     return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def self_contained(files):
+def self_contained(files, language="en", others=()):
     """The files with nothing that leads out of their folder: results of experiments lie in it, and
-    a link to a file that is not there becomes plain text."""
-    made = {}
+    a link to what is neither among them nor among the `others` becomes plain text."""
+    made, there = {}, {*files, *others}
+    command = f"aiayn-np lessons {'--zh ' * (language == 'zh')}here --pages"
     for name, content in files.items():
         text = content.decode()
         if LESSON.fullmatch(name.replace(".py", ".ipynb")):
-            text = text.replace(FIGURES, "figures")
-        made[name] = without_dead_links(text, posixpath.dirname(name), files).encode()
+            text = LIVE.sub("live/", text.replace(FIGURES, "figures"))
+            text = text.replace("python docs/make_live_pages.py", command)
+        made[name] = without_dead_links(text, posixpath.dirname(name), there).encode()
     return made
 
 
@@ -144,9 +163,12 @@ def without_dead_links(text, folder, files):
     return LINK.sub(link, text)
 
 
-def write_out(files, path):
-    """Write the files into a new folder, and say how they are opened."""
+def write_out(files, path, pages=False):
+    """Write the files, and the pages if asked, into a new folder; say how they are opened."""
     with unused(path) as folder:
+        if pages:
+            note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
+            make_pages(folder / "live")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)

@@ -115,8 +115,9 @@ COMMANDS = [  # name, function, its options, what it does, examples
      "write the lessons into a new folder", """
   aiayn-np lessons here
   aiayn-np lessons --zh here                        # in Chinese
-  aiayn-np lessons --teacher course                 # with outputs and solutions"""),
-    ("exercises", lessons.exercises_command, lessons.add_lessons_options,
+  aiayn-np lessons --teacher course                 # with outputs and solutions
+  aiayn-np lessons here --pages                     # with pages that run trained models"""),
+    ("exercises", lessons.exercises_command, lessons.add_exercises_options,
      "write exercises into a new folder", """
   aiayn-np exercises answers
   aiayn-np exercises --zh answers                   # in Chinese"""),

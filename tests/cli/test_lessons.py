@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_np.cli import lessons
+from aiayn_np.cli import lessons, pages
+from aiayn_np.cli.common import UsageError
 from aiayn_np.cli.main import main
 from aiayn_np.experiments import EXPERIMENTS
 
@@ -82,6 +83,7 @@ def test_the_teacher_edition_is_that_of_the_repository(written):
     for name in LESSONS if what == "lessons --teacher" else ():
         before, after = (path.read_text(encoding="utf-8").replace("../figures", "figures")
                          for path in (ROOT / "notebooks" / name, folder / name))
+        before = before.replace("python docs/make_live_pages.py", "aiayn-np lessons here --pages")
         assert re.sub(r"\[([^\[\]]*)\]\(\.\./[^()]*\)", r"\1", before) == after
 
 
@@ -149,3 +151,64 @@ def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
                     for folder in (ROOT / "figures", tmp_path))
     assert theirs == ours
     assert (tmp_path / "variance.png").stat().st_size > 10_000
+
+
+# ---- the pages that lessons open ---------------------------------------------------------------
+
+
+def lines_on_pages(folder, lesson):
+    texts = ["".join(cell["source"]) for cell in cells(folder / lesson)]
+    return [line for text in texts for line in re.split(r"\n|(?<=。)", text)
+            if "live/" in line or "--pages" in line]
+
+
+def test_without_the_pages_a_lesson_says_how_to_make_them_and_has_no_link(written):
+    what, folder = written
+    if what.startswith("lessons"):
+        command = f"aiayn-np lessons {'--zh ' * ('--zh' in what)}here --pages"
+        named = [name for name in LESSONS if lines_on_pages(folder, name)]
+        assert [name[:2] for name in named] == ["01", "03", "05", "06", "08", "11", "14"]
+        for name in named:
+            (line,) = lines_on_pages(folder, name)
+            assert f"`{command}`" in line
+
+
+@pytest.mark.parametrize("language", [[], ["--zh"]], ids=["en", "zh"])
+def test_pages_are_made_beside_the_lessons_which_link_them(tmp_path, monkeypatch, capsys, language):
+    def make(out):
+        assert "three models are trained" in capsys.readouterr().err   # it was said before
+        out.mkdir()
+        for name in pages.PAGES:
+            (out / f"{name}.html").write_text("made")
+
+    monkeypatch.setattr(lessons, "make_pages", make)
+    assert main(["lessons", *language, str(tmp_path / "here"), "--pages"]) == 0
+    links = [link for name in LESSONS for line in lines_on_pages(tmp_path / "here", name)
+             for link in re.findall(r"\]\(([^()#]*)#src=[^()]*\)", line)]
+    assert len(links) == 8
+    assert all((tmp_path / "here" / link).read_text() == "made" for link in links)
+
+
+def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(lessons, "make_pages", None)
+    (tmp_path / "notes.txt").write_text("keep me")
+    assert main(["lessons", str(tmp_path), "--pages"]) == 2
+
+
+@pytest.mark.parametrize(("most", "names"), [
+    (pages.MOST, ["copy.html", "number_words.html", "reverse.html"]), (1000, None)])
+def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monkeypatch,
+                                                                 no_pictures, most, names):
+    real = pages.train_options
+    small = ["--d-model", "8", "--h", "1", "--N", "1", "--d-ff", "8"]
+    ends = {"copy": ["--steps", "2"], "reverse": ["--steps", "2"],
+            "number_words": ["--epochs", "0.03"]}
+    monkeypatch.setattr(pages, "train_options", lambda folder: {
+        name: [*options, *small, *ends[name]] for name, options in real(folder).items()})
+    monkeypatch.setattr(pages, "MOST", most)
+    if names is None:
+        with pytest.raises(UsageError, match=r"copy.html must have at most 1,000 bytes, got"):
+            pages.make_pages(tmp_path / "live")
+    else:
+        pages.make_pages(tmp_path / "live")
+        assert sorted(path.name for path in (tmp_path / "live").iterdir()) == names

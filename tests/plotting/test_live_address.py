@@ -1,19 +1,15 @@
 """Addresses that open the page at a place: what they name, what is left out, and the lessons'."""
 
 import re
-import sys
 
 import pytest
 from javascript import VARIANTS, node, packed, random_model
 from pages import ROOT
 
 from aiayn_np.cli.main import parsed
+from aiayn_np.cli.pages import train_options
 from aiayn_np.cli.train import new_run
 from aiayn_np.runs.live_page import task_of
-
-sys.path.append(str(ROOT / "docs"))
-
-import make_live_pages
 
 pytestmark = pytest.mark.slow
 TOKENS = ["<pad>", "<bos>", "<eos>", "0", "1", "a:b", "&=#", "</script>", "\u2028"]
@@ -127,10 +123,10 @@ def links():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The runs of the pages that `make_live_pages.py` makes, before their training."""
+    """The runs of the pages that the lessons open, before their training."""
     folder = tmp_path_factory.mktemp("live")
     return {name: new_run(folder / name, parsed(["train", *options]))[0]
-            for name, options in make_live_pages.train_options(folder).items()}
+            for name, options in train_options(folder).items()}
 
 
 def wrong_links(runs, found):

@@ -1,0 +1,47 @@
+"""The three pages to which the lessons send their reader: small models, trained and shown."""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from ..text.number_words import write_number_words
+from .common import UsageError, opened
+from .options import add_train_options
+from .train import train_command
+
+PAGES = ("copy", "reverse", "number_words")
+MINUTES = 4  # that the training takes at most, on two cores
+MOST = 1_700_000  # bytes of a page: it can be mailed
+SENTENCES = ["vier hundert sieben und zwanzig", "drei und zwanzig tausend vier hundert zwölf",
+             "neunzehn", "hundert tausend eins"]
+
+
+def train_options(folder: Path) -> dict[str, list[str]]:
+    """Return the options of `train` for each page. The pairs of number words go to a folder."""
+    training, validation, *_ = write_number_words(folder)
+    text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
+            str(validation)]
+    return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
+
+
+def make_pages(out: Path, lessons: str = "") -> None:
+    """Train the models and write their pages into a folder; lessons: as in `live_page`.
+
+    Raises UsageError for a page that is too large to be mailed.
+    """
+    from ..runs.live_page import write_live_page
+
+    parser = argparse.ArgumentParser()
+    add_train_options(parser)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        for page, options in train_options(Path(name) / "pairs").items():
+            train_command(parser.parse_args([*options, "--out", f"{name}/{page}"]))
+            run = opened(Path(name) / page)
+            sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
+                run.test_sources())
+            path = write_live_page(run, out / f"{page}.html", sources, lessons=lessons)
+            if path.stat().st_size > MOST:
+                raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
+                                 f" {path.stat().st_size:,}")
+            print(path)
