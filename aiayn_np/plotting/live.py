@@ -22,10 +22,10 @@ from ..transformer import Transformer
 from .tracing import formula_of
 
 PAGE = Path(__file__).with_name("page")
-FORWARD = ("matrix.js", "transformer.js", "variants.js", "what_if.js", "vocabulary.js",
-           "address.js")
+FORWARD = ("matrix.js", "transformer.js", "variants.js", "shares.js", "what_if.js",
+           "vocabulary.js", "address.js")
 INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
-             "figure_1.js", "changes.js", "tour.js", "page.js")
+             "made_of.js", "figure_1.js", "changes.js", "tour.js", "page.js")
 LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "11": "11_reading_attention_maps"}
 MOST = 12_000_000  # characters of base64 in a page

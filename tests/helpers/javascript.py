@@ -83,6 +83,23 @@ function main({ tree, weights, cases }) {
 """
 
 
+# For every case: the shares in the best token after each prefix of tgt.
+SHARES = """
+function main({ tree, weights, cases }) {
+  const model = build(tree, Float64Array.from(weights));
+  return cases.map(({ src, tgt, changes }) => {
+    const other = changed_model(model, { ...AS_TRAINED, ...changes });
+    const [logits, cache] = other.forward(src, tgt);
+    return tgt.map((_, t) => {
+      const row = [...logits.row(t)];
+      const token = row.indexOf(Math.max(...row));
+      return { token, ...shares(other, { ...cache, logits }, t, token) };
+    });
+  });
+}
+"""
+
+
 def solved(model, cases):
     """What the page's scripts make of every case, in Node.js."""
     return node(CASES, packed(model) | dict(cases=cases))

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 
 import pytest
-from javascript import CASES, NAMES, SOLVE, VARIANTS, packed, random_model
+from javascript import CASES, NAMES, SHARES, SOLVE, VARIANTS, packed, random_model
 from npm import installed
 from test_live_browser import path, run  # noqa: F401
 from test_live_forward import agree, cases_of
+from test_live_shares import agree as shares_agree
 
 from aiayn_np import CopyTask
 
@@ -41,9 +42,11 @@ const [firefox, address, file] = process.argv.slice(2);
     await page.focus("#box-0");
     await page.keyboard.press("ArrowUp");
     found.push(await page.evaluate(() => document.querySelector("#box h3").innerText));
-    const { code, data } = JSON.parse(readFileSync(file, "utf8"));
+    const { code, made_of, data } = JSON.parse(readFileSync(file, "utf8"));
     const solved = [];
     for (const one of data) solved.push(await page.evaluate(`(${code})(${JSON.stringify(one)})`));
+    const given = `(${made_of})(${JSON.stringify(data[0])})`;
+    found.push(await page.evaluate(given));
     process.stdout.write(JSON.stringify({ found, errors, solved }));
   } finally {
     await browser.close();
@@ -57,10 +60,12 @@ def test_firefox_computes_and_shows_the_same(path, run, tmp_path, rng):  # noqa:
     assert firefox, "this test needs Firefox"
     installed(tmp_path, "puppeteer-core@24")
     models = {name: random_model(variant, 13, rng) for name, variant in zip(NAMES, VARIANTS)}
-    cases = {name: cases_of(CopyTask(), 200 if name == "paper" else 30, rng) for name in NAMES}
-    data = [packed(models[name]) | dict(cases=cases[name]) for name in NAMES]
+    all_cases = {name: cases_of(CopyTask(), 200 if name == "paper" else 30, rng) for name in NAMES}
+    data = [packed(models[name]) | dict(cases=all_cases[name]) for name in NAMES]
     code = f"(data) => {{ {SOLVE} {CASES} return main(data); }}"
-    (tmp_path / "data.json").write_text(json.dumps(dict(code=code, data=data)), encoding="utf-8")
+    made_of = f"(data) => {{ {SHARES} return main({{ ...data, cases: data.cases.slice(0, 5) }}); }}"
+    given = json.dumps(dict(code=code, made_of=made_of, data=data))
+    (tmp_path / "data.json").write_text(given, encoding="utf-8")
     (tmp_path / "drive.js").write_text(DRIVE, encoding="utf-8")
     command = [shutil.which("node"), "drive.js", firefox, path.as_uri(), "data.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=550,
@@ -68,8 +73,9 @@ def test_firefox_computes_and_shows_the_same(path, run, tmp_path, rng):  # noqa:
     assert done.returncode == 0, done.stderr[-2000:]
     told = json.loads(done.stdout)
     assert told["errors"] == []
-    answer, width, cells, box = told["found"]
+    answer, width, cells, box, made = told["found"]
+    shares_agree(models["paper"], all_cases["paper"][:5], made)
     assert (answer, cells, box) == ("1 3 0 5", 5 * 5, "Positional Encoding")
     assert width <= 360
     for name, found in zip(NAMES, told["solved"], strict=True):
-        agree(models[name], cases[name], found)
+        agree(models[name], all_cases[name], found)

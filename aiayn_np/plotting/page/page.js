@@ -14,6 +14,7 @@ function draw() {
   draw_heads();
   draw_flow();
   draw_grids();
+  draw_shares();
   draw_why();
   draw_tokens();
   draw_changes();
@@ -32,15 +33,19 @@ function show_took() {
 function rethink(before_drawing = () => {}) {
   draw_note();
   element("app").setAttribute("aria-busy", "true");
+  const show_begun = () => {
+    element("app").inert = false; // it is until the first token is there
+    draw_answer();
+  };
   think((ms) => {
     element("app").setAttribute("aria-busy", "false");
-    element("app").inert = false; // it is until the first answer is there
+    element("app").inert = false;
     took = ms;
     show_took();
     fill_positions();
     before_drawing();
     draw();
-  });
+  }, show_begun);
 }
 
 // ---- the address ---------------------------------------------------------------------------
@@ -167,6 +172,7 @@ function draw_answer() {
         { class: "answer" },
         group(spans.length ? spans : [say("nothing_yet")]),
         ...mark_of(thought, ids, thoughts[0].src),
+        thought.done ? "" : make("span", { class: "computing" }, say("computing")),
         make("strong", { class: "unseen" }, vocabulary.text(ids)),
       ),
     );
@@ -200,14 +206,14 @@ const WANTED = {
 /** Whether what is written is right, where the task tells and the writing is at its end. */
 function mark_of(thought, ids, src) {
   const known = Object.hasOwn(WANTED, data.task.name) && src.length > 1;
-  if (!known || ids.length < thought.steps.length) return [];
+  if (!known || !thought.done || ids.length < thought.steps.length) return [];
   const right = `${WANTED[data.task.name](src.slice(0, -1))},${eos}` === `${ids}`;
   const name = make("span", { class: "word" }, say(right ? "right" : "wrong"));
   return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "✗ ", name)];
 }
 
 /** The written token that the best five are of: that of the chosen query, else the last. */
-function best_place(thought = thoughts[view.side]) {
+function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   const last = shown(thought).tgt.length - 1;
   return view.kind === "encoder_self" ? last : Math.min(view.query, last);
 }

@@ -76,20 +76,25 @@ function begin(model, src) {
   return { model, src, decoding, steps: [], done: false };
 }
 
-/** Write the next token. */
+/** Write the next token. One forward pass is kept, and not one for each token: see `shown`. */
 function think_on(thought) {
   const { value, done } = thought.decoding.next();
-  if (value) thought.steps.push(value);
+  if (value) {
+    thought.steps.push({ token: value.token });
+    thought.kept = value;
+  }
   thought.done = done || value.token === eos || thought.steps.length === max_len(thought.src);
 }
 
 /**
  * Decode what is typed, one token at a time. Between two tokens the browser may do other things,
- * and a newer call ends this one: typing never waits. Calls `show` when all is there.
+ * and a newer call ends this one: typing never waits. Calls `show_begun` now and then while it
+ * lasts, and `show` when all is there.
  */
-async function think(show) {
+async function think(show, show_begun) {
   const mine = ++round;
   const started = performance.now();
+  let drawn = started;
   const { ids } = source_ids();
   const model = model_of(view.state);
   const found = [begin(model, ids)];
@@ -103,6 +108,11 @@ async function think(show) {
         await breathe();
         if (mine !== round) return;
         paused = performance.now();
+        if (thought.steps.length && paused - drawn > 150) {
+          thoughts = found.filter(({ steps }) => steps.length);
+          show_begun();
+          drawn = performance.now();
+        }
       }
       think_on(thought);
     }
@@ -121,7 +131,16 @@ const longest = () => Math.max(...thoughts.map((thought) => thought.steps.length
 const written = (thought) => Math.min(view.written, thought.steps.length);
 
 /** The forward pass that is shown: the one that made, or will make, the next token. */
-const shown = (thought) => thought.steps[Math.min(written(thought), thought.steps.length - 1)];
+function shown(thought) {
+  const place = Math.min(written(thought), thought.steps.length - 1);
+  const [before, { token }] = [thought.steps.slice(0, place), thought.steps[place]];
+  const tgt = [bos, ...before.map((step) => step.token)];
+  if (tgt.length !== thought.kept.tgt.length) {
+    const [logits, cache] = thought.model.forward(thought.src, tgt);
+    thought.kept = { tgt, token, logits, cache };
+  }
+  return thought.kept;
+}
 
 const names = (ids) => ids.map((id) => data.task.tokens[id]);
 

@@ -57,14 +57,15 @@ const not_padding = (ids, pad) => ids.map((id) => id !== pad);
 class LayerNorm extends Module {
   forward(x) {
     const y = x.map(Number);
+    const inv_std = [];
     for (let i = 0; i < y.rows; i++) {
       const row = y.row(i);
       const mean = row.reduce((a, b) => a + b, 0) / row.length;
       const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / row.length;
-      const inv_std = 1 / Math.sqrt(variance + this.eps);
-      row.forEach((v, j) => (row[j] = this.gamma[j] * (v - mean) * inv_std + this.beta[j]));
+      inv_std.push(1 / Math.sqrt(variance + this.eps));
+      row.forEach((v, j) => (row[j] = this.gamma[j] * (v - mean) * inv_std[i] + this.beta[j]));
     }
-    return [y, { y }];
+    return [y, { y, inv_std }];
   }
 }
 
@@ -86,7 +87,8 @@ class ScaledDotProductAttention extends Module {
     const cache = { Q, K, V, scores };
     [scores, cache.mask] = this.mask.forward(scores, { allowed }); // Mask (opt.)
     [cache.weights, cache.softmax] = this.softmax.forward(scores); // SoftMax
-    return [cache.weights.map((w, i) => w.times(V[i])), cache]; // MatMul
+    cache.kept = cache.weights; // decoding drops nothing
+    return [cache.kept.map((w, i) => w.times(V[i])), cache]; // MatMul
   }
 
   scale(products, d_k) {
@@ -172,7 +174,7 @@ class Stack extends Module {
       x = y;
       cache.layers.push(layer_cache);
     }
-    if (this.norm) x = this.norm.forward(x)[0];
+    if (this.norm) [x, cache.norm] = this.norm.forward(x);
     return [x, { y: x, ...cache }];
   }
 }

@@ -12,7 +12,8 @@ class ScoredAttention extends ScaledDotProductAttention {
     let scores;
     [scores, cache.mask] = this.mask.forward(cache.scores, { allowed });
     [cache.weights, cache.softmax] = this.softmax.forward(scores);
-    return [cache.weights.map((w, i) => w.times(V[i])), cache];
+    cache.kept = cache.weights;
+    return [cache.kept.map((w, i) => w.times(V[i])), cache];
   }
 }
 

@@ -78,7 +78,8 @@ function mute(attention, heads) {
   const before = attention.forward.bind(attention);
   attention.forward = (Q, K, V, options) => {
     const [found, cache] = before(Q, K, V, options);
-    return [found.map((y, head) => (heads.has(head) ? y.map(() => 0) : y)), cache];
+    const muted = (list) => list.map((x, head) => (heads.has(head) ? x.map(() => 0) : x));
+    return [muted(found), { ...cache, kept: muted(cache.kept) }];
   };
 }
 

@@ -1,0 +1,85 @@
+"use strict";
+// What a written token was made of: one backward through the frozen cache, as aiayn_np/reading has
+// it. Scales of norms, attention weights and gates are constants, so the model is linear, and each
+// token has its share of the logit. Queries and keys act through the weights only: they get none.
+
+Object.assign(Linear.prototype, {
+  backward(grad_y) {
+    this.transposed ??= this.W.mT;
+    return grad_y.times(this.transposed);
+  },
+});
+
+Object.assign(LayerNorm.prototype, {
+  backward(grad_y, { inv_std }) {
+    const grad_x = grad_y.map((g, n) => g * this.gamma[n % grad_y.columns]);
+    for (let i = 0; i < grad_x.rows; i++) {
+      const row = grad_x.row(i);
+      const mean = row.reduce((a, b) => a + b, 0) / row.length;
+      row.forEach((g, j) => (row[j] = (g - mean) * inv_std[i]));
+    }
+    return grad_x;
+  },
+});
+
+Object.assign(MultiHeadAttention.prototype, {
+  backward(grad_y, { attention }) {
+    const grad_heads = split_heads(this.linear_O.backward(grad_y), this.h);
+    const grad_V = grad_heads.map((grad, head) => attention.kept[head].mT.times(grad));
+    return this.linear_V.backward(merge_heads(grad_V));
+  },
+});
+
+Object.assign(PositionwiseFeedForward.prototype, {
+  backward(grad_y, { relu }) {
+    const grad = this.linear_2.backward(grad_y);
+    return this.linear_1.backward(grad.map((g, n) => (relu.y.data[n] > 0 ? g : 0)));
+  },
+});
+
+Object.assign(Stack.prototype, {
+  /** Back through all layers, post-norm or pre-norm: the gradients of x and of the memory. */
+  backward(grad, cache) {
+    let grad_memory = null;
+    if (this.norm) grad = this.norm.backward(grad, cache.norm);
+    for (const i of [...this.layers.keys()].reverse()) {
+      const [layer, c] = [this.layers[i], cache.layers[i]];
+      const names = ["self_attention", "cross_attention", "feed_forward"];
+      for (const [n, name] of [...names.filter((name) => layer[name]).entries()].reverse()) {
+        const [norm, add_norm] = [`norm_${n + 1}`, `add_norm_${n + 1}`];
+        if (layer[add_norm])
+          grad = layer[add_norm].layer_norm.backward(grad, c[add_norm].layer_norm);
+        const given = layer[name].backward(grad, c[name]);
+        if (name === "cross_attention") grad_memory = grad_memory?.plus(given) ?? given;
+        else grad = grad.plus(layer[norm] ? layer[norm].backward(given, c[norm]) : given);
+      }
+    }
+    return [grad, grad_memory];
+  },
+});
+
+/**
+ * What the logit of a token at a position of tgt is made of, less the mean of all logits:
+ * {source, target, biases, value}; source and target have a share for each token.
+ */
+function shares(model, cache, position, token) {
+  const { columns } = cache.logits;
+  const row = cache.logits.row(position);
+  const value = row[token] - row.reduce((a, b) => a + b, 0) / columns;
+  const grad_logits = new Matrix(position + 1, columns);
+  grad_logits.row(position).fill(-1 / columns)[token] += 1;
+  const x = model.output_projection.E;
+  const rows = new Matrix(cache.logits.rows, x.columns);
+  rows.data.set(grad_logits.times(x).data);
+  const of = (y, grad) =>
+    Array.from({ length: y.rows }, (_, t) =>
+      y.row(t).reduce((sum, v, j) => sum + v * grad.row(t)[j], 0),
+    );
+  const [grad_tgt, grad_memory] = model.decoder.backward(rows, cache.decoder);
+  const target = of(cache.tgt_positions.y, grad_tgt);
+  const source = grad_memory
+    ? of(cache.src_positions.y, model.encoder.backward(grad_memory, cache.encoder)[0])
+    : [];
+  const biases = [...source, ...target].reduce((rest, share) => rest - share, value);
+  return { source, target, biases, value };
+}
