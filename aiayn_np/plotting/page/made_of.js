@@ -22,7 +22,7 @@ async function draw_shares() {
   const { source, target, biases, value } = step.shares[chosen];
   const [main, tokens] = source.length ? [source, rows[0]] : [target, rows[1]];
   const sentence = made_of_sentence(words[chosen].cloneNode(true), tokens, main);
-  fill("shares-says", [...sentence, ...side_name(view.side, "side_brackets")]);
+  fill(element("shares-says"), [...sentence, " ", ...side_name(view.side)]);
   const sum = (list) => signed(list.reduce((a, b) => a + b, 0));
   const numbers = { value: signed(value), source: sum(source), target: sum(target) };
   const words_of_sum = source.length ? "shares_sum" : "shares_sum_alone";
