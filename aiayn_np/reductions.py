@@ -30,6 +30,12 @@ def row_max(x: np.ndarray) -> np.ndarray:
     return columns.max(axis=0).reshape(*x.shape[:-1], 1)
 
 
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Return the log of the softmax over the last axis: (..., V) -> (..., V)."""
+    shifted = logits - row_max(logits)
+    return shifted - np.log(row_sum(np.exp(shifted)))
+
+
 def column_sum(x: np.ndarray) -> np.ndarray:
     """Sum over all axes but the last, so over all positions of all sequences: (..., n) -> (n,)."""
     rows = x.reshape(-1, x.shape[-1])

@@ -59,9 +59,14 @@ def perplexity_command(args):
     from ..text.pairs import read_lines
 
     run = opened_as(args.run, "generate", "a language model, such as a GPT-2 or a Llama")
-    ids = run.task.source("\n".join(read_lines(args.file)))[0]
+    text = "\n".join(read_lines(args.file))
+    ids = run.task.source(text)[0]
     value, count = perplexity(run.trained(), ids, watch=functools.partial(shown, what="reading"))
-    print(f"perplexity {value:.2f} for each of {count:,} tokens")
+    line = f"perplexity {value:.2f} for each of {count:,} tokens"
+    if run.task.name == "words":                                       # the first token is given
+        characters = len(text) - len(run.task.text(ids[:1]))
+        line += f", {value ** (count / characters):.2f} for each of {characters:,} characters"
+    print(line)
     return 0
 
 

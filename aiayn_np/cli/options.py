@@ -43,7 +43,6 @@ RARE = [
 TRAIN_OPTIONS = [*(option for options in GROUPS.values() for option in options), *RARE]
 TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
     ("--preset", list(PRESETS), "sizes that go together (default: small)"),
-    ("--vocabulary", int, "pieces of the vocabulary of both languages"),
     ("--tokens", int, "positions in the sources of a batch, and in its targets"),
     ("--epochs", float, "times that all pairs are seen"),
     ("--bleu-every", int, "epochs between two measurements of BLEU (default: 1)"),
@@ -56,15 +55,14 @@ TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
 FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
 ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
-ONLY_WORDS = ("--text", "--vocab-size")
 WORDS = {  # the defaults of the task words, where they differ from those of the toy tasks
     "--steps": 2000, "--batch-size": 16, "--max-length": 64, "--d-model": 128, "--d-ff": 512,
     "--eps-ls": 0.0, "--rate-scale": 0.5, "--warmup-steps": 200,
 }
 NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
-    "text": ("--steps", "--symbols", "--batch-size", *ONLY_WORDS),
+    "text": ("--steps", "--symbols", "--batch-size", "--text"),
     "words": ("--symbols", "--attention", *ONLY_TEXT),
-} | dict.fromkeys(TASKS, (*ONLY_TEXT, *ONLY_WORDS))
+} | dict.fromkeys(TASKS, (*ONLY_TEXT, "--text", "--vocab-size"))
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
@@ -78,14 +76,15 @@ def add_train_options(parser):
     for title, options in GROUPS.items():
         add_group(parser, title, options)
     add_text_options(parser)
+    parser.add_argument("--vocab-size", "--vocabulary", type=int,
+                        help="learn a vocabulary of at most so many pieces (default for text: as"
+                             " the preset says, for words: the characters of the text)")
     words = parser.add_argument_group(
         "for the task words", "a language model learns to go on with a text, by default with"
         f" {', '.join(f'{flag} {value}' for flag, value in WORDS.items())}")
     words.add_argument("--text", type=Path, action="append", metavar="FILE",
                        help="UTF-8 or .gz; of several --text one text is made (default: the help of"
                             " Python itself)")
-    words.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
-                       " of words (default: the characters of the text)")
     rare = add_group(parser, "rarely needed", RARE)
     rare.add_argument("--float64", action="store_true",
                       help="double precision (default: float32)")
@@ -131,7 +130,7 @@ def add_option(parser, flag, kind, what):
 
 def given_options(args):
     """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS]
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, "--text", "--vocab-size"]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
@@ -185,6 +184,8 @@ def new_text_run(folder, args, given):
     options = {name_of(flag): value for flag, value in given.items() if flag not in FILE_FLAGS}
     options.pop("float64", None)
     variants = {option: options.pop(option) for option in CHOICES if option in options}
+    if "vocab_size" in options:
+        options["vocabulary"] = options.pop("vocab_size")
     files = {name: getattr(args, name) for name in FILES}
     return start(folder, files, dtype=dtype_of(args), variants=variants, **options,
                  **states_of(args))

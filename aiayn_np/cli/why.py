@@ -74,12 +74,14 @@ def table(rows, biases):
 
     rows : (place, word, share, loss of log p, loss with the weights held)
     """
-    width = max(len("word"), *(len(word) for _, word, *_ in rows))
-    lines = [f"   {'word':<{width}}  {'place':<10}   share  replaced    held"]
+    from ..exercises.language import flush_left, width
+
+    columns = max(width(word) for word in ("word", *(word for _, word, *_ in rows)))
+    lines = [f"   {'word':<{columns}}  {'place':<10}   share  replaced    held"]
     for place, word, share, lost, held in sorted(rows, key=lambda row: -abs(row[2])):
-        lines.append(f"   {word:<{width}}  {place:<10}  {share:+6.2f}    {-lost:+6.2f}"
+        lines.append(f"   {flush_left(word, columns)}  {place:<10}  {share:+6.2f}    {-lost:+6.2f}"
                      f"  {-held:+6.2f}")
-    lines.append(f"   {'biases':<{width + 12}}  {biases:+6.2f}")
+    lines.append(f"   {'biases':<{columns + 12}}  {biases:+6.2f}")
     return "\n".join(lines)
 
 

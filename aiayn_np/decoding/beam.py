@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..checks import check_number, check_sizes
-from ..reductions import row_max, row_sum
+from ..reductions import log_softmax
 from ..transformer import Transformer
 from .greedy import check_decoding
 from .kv_cache import start_decoding
@@ -115,12 +115,6 @@ class Search:
         before = self.tokens[i[:, None], parent[i]]                            # (n, width, length)
         self.tokens = np.concatenate([before, token[i][..., None]], axis=2)
         self.going, self.log_P = self.going[i], log_P[i]
-
-
-def log_softmax(logits):
-    """log of the softmax, (..., V) -> (..., V)."""
-    shifted = logits - row_max(logits)
-    return shifted - np.log(row_sum(np.exp(shifted)))
 
 
 def highest(x, k):

@@ -1,4 +1,4 @@
-"""The claims of the paper, measured. A function measures each claim, and a figure shows it.
+"""The claims of the paper and further ones: a function measures each, and a figure shows it.
 
     >>> from aiayn_np.experiments import EXPERIMENTS
     >>> result = EXPERIMENTS["causality"].run()
@@ -27,6 +27,7 @@ from .claims.embedding_scale import EMBEDDING_SCALE
 from .claims.head_count import HEAD_COUNT, KEY_WIDTH
 from .claims.head_jobs import HEAD_JOBS
 from .claims.heads_cost import HEADS_COST
+from .claims.induction import INDUCTION
 from .claims.normalisation import NORMALISATION
 from .claims.overfitting import DROPOUT
 from .claims.parameter_counts import PARAMETER_COUNTS
@@ -46,5 +47,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         VARIANCE, SATURATION, SCALE_TRAINING, ADDITIVE, ADDITIVE_COST, HEADS_COST, COMPLEXITY,
         ROTATION, LEARNED_POSITIONS, PERMUTATION, CAUSALITY, HEAD_JOBS, HEAD_COUNT, KEY_WIDTH,
         DROPOUT, LABEL_SMOOTHING, EMBEDDING_SCALE, WARM_UP, NORMALISATION, PARAMETER_COUNTS,
+        INDUCTION,
     )
 }

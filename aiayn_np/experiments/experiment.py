@@ -1,4 +1,4 @@
-"""The parts of every experiment: a claim of the paper, a function that measures, and a Result.
+"""The parts of every experiment: a claim, a function that measures, and a Result.
 
 A Result is a dataclass of arrays and numbers. It says in one sentence what was found, judges the
 claim, and draws itself. It is written to JSON and read back, so that the gallery, the figures and
@@ -79,10 +79,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A claim of the paper and how it is measured.
+    """A claim and how it is measured.
 
-    name : on the command line, and of the figure's file        claim : its number in the gallery
-    section : of the paper       says : the claim in our words       alt : the figure in words
+    name : on the command line, and of the figure's file
+    claim : its number in the gallery; those above 16 are not the paper's
+    section : of the paper; for a further claim, who says it
+    says : the claim in our words       alt : the figure in words
     run : function with defaults for every argument, returns a `result`
         Arguments that every function has mean the same: `seed` is that of all draws; there is one
         model of each setting for each of `seeds`, and all models of a seed see the same batches;

@@ -10,11 +10,14 @@ import numpy as np
 from ..files import replacing
 from .experiment import Experiment, plain_text
 
+PAPERS = 16  # claims of the paper; those with higher numbers are further ones
+
 HEAD = """# The paper's claims, measured
 
 This page has the claims of *Attention Is All You Need* that can be tested on a laptop, and what was
 measured. `aiayn-np figures` writes the page, its figures, and the numbers behind them (the `.json`
-beside each figure), with one thread. The command under a figure makes that figure alone. {made}
+beside each figure), with one thread. The command under a figure makes that figure alone. Claims 1
+to 16 are the paper's; those after them are further ones, about the same models. {made}
 
 {contents}
 """
@@ -26,7 +29,7 @@ ENTRY = """
 
 | | |
 |---|---|
-| claim | {says} (Sec. {section}) |
+| claim | {says} ({section}) |
 | measured | {finding} |
 | verdict | **{verdict}** |
 | again | `aiayn-np figures {name}`{notes} |
@@ -51,7 +54,8 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
         notes = ", trains models" * e.trains + ", measures time: numbers vary" * e.timed
         entries.append(ENTRY.format(
             number=e.claim, title=title, alt=e.alt, name=e.name, says=e.says.rstrip("."),
-            section=e.section, finding=result.finding, verdict=result.verdict, notes=notes,
+            section=f"Sec. {e.section}" if e.claim <= PAPERS else e.section,
+            finding=result.finding, verdict=result.verdict, notes=notes,
         ))
     return HEAD.format(made=made(folder), contents="\n".join(contents)) + "".join(entries) + TAIL
 

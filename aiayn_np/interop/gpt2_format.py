@@ -23,7 +23,13 @@ __all__ = ["read", "recognises", "save_gpt2", "write"]
 
 
 def write(run, folder):
-    """Write the files of a GPT-2 that was imported; raise ValueError for any other run."""
+    """Write the files of a GPT-2 that was imported, or the model of a run of `train words`.
+
+    Returns lines to print. Raises ValueError for any other run, and for a model that is no GPT-2.
+    """
+    if run.task.name == "words":
+        save_gpt2(run.trained(), folder)
+        return ["the tokens are those of the run; GPT-2 has no tokenizer for them"]
     if run.task.name != "gpt2":
         raise ValueError("a GPT-2 must be a language model, got a run of the task"
                          f" {run.task.name}, which has a source")

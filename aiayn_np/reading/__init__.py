@@ -6,7 +6,7 @@ experiment what happens to a word when a token of the input is another one.
 
 Public names, by the file that defines them:
 
-    freezing    frozen
+    freezing    edited, frozen
     lens        logit_lens
     recording   Recording
     replacing   Replaced, patch, replaced

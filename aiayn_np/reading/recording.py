@@ -1,5 +1,6 @@
 """Record the outputs of a model's layers, and the gradients of these outputs."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,7 @@ class Recording:
             return {n: self.copy_of(part, n) for n, part in node.items()}
         return node
 
-    def new_parameter(self, node, name):
+    def new_parameter(self, node: Parameter, name: str) -> Parameter:
         """Return the copy of a parameter; only a bias has a gradient of its own."""
         copy = self.parameters[id(node)] = Parameter(node.value)
         if name in ("b", "beta"):
@@ -73,14 +74,14 @@ class Recording:
         copy.grad = self.unread[: copy.value.size].reshape(copy.value.shape)
         return copy
 
-    def note_output(self, layer, forward, *arrays, **options):
+    def note_output(self, layer: Module, forward: Callable, *arrays: Any, **options: Any) -> tuple:
         """Call a layer's forward. Note and return its output, or the one in `given`."""
         y, cache = forward(*arrays, **options)
         y = self.given.get(len(self.calls), y)
         self.calls.append((layer, y, cache))
         return y, cache
 
-    def note_gradient(self, backward, grad_y, cache):
+    def note_gradient(self, backward: Callable, grad_y: np.ndarray, cache: Cache) -> Any:
         """Note the gradient of a layer's output, and call its backward."""
         self.gradients[id(cache)] = grad_y
         return backward(grad_y, cache)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..checks import check_ids, check_rng, check_sizes
 from ..module import Cache, Module, leaves
+from ..reductions import log_softmax
 from ..softmax import Softmax
 from .freezing import frozen
 from .recording import Recording
@@ -93,9 +94,3 @@ def call_of(recording, where):
             return number
     raise ValueError("where must be the path in the cache of a layer, or of an array that a layer"
                      f" returned, got {where!r}")
-
-
-def log_softmax(logits):
-    """Return log softmax over the last axis."""
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

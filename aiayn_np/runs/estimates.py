@@ -36,7 +36,7 @@ def check_fits(needed: float, what: str) -> None:
     """Raise MemoryError if `what` needs more bytes than this machine has."""
     if needed > memory_bytes():
         raise MemoryError(f"{large(needed, what)}; a smaller --preset, --d-model,"
-                          " --N, --vocabulary, --tokens or --batch-size needs less")
+                          " --N, --vocab-size, --tokens or --batch-size needs less")
 
 
 def check_beam(model: Transformer, beam: int) -> None:

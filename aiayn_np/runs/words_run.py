@@ -44,6 +44,7 @@ class WordsRun(OneTextRun, TextRun):
     steps = Run.steps
     held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
     some: Any = None  # of these windows, for the validations
+    beginning: Any = None  # the first line of the held-back text, as ids
     characters = 0  # of the whole text
 
     def make_task(self) -> WordsTask:
@@ -78,6 +79,7 @@ class WordsRun(OneTextRun, TextRun):
                               for part in (text[:cut], text[cut:]))
         T = self.model.max_len
         rows = max(1, MOST // (20 * T))
+        self.beginning = self.task.vocabulary.encode(text[cut:].partition("\n")[0] + "\n")
         self.held_out = Windows(held_out, T, rows)
         self.some = Windows(held_out, T, rows, every=-(-len(held_out) // MOST))
         self.batches = Windows(training, T, o["batch_size"])
@@ -117,9 +119,8 @@ class WordsRun(OneTextRun, TextRun):
         progress.sample = self.sample(SAMPLE)
 
     def sample(self, steps: int) -> str:
-        """Return what the model writes after the beginning of the held-back text."""
-        begin = self.held_out.ids[: self.held_out.T // 4 + 1]
-        return self.task.text(self.written(begin, steps=steps, temperature=0.8,
+        """Return what the model writes after the first line of the held-back text."""
+        return self.task.text(self.written(self.beginning, steps=steps, temperature=0.8,
                                            rng=np.random.default_rng(0)))
 
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:

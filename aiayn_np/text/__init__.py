@@ -23,7 +23,7 @@ Public names, by the file that defines them:
 
     batches       Batches, arrays
     bleu          Score, bleu, check_tokenizer, chrf, tokenizer_for
-    chinese_phrases  chinese_phrases, write_chinese_phrases
+    chinese_phrases  chinese_phrases, ordinal, write_chinese_phrases
     corpus        Corpus
     cutting       rules_of
     extra         extra, install_command

@@ -86,7 +86,7 @@ def tens(n):
     return TENS[n // 10] + (f"-{UNITS[n % 10]}" if n % 10 else "")
 
 
-def ordinal(n):
+def ordinal(n: int) -> str:
     """Return the word for the n-th, n below 100.
 
     >>> ordinal(21), ordinal(30), ordinal(12)

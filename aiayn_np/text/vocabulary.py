@@ -1,6 +1,7 @@
 """Byte-pair encoding: one vocabulary of word parts for both languages (Sec. 5.1)."""
 
 import io
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,8 @@ class Vocabulary:
         """Learn at most `size` pieces from lines of both languages; fewer if no pair is left.
 
         Learning begins with the characters, and joins the most frequent pair of pieces again and
-        again. The same lines give the same vocabulary. Raises ValueError with SentencePiece's own
-        reason, such as more characters than `size`.
+        again. The same lines give the same vocabulary. Raises ValueError with the reason, such as
+        more characters than `size`.
 
         normalization : "identity" keeps every character. The others write ， as , and ½ as 1⁄2, so
             that a translation can never equal a reference that has such characters.
@@ -57,6 +58,8 @@ class Vocabulary:
             )
         except RuntimeError as error:
             reason = one_line(error)
+            if too_small := re.search(r"required_chars. \d+ vs (\d+)", reason):
+                reason = f"it takes at least {too_small[1]} for their characters"
             raise ValueError(f"no vocabulary of {size} pieces could be learned from {len(lines)}"
                              f" lines: {reason}") from error
         return cls(model.getvalue())

@@ -103,10 +103,10 @@ class Pieces:
 
 def check_known(text, characters):
     """Refuse a text with other characters than these."""
-    if unknown := {*text}.difference(characters):
-        first = min(map(text.index, unknown))
-        raise ValueError(f"a text must hold only characters of the training text, got"
-                         f" {text[first]!r} at {first + 1}")
+    if unknown := sorted({*text}.difference(characters), key=text.index):
+        others = f" and {len(unknown) - 1} other unknown ones" if unknown[1:] else ""
+        raise ValueError("a text must hold only characters of the training text, got"
+                         f" {unknown[0]!r} at {text.index(unknown[0]) + 1}{others}")
 
 
 class WordsTask:

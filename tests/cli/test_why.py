@@ -8,6 +8,7 @@ from same_run import TINY
 
 from aiayn_np.cli.main import main
 from aiayn_np.cli.why import sentence, table
+from aiayn_np.exercises.language import width
 from aiayn_np.reading import shares
 from aiayn_np.runs.open import open_run
 
@@ -86,3 +87,10 @@ def test_the_sentence_names_what_gave_most():
         "'hundred' was made of 'hundert' (+4.1) and 'vier' (+0.6).")
     assert sentence("four", words, np.array([3, 0.1, 0])) == "'four' was made of 'vier' (+3.0)."
     assert sentence("and", words, np.array([-1, 0, -2])) == "No source token speaks for 'and'."
+
+
+def test_chinese_words_take_two_columns_each():
+    lines = table([("source 1", "二百", 1.0, 0.5, 0.1), ("source 2", "ab", 0.5, 0.2, 0.1)], 0.1)
+    _, chinese, latin, _ = lines.splitlines()
+    assert width(chinese) == width(latin)
+    assert width(chinese[: chinese.index("source")]) == latin.index("source")

@@ -30,7 +30,8 @@ ROOMS = {
              "pretrained"},
     "pretrained": {"layers", "files", "variants", "text"},
     "interop": {"layers", "files", "variants", "decoding", "text", "runs", "pretrained"},
-    "experiments": {"layers", "files", "variants", "decoding", "training", "plotting"},
+    "experiments": {"layers", "files", "variants", "decoding", "training", "plotting", "reading",
+                    "text"},
     "zoo": {"layers", "decoding", "training", "proofs", "plotting", "experiments"},
     "exercises": {"layers", "files", "decoding", "training", "proofs", "zoo"},
 }

@@ -29,7 +29,7 @@ from aiayn_np.experiments import (
     claims,
 )
 from aiayn_np.experiments.experiment import plain, plain_text, restored
-from aiayn_np.experiments.gallery import anchor, page
+from aiayn_np.experiments.gallery import PAPERS, anchor, page
 from aiayn_np.experiments.learning import each, learn, losses, scores, small_model, smooth
 from aiayn_np.experiments.measuring import STEADY, exponent, peak_bytes, seconds
 
@@ -72,7 +72,7 @@ def toys(monkeypatch):
 
 def test_every_testable_claim_has_an_experiment_in_order():
     claims = [e.claim for e in EXPERIMENTS.values()]
-    assert set(claims) == set(range(1, 17))
+    assert set(claims) == set(range(1, 18))
     assert claims == sorted(claims)
 
 
@@ -121,7 +121,7 @@ def test_the_words_are_there_and_fit_a_page(experiment):
     assert not re.search(r"[.!?]\s", result.finding)  # one sentence
     assert len(re.findall(r"[.!?](?=\s|$)", experiment.says)) <= 2
     assert not set("[]") & set(experiment.alt)
-    assert re.match(r"\d", experiment.section)
+    assert re.match(r"\d", experiment.section) or experiment.claim > PAPERS
 
 
 def test_the_committed_gallery_is_the_one_that_the_results_give():

@@ -4,7 +4,7 @@ import numpy as np
 
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-SMALL = ["--preset", "tiny", "--vocabulary", "60", "--d-model", "16", "--N", "2", "--d-ff", "16",
+SMALL = ["--preset", "tiny", "--vocab-size", "60", "--d-model", "16", "--N", "2", "--d-ff", "16",
          "--h", "2", "--tokens", "150", "--warmup-steps", "20"]
 
 

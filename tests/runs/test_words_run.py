@@ -10,6 +10,7 @@ import pytest
 from grammar import grammar, write_grammar
 from same_run import assert_same_run
 
+from aiayn_np import Softmax
 from aiayn_np.cli.main import main
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
@@ -98,6 +99,18 @@ def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
     assert err.count("it writes: ") == 10
 
 
+def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder):
+    run = open_run(folder)
+    run.prepare()
+    text = read_words(run.config["files"])
+    line = text[len(text) - len(text) // 10 :].partition("\n")[0] + "\n"
+    assert run.task.text(run.beginning) == line
+    seen = []
+    run.written = lambda ids, **_: seen.append(ids) or iter(ids)
+    assert run.sample(3) == line
+    assert seen == [run.beginning]
+
+
 def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys):
     """The run is stopped by a loss that is not finite, which its generator brings about."""
     seen, record_of = [], WordsRun.record_of
@@ -151,8 +164,16 @@ def test_any_script_is_read_and_written(line, vocabulary, tmp_path, capsys):
 
 
 def test_the_commands_work_on_the_run(folder, tmp_path, capsys):
-    assert main(["perplexity", str(folder), str(folder.parent / "text.txt")]) == 0
-    assert "perplexity" in capsys.readouterr().out
+    (tmp_path / "line.txt").write_text("the small fox.")
+    assert main(["perplexity", str(folder), str(tmp_path / "line.txt")]) == 0
+    run = open_run(folder)
+    ids = run.task.source("the small fox.")[0]
+    log_p = np.log(Softmax()(run.trained()(ids[None, :-1])[0]))
+    nats = -log_p[np.arange(len(ids) - 1), ids[1:]].sum()
+    characters = 14 - len(run.task.text(ids[:1]))
+    assert capsys.readouterr().out == (
+        f"perplexity {math.exp(nats / (len(ids) - 1)):.2f} for each of {len(ids) - 1} tokens,"
+        f" {math.exp(nats / characters):.2f} for each of {characters} characters\n")
     assert main(["attend", str(folder), "the small fox", "--out", str(tmp_path / "maps")]) == 0
     assert [path.name for path in (tmp_path / "maps").iterdir()] == [
         "words_the_small_fox_attention_layer_1.png"]
@@ -179,7 +200,7 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
     (b"abc " * 999, ["--steps", "0"], "steps must be"),
     (b"abc " * 999, ["--accumulate", "0"], "accumulate must be"),
     (b"abc " * 999, ["--vocab-size", "0"], "size must be"),
-    (b"abc " * 999, ["--vocab-size", "4"], "Vocabulary size is smaller than required_chars. 4 vs"),
+    (b"abc " * 999, ["--vocab-size", "4"], "lines: it takes at least 6 for their characters\n"),
     ("a b▁ ".encode() * 999, ["--vocab-size", "9"], "must hold no '▁' for a vocabulary of pieces"),
 ])
 def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options, line, tmp_path,
@@ -195,16 +216,17 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
 
 @pytest.mark.parametrize(("argv", "line"), [
     (["generate", "{run}", "the café"], "only characters of the training text, got 'é' at 8"),
+    (["generate", "{run}", "é the ñ"], "got 'é' at 1 and 1 other unknown ones"),
     (["generate", "{run}", ""], "a text must hold at least one character"),
     (["decode", "{run}", "the"], "has no source to decode: use aiayn-np generate"),
     (["translate", "{run}"], "use aiayn-np generate"),
     (["explore", "{run}"], "no page can run this model: it is a language model"),
     (["fill", "{run}", "the"], "got a run of words"),
-    (["export", "{run}", "{tmp}/out", "--to", "gpt2"], "a GPT-2 must be"),
+    (["export", "{run}", "{tmp}/out", "--to", "gpt2"], "a GPT-2 has LearnedPositionalEncoding"),
     (["export", "{run}", "{tmp}/out", "--to", "torch"], "model must be a Transformer"),
     (["train", "copy", "--out", "{run}", "--resume"], "is a run of the task words, not copy"),
     (["train", "copy", "--text", "a"], "--text is no option of the task copy"),
-    (["train", "text", "--vocab-size", "9"], "--vocab-size is no option of the task text"),
+    (["train", "copy", "--vocab-size", "9"], "--vocab-size is no option of the task copy"),
     (["train", "words", "--out", "{run}", "--resume", "--vocab-size", "90"],
      "--vocab-size is fixed by the run"),
 ])
@@ -271,6 +293,22 @@ def test_without_sentencepiece_characters_are_left(tmp_path, capsys, monkeypatch
     assert "sentencepiece is not installed; text needs it: pip install" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_transformers_opens_an_exported_run_with_the_same_logits(tmp_path, capsys):
+    transformers = pytest.importorskip("transformers")
+    folder = trained(tmp_path, "--steps", "20", "--norm", "pre", "--positions", "learned")
+    assert main(["export", str(folder), str(tmp_path / "gpt2"), "--to", "gpt2"]) == 0
+    assert "GPT-2 has no tokenizer for them" in capsys.readouterr().out
+    import torch
+
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "gpt2").eval()
+    run = open_run(folder)
+    ids = run.task.source("the small fox")[:, :16]
+    with torch.no_grad():
+        logits = theirs(torch.tensor(ids)).logits.numpy()
+    np.testing.assert_allclose(logits, run.trained()(ids), rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow
