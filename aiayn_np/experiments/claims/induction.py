@@ -62,8 +62,8 @@ class Induction(Result):
             f"After {self.steps} steps two layers copy {two.min():.2f} to {two.max():.2f} of"
             f" the symbols and one layer {one.min():.2f} to {one.max():.2f} ({len(one)} seeds); the"
             f" best head puts {self.best[1].min():.2f} or more of its weight on what followed the"
-            f" symbol with two layers, at most {self.best[0].max():.2f} with one; sequences right as a"
-            f" whole fall from a median of {np.median(self.exact[1]):.2f} to"
+            f" symbol with two layers, at most {self.best[0].max():.2f} with one; sequences right"
+            f" as a whole fall from a median of {np.median(self.exact[1]):.2f} to"
             f" {np.median(self.at_best(self.without)):.2f} without this head, and to"
             f" {np.median(first):.2f} without the most needed head of layer 1."
         )
@@ -206,7 +206,7 @@ INDUCTION = Experiment(
     " needs two layers: a head of the first layer tells each symbol which one came before it.",
     alt="Left, a point for every head: the weight on what followed the same symbol against the"
     " share of symbols that the head copies; heads of one layer and of layer 1 lie at 0.1 to the"
-    " left, several of layer 2 far to the right. Right, the share of sequences that are right without the"
-    " head, against the same weight.",
+    " left, several of layer 2 far to the right. Right, the share of sequences that are right"
+    " without the head, against the same weight.",
     run=induction, result=Induction, trains=True,
 )
