@@ -157,15 +157,17 @@ class Deck:
     def heading(self, title):
         lead, before = self.flush(), self.slides[-1].title if self.slides else ""
         if lead and self.title != before:                              # it has nothing else to show
-            parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program)]
-            self.slides.append(Slide(self.title, parts, self.ideas.notes))
+            parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program),
+                     drawn(self.printed)]
+            self.slides.append(Slide(self.title, [*filter(None, parts)], self.ideas.notes))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
         if self.title:
             spent = self.words.minutes.format(round(self.took[f"## {title}"]))
             known = mistakes(self.exercises, title.split()[0], self.language)
             self.ideas = Slide(title, notes=[spent, *known])
-            self.lead, self.told, self.result, self.program = None, "", None, ""
+            self.lead, self.told, self.result = None, "", None
+            self.program = self.printed = ""
 
     def text(self, text):
         """The first sentence says what a section is about, or what was measured."""
@@ -202,12 +204,15 @@ class Deck:
 
     def code(self, text):
         """The longest program that a slide has room for."""
-        if len(self.program.splitlines()) < len(text.splitlines()) <= LINES:
-            self.program = re.sub("  +#", "  #", text)
+        self.shown = len(self.program.splitlines()) < len(text.splitlines()) <= LINES
+        if self.shown:
+            self.program, self.printed = re.sub("  +#", "  #", text), ""
 
     def print(self, text):
         if self.result and not self.result.said:
             self.result.printed += text
+        elif self.shown:
+            self.printed += text
 
     def picture(self, png):
         if self.result and not self.result.png:
@@ -281,7 +286,8 @@ def lines_of(text):
 
 
 def as_printed(lines):
-    return "\n".join(["```", *lines, "```"]) * bool(lines)
+    size = "{.short}" * (len(lines) < 6)
+    return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
 
 
 def bar(x, share):

@@ -121,7 +121,7 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert f"base64,{WIDE}" in more.parts[0]
     assert "beside" not in more.parts[0]
     assert "::: {.beside .caption}" in third.parts[0]
-    assert loop.parts == ["A loop.", "```python\nw = 1\n```"]
+    assert loop.parts == ["A loop.", "```python\nw = 1\n```", "```{.short}\n1\n```"]
 
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
