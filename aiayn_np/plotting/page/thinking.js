@@ -80,7 +80,8 @@ function begin(model, src) {
 function think_on(thought) {
   const { value, done } = thought.decoding.next();
   if (value) {
-    thought.steps.push({ token: value.token });
+    const { tgt, token, logits } = value;
+    thought.steps.push({ token, row: logits.row(tgt.length - 1).slice() });
     thought.kept = value;
   }
   thought.done = done || value.token === eos || thought.steps.length === max_len(thought.src);

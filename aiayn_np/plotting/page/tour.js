@@ -72,7 +72,7 @@ function outcome_of(step) {
   const { keys, cache } = attended(thoughts[0]);
   const row = [...cache.weights[view.head].row(within(1, cache.weights[view.head].rows))];
   const key = row.indexOf(Math.max(...row));
-  const [[token, share]] = best(made.logits.row(made.tgt.length - 1), 1);
+  const [[token, share]] = best(made.row, 1);
   return say(QUESTIONS[step][3], {
     answer,
     key: say("quoted", { token: plain_name(keys[key]), place: key + 1 }),
