@@ -42,7 +42,7 @@ def test_the_tour_asks_and_then_shows(page):
         settled(page)
     assert not page.locator("#tour").is_visible()
     assert "tour" not in page.url
-    assert "It wrote: 5 1 4 1 3." in seen[0][2]
+    assert "It wrote “5 1 4 1 3”." in seen[0][2]
     assert "what-if=positions" in seen[3][1]
     assert "what-if" not in seen[3][0]
     assert "what-if=mute:decoder.layers.1.cross_attention:0" in seen[4][1]

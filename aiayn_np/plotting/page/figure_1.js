@@ -80,7 +80,7 @@ function draw_figure() {
   );
   const buttons = stacks.flatMap(({ places, stack, frame }) => [
     ...places.map((box) => ({ ...box, button: box_button(box) })),
-    layer_button(boxes, stack, frame),
+    ...(thought.model[stack].layers.length > 1 ? [layer_button(boxes, stack, frame)] : []),
   ]);
   for (const one of buttons) put(one, height);
   element("boxes").style.aspectRatio = `100 / ${height}`;
@@ -175,7 +175,11 @@ function chances(thought, top) {
   return found.flatMap(([token, share], i) => {
     const y = 4 * i - top - 15;
     return [
-      drawn("text", { x: x - 3, y: y + 2.6, class: "chance" }, plain_name(token)),
+      drawn(
+        "text",
+        { x: x - 3, y: y + 2.6, class: "chance" },
+        special_name(token) ? plain_name(token) : visible(token),
+      ),
       drawn("rect", { x: x - 1, y, width: (15 * share).toFixed(2), height: 3, class: "share" }),
       drawn("text", { x: x + 15.5 * share, y: y + 2.6, class: "soft left" }, digits(share, 2)),
     ];

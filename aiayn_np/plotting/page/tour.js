@@ -67,7 +67,8 @@ function outcome_of(step) {
   const thought = thoughts.at(-1);
   const made = thought.steps[Math.min(2, thought.steps.length - 1)];
   const written = thought.steps.map(({ token }) => token);
-  const start = vocabulary.text(written.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
+  const text = vocabulary.text(written.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
+  const start = text.replaceAll(names([bos])[0], say("token_start"));
   const answer = written.length > LONGEST_ANSWER ? `${start} …` : start;
   const { keys, cache } = attended(thoughts[0]);
   const row = [...cache.weights[view.head].row(within(1, cache.weights[view.head].rows))];
