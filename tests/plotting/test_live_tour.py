@@ -69,7 +69,7 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.evaluate("location.hash = 'tour=2&guess=0'")
     page.wait_for_function("view.tour === 2")
     settled(page)
-    share = page.evaluate("best(thoughts[0].steps[2].logits.row(2), 1)[0][1]")
+    share = page.evaluate("best(shown(thoughts[0]).logits.row(2), 1)[0][1]")
     assert f"with probability {share:.2f}." in page.locator("#tour-out").inner_text()
 
 
