@@ -21,7 +21,7 @@ import slides  # noqa: E402
 from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
 
-from aiayn_np.exercises.editions import exercises_of, student_edition  # noqa: E402
+from aiayn_np.exercises.editions import FOLD, WORDS, asks, exercises_of, student_edition  # noqa: E402
 from aiayn_np.exercises.grading.submissions import stem  # noqa: E402
 
 EXERCISES = slides.FOLDER / "exercises"
@@ -40,6 +40,22 @@ def test_the_student_edition_has_no_outputs_folds_answers_and_links_exercises(pa
     for title, link in re.findall(r"- \[(Exercise .*)\]\(exercises/(.*)\)", text):
         exercise = nbformat.read(EXERCISES / "student" / link, as_version=4)
         assert exercise.cells[0].source.startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
+    folder = path.parent / {"en": ".", "zh": "zh"}[language]
+    notebook = nbformat.read(folder / path.name, as_version=4)
+    if not all("prediction" in c.metadata for c in notebook.cells if asks(c.source, language)):
+        return
+    edition = student_edition(notebook, int(path.name[:2]), language)
+    fold = re.escape(FOLD.format(WORDS[language][1], "@")).replace("@", "(.*?)")
+    text = "\n".join(cell["source"] for cell in edition["cells"])
+    found = re.findall(fold, text, re.DOTALL)
+    assert len(found) >= 3
+    wrong = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中")
+    assert not [text for text in found if wrong.search(text)]
 
 
 def test_every_exercise_is_linked_from_a_lesson():
