@@ -41,7 +41,8 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, BARS = 16, 100, 8  # of a print on a slide; numbers of a line that are drawn
+LINES, COLUMNS, HALF = 16, 100, 45  # of a print on a slide, and beside a picture
+BARS = 8  # numbers of a line that are drawn, at most
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -107,10 +108,10 @@ class Result(Slide):
     said: str = ""
 
     def markdown(self):
-        png = image(self.png, self.title)
-        shown = [drawn(self.printed)]
-        if png:
-            shown = ["::: beside", as_printed(lines_of(self.printed)), png, ":::"]
+        lines, png = lines_of(self.printed), image(self.png, self.title)
+        shown = [as_printed(lines), png] if png else [drawn(self.printed)]
+        if png and max(map(len, lines), default=0) <= HALF:
+            shown = ["::: beside", *shown, ":::"]
         self.parts = ["\n\n".join(filter(None, [*self.parts, *shown])), self.said]
         return super().markdown()
 
