@@ -55,14 +55,15 @@ TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
 FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
 ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
+ONLY_WORDS = ("--text", "--like", "--h-kv")
 WORDS = {  # the defaults of the task words, where they differ from those of the toy tasks
     "--steps": 2000, "--batch-size": 16, "--max-length": 64, "--d-model": 128, "--d-ff": 512,
     "--eps-ls": 0.0, "--rate-scale": 0.5, "--warmup-steps": 200,
 }
 NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
-    "text": ("--steps", "--symbols", "--batch-size", "--text"),
+    "text": ("--steps", "--symbols", "--batch-size", *ONLY_WORDS),
     "words": ("--symbols", "--attention", *ONLY_TEXT),
-} | dict.fromkeys(TASKS, (*ONLY_TEXT, "--text", "--vocab-size"))
+} | dict.fromkeys(TASKS, (*ONLY_TEXT, *ONLY_WORDS, "--vocab-size"))
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
@@ -85,6 +86,10 @@ def add_train_options(parser):
     words.add_argument("--text", type=Path, action="append", metavar="FILE",
                        help="UTF-8 or .gz; of several --text one text is made (default: the help of"
                             " Python itself)")
+    words.add_argument("--like", choices=["llama"], help="rotary positions, RMS norms, SwiGLU and"
+                       " AdamW with a cosine (default: the layers and the training of the paper)")
+    words.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
+                       " the --h heads share (default: as many)")
     rare = add_group(parser, "rarely needed", RARE)
     rare.add_argument("--float64", action="store_true",
                       help="double precision (default: float32)")
@@ -130,7 +135,7 @@ def add_option(parser, flag, kind, what):
 
 def given_options(args):
     """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, "--text", "--vocab-size"]
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS, "--vocab-size"]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
@@ -198,6 +203,12 @@ def new_words_run(folder, args, given):
     o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | WORDS | given
     config = new_config(args, o, args.vocab_size or 1)
     config["model"]["max_len"] = o["--max-length"]
+    if args.like:
+        config |= dict(like=args.like)
+        config["model"]["h_kv"] = given.get("--h-kv", o["--h"])
+    wrong = ("--norm", "--positions") if args.like else ("--h-kv",)
+    if found := [flag for flag in wrong if flag in given]:
+        raise UsageError(f"{found[0]} is no option with{'' if args.like else 'out'} --like llama")
     return start_words(folder, args.text, config, args.vocab_size)
 
 

@@ -58,7 +58,7 @@ class Run:
         self.rng = np.random.default_rng(config["seed"])
         options = config["model"] | keywords(config["variants"])
         self.model = self.make_model(options).astype(config["dtype"])
-        self.optimizer = Adam(self.model.parameters())
+        self.optimizer = self.make_optimizer()
         self.recent: deque[dict] = deque(maxlen=AVERAGED)
         self.history: list = []
         self.pictures: list[str] = []                                  # names that `draw` saved
@@ -73,6 +73,10 @@ class Run:
     def make_model(self, options: dict) -> Any:
         """Return a new model of these options, which include the variants."""
         return Transformer(self.task.vocab_size, **options, rng=self.rng)
+
+    def make_optimizer(self) -> Adam:
+        """Return a new optimizer of the model."""
+        return Adam(self.model)
 
     def prepare(self) -> list[str]:
         """Prepare the training data, and return notes on the data. A toy task needs nothing."""

@@ -3,7 +3,8 @@
 import math
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from ..text.pictures import plot_words_training
 from ..text.words import Characters, Pieces, Windows, WordsTask, read_words, training_part
 from ..training.loop import AVERAGED, Step
 from ..training.loss import LabelSmoothedCrossEntropy
-from ..variants.models import LanguageModel
+from ..training.optimizer import Adam
+from ..variants.models import LanguageModel, llama
+from ..variants.optimizers import AdamW, cosine_rate, matrices
 from .one_text import OneTextRun
 from .run import Run
 from .text_run import VOCABULARY, TextRun
@@ -26,6 +29,7 @@ from .text_start import LAST_PART
 
 VALIDATIONS = 10  # in a training, at least
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
+DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023
 SAMPLE = 60  # tokens that are written at a validation
 
 
@@ -33,7 +37,8 @@ class WordsRun(OneTextRun, TextRun):
     """Model, vocabulary, optimizer and generator of a language model's training.
 
     config : as in Run, and "files" (paths of the text; None for Python's help), "digest" (of the
-        text), and the vocabulary: "characters", or the digest of its file, "vocabulary"
+        text), and the vocabulary: "characters", or the digest of its file, "vocabulary";
+        "like", if the model and its training are to be like "llama"
     """
 
     name = "words"
@@ -58,9 +63,27 @@ class WordsRun(OneTextRun, TextRun):
 
     def make_model(self, options: dict) -> LanguageModel:
         """Return a new language model, with the encoder layers of the variants."""
-        named = ("N", "d_model", "d_ff", "h", "P_drop", "max_len", "positions")
-        return LanguageModel(self.task.vocab_size, **{name: options[name] for name in named},
+        sizes = {name: options[name] for name in (
+            "N", "d_model", "d_ff", "h", "P_drop", "max_len")}
+        if "like" in self.config:
+            return llama(self.task.vocab_size, **sizes, h_kv=options["h_kv"], rng=self.rng)
+        return LanguageModel(self.task.vocab_size, **sizes, positions=options["positions"],
                              layer=options["encoder_layer"], pad=None, rng=self.rng)
+
+    def make_optimizer(self) -> Adam:
+        """Return the paper's Adam, or AdamW, which lets the matrices decay."""
+        if "like" not in self.config:
+            return super().make_optimizer()
+        return AdamW(self.model, beta_2=0.95, decay=DECAY, decayed=matrices(self.model))
+
+    @property
+    def rate_of(self) -> Callable[[int], float]:
+        """The rate of Eq. (3), or one that rises to the same peak and falls by a cosine."""
+        if "like" not in self.config:
+            return super().rate_of
+        warmup = self.config["train"]["warmup_steps"]
+        return partial(cosine_rate, steps=self.steps, peak=super().rate_of(warmup),
+                       warmup_steps=warmup)
 
     def prepare(self, text: Any = None) -> list[str]:
         """Make windows of `text`, or of the files; return notes on the text.
@@ -106,6 +129,10 @@ class WordsRun(OneTextRun, TextRun):
         yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
                f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
                f" {self.folder}")
+        if "like" in self.config:
+            decayed = sum(p.value.size for p in matrices(self.model))
+            yield (f"AdamW: the {decayed:,} parameters in matrices decay by {DECAY}, the gains of"
+                   " the norms do not")
         yield from self.memory_line(self.batches.rows * self.batches.T)
 
     def nats_per_character(self, windows: Windows) -> float:

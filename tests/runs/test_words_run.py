@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import sys
 
@@ -14,11 +15,14 @@ from aiayn_np import Softmax
 from aiayn_np.cli.main import main
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
-from aiayn_np.decoding.generation import perplexity
+from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.words_run import WordsRun
 from aiayn_np.text.words import Characters, Pieces, Windows, read_words
+from aiayn_np.training.optimizer import warmup_rate
+from aiayn_np.variants.models import LlamaLayer
+from aiayn_np.variants.optimizers import AdamW
 
 SMALL = ["--N", "1", "--d-model", "16", "--d-ff", "24", "--h", "2", "--max-length", "16",
          "--batch-size", "4"]
@@ -328,3 +332,60 @@ def test_fifty_steps_have_the_losses_of_pytorch(form, tmp_path):
     ours, theirs = zip(*losses)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
     assert ours[-1] < ours[0] - 0.5
+
+
+LLAMA = ["--like", "llama", "--h-kv", "1", "--steps", "30", "--warmup-steps", "10"]
+
+
+def history(run):
+    run.load_history()
+    return run.history
+
+
+def test_a_run_like_llama_has_its_parts_and_keeps_its_keys(tmp_path, capsys):
+    """Every other command takes it as it takes the paper's layers."""
+    folder = trained(tmp_path, *LLAMA)
+    assert re.search(r"AdamW: the [\d,]+ parameters in matrices decay", capsys.readouterr().err)
+    run = open_run(folder)
+    layer = run.model.stack.encoder.layers[0]
+    assert type(layer) is LlamaLayer
+    assert (layer.self_attention.h, layer.self_attention.h_kv) == (2, 1)
+    assert type(run.optimizer) is AdamW
+    assert {p.value.ndim for p in run.optimizer.decayed} == {2}
+    assert type(start_generation(run.trained())) is GrowingText
+    rates, peak = [p.rate for p in history(run)], warmup_rate(10, 16, 10, 0.5)
+    assert np.argmax(rates) == 9
+    np.testing.assert_allclose([rates[4], rates[9], rates[-1]], [peak / 2, peak, peak / 10])
+    for command in (["generate", "the ", "--steps", "20"], ["attend", "the "], ["trace", "the "]):
+        assert main([command[0], str(folder), *command[1:]]) == 0
+        assert capsys.readouterr().out
+
+
+def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
+    """The moments, the decay and the cosine go on as if nothing had been."""
+    once = open_run(trained(tmp_path, *LLAMA))
+    (tmp_path / "twice").mkdir()
+    run = WordsRun(tmp_path / "twice", json.loads(json.dumps(once.config)))
+    run.prepare()
+    run.history = [progress for _, progress in zip(range(13), run.train())]
+    run.save()
+    again = open_run(tmp_path / "twice")
+    assert again.optimizer.t == 13
+    again.prepare()
+    assert len(list(again.train())) == 17
+    for name, value in once.model.state_dict().items():
+        np.testing.assert_array_equal(again.model.state_dict()[name], value)
+
+
+@pytest.mark.parametrize(("argv", "message"), [
+    (["words", "--like", "llama", "--norm", "pre"], "--norm is no option with --like llama"),
+    (["words", "--like", "llama", "--positions", "learned"], "--positions is no option with"),
+    (["words", "--h-kv", "2"], "--h-kv is no option without --like llama"),
+    (["words", "--like", "llama", "--h", "4", "--h-kv", "3"], "h must be divisible by h_kv"),
+    (["words", "--like", "llama", "--h-kv", "0"], "h_kv must be at least 1, got h_kv=0"),
+    (["copy", "--like", "llama"], "--like is no option of the task copy"),
+])
+def test_options_that_do_not_go_with_llama_are_refused(argv, message, tmp_path, capsys):
+    assert main(["train", *argv, "--out", str(tmp_path / "run")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
