@@ -51,7 +51,7 @@ def moment(text):
 def grade_command(args):
     """Print a row for every student and exercise, and write them all as CSV."""
     from ..exercises.grading.feedback import write_feedback, write_results
-    from ..exercises.grading.grading import grade, write_csv
+    from ..exercises.grading.grading import COLUMNS, grade, write_csv
     from ..exercises.grading.names import pseudonyms
     from ..exercises.grading.sandbox import MEMORY_IS_LIMITED
     from ..exercises.language import say, width
@@ -79,12 +79,12 @@ def grade_command(args):
     done: list = []
     begun = Path(os.path.realpath(path)).with_suffix(".unfinished.csv")  # no end loses a row
     try:
-        write_csv(done, begun)                                         # a full disk is seen here
-        with contextlib.closing(rows):
+        with contextlib.closing(rows), open(begun, "wb", buffering=0) as file:
+            append(file, COLUMNS)                                      # a full disk is seen here
             for row in rows:
                 if args.pseudonyms:
                     row.student, row.file = names[row.student], ""
-                write_csv([*done, row], begun)
+                append(file, row.cells)
                 done.append(row)
                 print(line_of(row, *widths), flush=True)
         if args.pseudonyms:                                            # their order tells nothing
@@ -104,6 +104,16 @@ def grade_command(args):
     begun.unlink(missing_ok=True)
     print(*summary(done), path, sep="\n")
     return 0
+
+
+def append(file, cells):
+    """Write a row at the end of an open CSV file; an OSError names the file."""
+    from ..exercises.grading.table import csv_bytes
+
+    try:
+        file.write(csv_bytes([cells]))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from error
 
 
 def summary(done):

@@ -16,7 +16,7 @@ the Transformer with the student's layer. The files to fill in are in notebooks/
     comparing, shapes, errors          what a difference looks like, and what an error means
     changes, operators, diagnosis      changes of the right formula, and which one explains it
     plug_in, scripted                  the student's parts in the real model; a model for decoding
-    grading, submissions, names        a table for a folder of answers (`aiayn-np grade`)
+    grading, submissions, names, table a table for a folder of answers (`aiayn-np grade`)
     feedback, honesty                  what students get back; what is not a student's own
     sandbox, answer                    grading one answer in a process of its own, with limits
     language, chinese.json             the language of all that is said
@@ -37,6 +37,7 @@ Public names, by the file that defines them:
     editions       student_edition, asks, exercises_of
     grading        grade, totals, commonest, write_csv
     names          pseudonyms
+    table          csv_bytes
     feedback       write_feedback, write_results
     honesty        alike
     models         mystery, guess, hint, reveal

@@ -13,13 +13,13 @@ from aiayn_np.exercises.grading.grading import (
     Grade,
     counted,
     grade,
-    harmless,
     printable,
     verdict,
     write_csv,
 )
 from aiayn_np.exercises.grading.sandbox import Outcome
 from aiayn_np.exercises.grading.submissions import STEMS, submissions
+from aiayn_np.exercises.grading.table import harmless
 
 RIGHT = source(1)
 

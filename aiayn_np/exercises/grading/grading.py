@@ -11,8 +11,6 @@ own, and `answer` is what that process does.
 
 import base64
 import collections
-import csv
-import io
 import itertools
 import os
 import re
@@ -30,9 +28,9 @@ from ..language import say, speaking, spoken
 from .names import on_roster
 from .sandbox import end_all, run_alone
 from .submissions import submissions
+from .table import MARK, csv_bytes
 
 MESSAGE = 300  # characters of a message that are kept
-FORMULA = re.compile("[\\s\"']*[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # how a cell may begin a formula
 UNWRITTEN = "missing", "not written yet"
 
 
@@ -70,6 +68,11 @@ class Grade:
     time: float = field(default=0.0, repr=False)
     reports: list[dict] = field(default_factory=list, repr=False)
     code: list = field(default_factory=list, repr=False)
+
+    @property
+    def cells(self) -> list:
+        """The cells of the table's row."""
+        return [getattr(self, name) for name in COLUMNS]
 
 
 COLUMNS = [f.name for f in fields(Grade) if f.repr]
@@ -235,16 +238,6 @@ def printable(text):
 
 def write_csv(rows: Iterable[Grade], path: str | Path) -> Path:
     """Write Grades as a CSV table in which a spreadsheet takes no cell for a formula."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([harmless(getattr(row, name)) for name in COLUMNS])
     with replacing(path) as file:
-        file.write(text.getvalue().encode("utf-8-sig"))
+        file.write(MARK + csv_bytes([COLUMNS, *(row.cells for row in rows)]))
     return Path(path)
-
-
-def harmless(cell):
-    """Return a cell with a ' in front if it begins like a formula of a spreadsheet."""
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
