@@ -10,6 +10,8 @@ import pytest
 from solutions import FOLDER, source
 
 from aiayn_np.cli.main import main
+from aiayn_np.exercises import check
+from aiayn_np.exercises.checking import answer
 from aiayn_np.exercises.grading import grading
 from aiayn_np.exercises.grading.feedback import write_feedback, write_results
 from aiayn_np.exercises.grading.grading import Grade, commonest, grade
@@ -254,6 +256,16 @@ def test_a_check_that_was_replaced_passes_nobody(tmp_path, code):
     (row,) = grade(tmp_path)[2]
     assert (row.passed, row.points, row.diagnosis) == (False, 0, "check changed")
     assert "it replaces" in row.message
+
+
+@pytest.mark.parametrize(("stage", "points"), [("backward", 0.5), ("forward", 0), ("", 0)])
+def test_a_right_forward_counts_one_half(monkeypatch, stage, points):
+    names: dict = {}
+    exec(RIGHT.split("# ## Is it right?")[0].replace("axis=-1", "axis=0"), names)
+    report = check(names["Softmax"])
+    report.stage = stage
+    monkeypatch.setattr(answer, "checked", lambda *_: report)
+    assert answer.look_at("Softmax", names, [], 0)["points"] == points
 
 
 def test_several_at_a_time_give_the_same_table(tmp_path, monkeypatch):
