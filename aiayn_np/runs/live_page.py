@@ -7,6 +7,7 @@ import numpy as np
 
 from ..plotting.live import NotRunnable, write_live
 from ..text.cutting import rules_of
+from ..text.words import Characters, WordsTask
 from .run import Run
 
 
@@ -20,8 +21,6 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
     """
     if run.imported:
         raise NotRunnable("it was imported from Hugging Face")
-    if run.command == "generate":
-        raise NotRunnable("it is a language model")
     states = run.states.states if run.states else {}
     examples = [run.task.text(src[0]) for src in sources]
     metrics = {}
@@ -31,13 +30,25 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
                       lessons=lessons, metrics=metrics)
 
 
+def rules_of_words(vocabulary):
+    """Return what vocabulary.js needs of a vocabulary of characters, or of pieces, for a dict."""
+    if isinstance(vocabulary, Characters):
+        return dict(characters=vocabulary.characters)
+    rules = rules_of(vocabulary.vocabulary)             # its ids are one more: 0 is for the unknown
+    ends = dict.fromkeys(("unk", "pad", "eos"))
+    return rules | dict(pieces=rules["pieces"][1:], scores=rules["scores"][1:]) | ends
+
+
 def task_of(run):
     """Return a dict that tells the page how to read and write sequences of the run's task."""
     task = run.task
+    ends = {name: getattr(task, name, None) for name in ("bos", "eos")}
     known = dict(name=task.name, tokens=task.tokens(range(task.vocab_size)), pad=task.pad,
-                 bos=task.bos, eos=task.eos, max_length=task.max_length)
+                 max_length=task.max_length, **ends)
     if not hasattr(task, "vocabulary"):
         return known
+    if isinstance(task, WordsTask):
+        return known | rules_of_words(task.vocabulary)
     try:
         return known | rules_of(task.vocabulary)
     except ValueError as error:

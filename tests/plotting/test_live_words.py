@@ -19,8 +19,8 @@ SAME = {"side", "box_add_norm", "box_norm", "box_sum", "box_softmax", "formula_s
 BUILT = {  # what stands for ${...} in a key
     "box_${side}_embedding": ["box_src_embedding", "box_tgt_embedding"],
     "box_${name}": ["box_self_attention", "box_cross_attention", "box_feed_forward"],
-    "title_${name}": ["title_copy", "title_reverse", "title_sort", "title_text"],
-    "task_${name}": ["task_copy", "task_reverse", "task_sort", "task_text"],
+    "title_${name}": ["title_copy", "title_reverse", "title_sort", "title_text", "title_words"],
+    "task_${name}": ["task_copy", "task_reverse", "task_sort", "task_text", "task_words"],
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],

@@ -59,11 +59,11 @@ const PARTS = {
   },
   step: ({ model }, text) => ({ written: number_of(text, model.max_len) }),
   state: ({ states }, text) => ({ state: number_of(text, states) }),
-  kind(page, kind) {
-    require_that(KINDS.includes(kind));
+  kind({ model }, kind) {
+    require_that(KINDS.includes(kind) && (model.encoder || kind === "decoder_self"));
     return { kind };
   },
-  layer: ({ model }, text) => ({ layer: number_of(text, model.encoder.layers.length) }),
+  layer: ({ model }, text) => ({ layer: number_of(text, model.decoder.layers.length) }),
   head: ({ model }, text) => ({ head: number_of(text, at(model, attention_paths(model)[0]).h) }),
   side: (page, text) => ({ side: number_of(text, 2) }),
   query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
@@ -73,7 +73,8 @@ const PARTS = {
   guess: (page, text) => ({ guess: number_of(text, 3) }),
   token({ model }, text) {
     const [stack, position, ...rest] = text.split(":");
-    require_that(["encoder", "decoder"].includes(stack) && position && !rest.length);
+    require_that((stack === "decoder" || (model.encoder && stack === "encoder")) && position);
+    require_that(!rest.length);
     return { token: { stack, position: number_of(position, model.max_len) } };
   },
 };

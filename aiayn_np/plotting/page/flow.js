@@ -15,7 +15,8 @@ function drawn(tag, attributes, ...children) {
 /** What each query writes: the decoder's queries write the next token, the encoder's none. */
 function written_by(thought) {
   if (view.kind === "encoder_self") return attended(thought).queries;
-  return names(thought.steps.slice(0, shown(thought).tgt.length).map((step) => step.token));
+  const { tgt, token } = shown(thought);
+  return names([...tgt.slice(1), token]);
 }
 
 const BEGINS = /^[_▁](?=.)/; // a piece that begins a word

@@ -16,7 +16,7 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-const TASKS = ["copy", "reverse", "sort", "text"];
+const TASKS = ["copy", "reverse", "sort", "text", "words"];
 
 /** What the sequences are made of: digits, or numbers of more digits. */
 function things() {
@@ -60,7 +60,11 @@ function tell_about() {
   if (held_out) about.push(say("gap"), say("about_right", right));
   const scores = Object.values(bleu ?? {});
   if (scores.length) about.push(say("gap"), say("about_bleu", { bleu: scores.at(-1) }));
-  element("about").replaceChildren(...about, say("gap"), say("about_type"));
+  element("about").replaceChildren(
+    ...about,
+    say("gap"),
+    say(has_source ? "about_type" : "about_begin"),
+  );
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
   element("footer").replaceChildren(
@@ -69,10 +73,15 @@ function tell_about() {
   );
 }
 
+/** What a language model has in the place of a source. */
+const ALONE = { ask_label: "ask_label_alone", if_replace: "if_replace_alone" };
+
 /** The texts of page.html: live.py marks each with its key. */
 function translate_page() {
   for (const place of document.querySelectorAll("[data-say]"))
-    place.replaceChildren(...rich(say(place.dataset.say)));
+    place.replaceChildren(
+      ...rich(say((!has_source && ALONE[place.dataset.say]) || place.dataset.say)),
+    );
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
   const { name } = data.task;
@@ -98,7 +107,7 @@ function translate_data() {
   element("examples").replaceChildren(...data.examples.map(chip));
   fill_options(
     "kind",
-    KINDS.map((kind) => say(kind)),
+    kinds.map((kind) => say(kind)),
   );
   fill_options("if-token", [say("if_replace_same"), ...data.task.tokens]);
   const example = data.examples.at(-1) ?? "";

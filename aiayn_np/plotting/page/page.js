@@ -9,7 +9,7 @@ function choose(change) {
 
 function draw() {
   settle();
-  element("kind").selectedIndex = KINDS.indexOf(view.kind);
+  element("kind").selectedIndex = kinds.indexOf(view.kind);
   draw_answer();
   draw_heads();
   draw_flow();
@@ -18,7 +18,7 @@ function draw() {
   draw_why();
   draw_tokens();
   draw_changes();
-  draw_figure();
+  if (has_source) draw_figure();
   draw_tour();
   write_address();
 }
@@ -67,6 +67,7 @@ function open_address() {
   element("state").value = view.state;
   show_state();
   rethink(() => {
+    if (!has_source && place.query === undefined) view.query = first_query();
     left_out = [...wrong, ...leave_out_beyond(place)];
     show_left_out();
   });
@@ -123,6 +124,7 @@ function known_tokens() {
 /** What is unknown, what the model knows, and what may have been meant. */
 function unknown_note(unknown, ids) {
   const list = unknown.map(visible).join(" ");
+  if (!has_source) return [say("unknown_characters", { list })];
   if (data.task.scores) return [say("unknown_pieces", { list })];
   const found = [say("unknown", { known: known_tokens(), list })];
   const meant = [...view.text].filter((sign) => vocabulary.ids.has(sign)).join(" ");
@@ -134,16 +136,16 @@ function unknown_note(unknown, ids) {
 /** What was read of the typed text. */
 function draw_note() {
   const { ids, unknown, cut, most } = source_ids();
-  const count = ids.length - 1;
+  const count = view.text ? ids.length - has_source : 0;
   const pieces = Boolean(data.task.scores);
   const lines = [];
   if (!count && !unknown.length) lines.push(say("empty"));
   if (unknown.length) lines.push(...unknown_note(unknown, ids));
-  if (cut) lines.push(say("too_long", { most }));
+  if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
   if (pieces && count)
-    lines.push(say("cut_into", { count, list: names(ids.slice(0, -1)).map(visible).join(" ") }));
+    lines.push(say("cut_into", { count, list: names(ids.slice(0, count)).map(visible).join(" ") }));
   fill(
     element("source-note"),
     lines.flatMap((line, i) => (i ? [" ", line] : [line])),
@@ -157,7 +159,7 @@ function draw_answer() {
   const rows = thoughts.map((thought, side) => {
     const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
     const differs = (t) => side && ids[t] !== base[t];
-    const now = (t) => view.kind !== "encoder_self" && t === view.query;
+    const now = (t) => view.kind !== "encoder_self" && t + first_query() === view.query;
     const spans = names(real(ids)).map((token, t) =>
       box_of(token, differs(t) ? "differs" : now(t) ? "now" : null),
     );
@@ -178,7 +180,9 @@ function draw_answer() {
     );
   });
   fill(element("written"), rows);
-  element("best-heading").textContent = say("best_heading", { place: best_place() + 1 });
+  element("best-heading").textContent = say("best_heading", {
+    place: best_place() + 1 - first_query(),
+  });
   element("best").replaceChildren(...thoughts.map(best_table));
   const place = Math.min(view.written, longest());
   element("start").disabled = element("back").disabled = place === 0;
@@ -239,8 +243,9 @@ function show_play() {
 
 function go_to(place) {
   const to = within(place, longest() + 1);
-  const query = view.kind === "encoder_self" ? view.query : to;
-  const token = { stack: "decoder", position: to };
+  const position = to + first_query();
+  const query = view.kind === "encoder_self" ? view.query : position;
+  const token = { stack: "decoder", position };
   choose({ written: to, query, key: null, token });
 }
 
@@ -295,7 +300,7 @@ function listen() {
   on("next", "click", () => go_to(view.written + 1));
   on("end", "click", () => go_to(longest()));
   on("play", "click", play);
-  on("kind", "change", () => choose({ kind: KINDS[element("kind").selectedIndex], key: null }));
+  on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("if-reset", "click", () => change(AS_TRAINED));
   on("if-scale", "input", () => change({ factor: 2 ** element("if-scale").value }));
   on("if-no-scale", "click", () => change({ factor: factor_without_scale(trained) }));
@@ -332,6 +337,8 @@ function listen() {
 
 function begin_page() {
   element("time").hidden = !data.states.length;
+  element("app").classList.toggle("alone", !has_source);
+  element("figure").hidden = element("tour-begin").hidden = !has_source;
   for (const id of ["what-if", "time"])
     // a phone shows one line of each
     element(id).open = matchMedia("(min-width: 50rem)").matches;

@@ -3,6 +3,8 @@
 
 const vocabulary = vocabulary_of(data.task);
 const { pad, bos, eos } = data.task;
+const has_source = Boolean(data.model.encoder); // a language model has none
+const kinds = has_source ? KINDS : ["decoder_self"];
 
 /** What is shown at first. */
 const START = {
@@ -10,8 +12,8 @@ const START = {
   written: Infinity, // how many tokens are shown; Infinity is all of them
   state: data.states.length,
   changes: AS_TRAINED,
-  kind: "cross",
-  layer: data.model.encoder.layers.length - 1,
+  kind: kinds.at(-1),
+  layer: (data.model.decoder ?? data.model.stack.encoder).layers.length - 1,
   head: 0,
   query: 0,
   key: null, // null is the key with the highest weight
@@ -60,11 +62,22 @@ let thoughts = [];
 let round = 0;
 
 const breathe = () => new Promise((resume) => setTimeout(resume));
-const max_len = (src) => Math.min(src.length + 50, trained.max_len);
+const AT_ONCE = 32; // tokens that a language model writes
 
-/** The typed source as ids, cut to what the model has positions for. */
+/** How many tokens are written at most. */
+function max_len(src) {
+  if (!has_source) return Math.min(AT_ONCE, trained.max_len - src.length + 1);
+  return Math.min(src.length + 50, trained.max_len);
+}
+
+/** The typed source as ids, cut to what the model has positions for: a beginning at its start. */
 function source_ids() {
   const { ids, unknown } = vocabulary.source(view.text);
+  if (!has_source) {
+    const [known, half] = [ids.filter((id) => id !== null), Math.ceil(trained.max_len / 2)];
+    const cut = known.length > half;
+    return { ids: known.length ? known.slice(-half) : [0], unknown, cut, most: half };
+  }
   const most = trained.max_len - 1;
   const cut = ids.length - 1 > most;
   return { ids: cut ? [...ids.slice(0, most), eos] : ids, unknown, cut, most };
@@ -128,6 +141,9 @@ async function think(show, show_begun) {
 
 const longest = () => Math.max(...thoughts.map((thought) => thought.steps.length));
 
+/** The query that writes the first token. */
+const first_query = ({ model, src } = thoughts[0]) => model.begin(src, bos).length - 1;
+
 /** How many tokens a thought has written where the reader is. */
 const written = (thought) => Math.min(view.written, thought.steps.length);
 
@@ -135,7 +151,7 @@ const written = (thought) => Math.min(view.written, thought.steps.length);
 function shown(thought) {
   const place = Math.min(written(thought), thought.steps.length - 1);
   const [before, { token }] = [thought.steps.slice(0, place), thought.steps[place]];
-  const tgt = [bos, ...before.map((step) => step.token)];
+  const tgt = [...thought.model.begin(thought.src, bos), ...before.map((step) => step.token)];
   if (tgt.length !== thought.kept.tgt.length) {
     const [logits, cache] = thought.model.forward(thought.src, tgt);
     thought.kept = { tgt, token, logits, cache };

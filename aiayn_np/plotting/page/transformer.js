@@ -257,6 +257,11 @@ class Transformer extends Module {
     return [logits, { ...c, logits }];
   }
 
+  /** The tokens before the first that is written. */
+  begin(src, bos) {
+    return [bos];
+  }
+
   /** Who may look at whom in the decoder: nobody ahead, and nobody at padding. */
   allowed(tgt) {
     const real = not_padding(tgt, this.pad);
@@ -288,7 +293,7 @@ const LAYERS = {
 function* greedy_decode(model, src, { bos, eos, max_len }) {
   const [memory, encoded] = model.encode(src);
   const real = not_padding(src, model.pad);
-  for (let tgt = [bos]; tgt.length <= max_len;) {
+  for (let tgt = model.begin(src, bos), n = 0; n < max_len; n++) {
     const [logits, decoded] = model.decode(tgt, memory, real);
     const last = logits.row(tgt.length - 1);
     const token = last.indexOf(last.reduce((a, b) => Math.max(a, b)));

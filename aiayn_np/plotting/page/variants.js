@@ -143,7 +143,44 @@ class PreNormDecoderLayer extends Module {
   }
 }
 
+/** Embedding, positions and N layers: what a language model has below its head */
+class TokenStack extends Module {}
+
+/**
+ * logits = TokenStack(ids) E^T: a decoder that goes on with what is typed, and has no encoder. Its
+ * parts have the names of a Transformer's, too: decoder.layers.0 is stack.encoder.layers.0.
+ */
+class LanguageModel extends Transformer {
+  get decoder() {
+    return this.stack.encoder;
+  }
+
+  get positions() {
+    return this.stack.positions;
+  }
+
+  begin(src) {
+    return src;
+  }
+
+  encode() {
+    return [null, {}];
+  }
+
+  decode(tgt) {
+    const c = {};
+    let x, logits;
+    [x, c.tgt_embedding] = this.stack.embedding.forward(tgt);
+    [x, c.tgt_positions] = this.positions.forward(x);
+    [x, c.decoder] = this.decoder.forward(x, { allowed: this.allowed(tgt) });
+    [logits, c.output_projection] = this.output_projection.forward(x);
+    return [logits, { ...c, logits }];
+  }
+}
+
 Object.assign(LAYERS, {
+  TokenStack,
+  LanguageModel,
   ScoredAttention,
   RelativeAttention,
   DotScore,

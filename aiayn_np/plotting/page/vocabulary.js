@@ -3,7 +3,8 @@
 
 /** How a page of this task reads and writes: {source(text), text(ids)}. */
 function vocabulary_of(task) {
-  return task.scores ? new Pieces(task) : new Symbols(task);
+  if (task.scores) return new Pieces(task);
+  return task.characters ? new Characters(task) : new Symbols(task);
 }
 
 /** The ids before the end of a sequence. */
@@ -27,6 +28,24 @@ class Symbols {
   text(ids) {
     const kept = until(this.eos, ids).filter((id) => id !== this.pad);
     return kept.map((id) => this.tokens[id]).join(" ");
+  }
+}
+
+/** The characters of a text; the place of one in the list is its id. */
+class Characters {
+  constructor({ characters }) {
+    this.characters = [...characters];
+    this.ids = new Map(this.characters.map((character, id) => [character, id]));
+  }
+
+  source(text) {
+    const [known, unknown] = [[], []];
+    for (const sign of text) (this.ids.has(sign) ? known : unknown).push(sign);
+    return { ids: known.map((sign) => this.ids.get(sign)), unknown };
+  }
+
+  text(ids) {
+    return ids.map((id) => this.characters[id]).join("");
   }
 }
 

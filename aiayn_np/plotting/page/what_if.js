@@ -34,7 +34,10 @@ function at(node, path) {
 
 /** Dotted paths of all multi-head attentions, those of the encoder first. */
 function attention_paths(model) {
-  const of = (stack, name) => model[stack].layers.map((_, i) => `${stack}.layers.${i}.${name}`);
+  const of = (stack, name) => {
+    const layers = model[stack]?.layers.filter((layer) => layer[name]) ?? [];
+    return layers.map((_, i) => `${stack}.layers.${i}.${name}`);
+  };
   return [
     ...of("encoder", "self_attention"),
     ...of("decoder", "self_attention"),
@@ -44,7 +47,7 @@ function attention_paths(model) {
 
 /** The factor that takes 1/sqrt(d_k) away; 1 where the attention has no scale. */
 function factor_without_scale(model) {
-  const { attention, d_k } = model.encoder.layers[0].self_attention;
+  const { attention, d_k } = model.decoder.layers[0].self_attention;
   return (attention.score ?? attention).scale ? Math.sqrt(d_k) : 1;
 }
 

@@ -240,7 +240,9 @@ function draw_tokens() {
       make("div", { class: "tokens", role: "group", "aria-label": name }, ...buttons),
     );
   };
-  const groups = ["encoder", "decoder"].map((stack) => group(stack, tokens_of(thought, stack)));
+  const groups = ["encoder", "decoder"]
+    .slice(has_source ? 0 : 1)
+    .map((stack) => group(stack, tokens_of(thought, stack)));
   keep_focus(element("tokens"), () => element("tokens").replaceChildren(...groups));
   draw_journey(thought);
 }
