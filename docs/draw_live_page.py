@@ -1,0 +1,79 @@
+"""Take the six pictures of docs/live-page.md from the page of a run, in Chromium.
+
+    aiayn-np train reverse --keep-states
+    python docs/draw_live_page.py runs/reverse
+
+It writes docs/_static/live/*.png, at most 60 kB each, and needs `pip install playwright pillow`.
+"""
+
+import argparse
+import io
+import shutil
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from aiayn_np.cli.main import main
+
+FOLDER = Path(__file__).parent / "_static" / "live"
+MOST = 60_000  # bytes of a picture
+SOURCE = "3 1 4 1 5"
+TYPED = f"src={SOURCE.replace(' ', '+')}"
+VIEWS = {  # name: width, height, dark, address, and what is clicked
+    "picture": (1280, 720, False, TYPED, None),
+    "what_if": (1440, 900, False, f"{TYPED}&what-if=positions", None),
+    "projector": (853, 480, False, f"{TYPED}&what-if=positions&head=1", None),
+    "phone": (360, 740, False, f"{TYPED}&what-if=positions", "#what-if summary"),
+    "tour": (1280, 720, False, "tour=3&guess=1", "#present"),
+    "figure_1": (1280, 720, True, f"{TYPED}&box=21", "#box-21"),
+}
+
+
+def picture_of(page, address, click):
+    """Return the page at an address as a PNG, once it is drawn; a click may come before."""
+    page.goto(address)
+    page.locator("#app[aria-busy='false']").wait_for(state="attached")
+    if click:
+        page.locator(click).click()
+    if page.viewport_size["width"] < 800:                              # a phone: read on
+        page.evaluate("element('strip').scrollIntoView()")
+    page.wait_for_timeout(1000)                                        # the curves have come
+    return page.screenshot()
+
+
+def small(data):
+    """Return a PNG with as many colours as `MOST` bytes hold."""
+    image = Image.open(io.BytesIO(data)).convert("RGB")
+    for colours in (128, 64, 32, 16):
+        file = io.BytesIO()
+        image.quantize(colours, Image.Quantize.MAXCOVERAGE).save(file, "PNG", optimize=True)
+        if file.tell() <= MOST:
+            break
+    return file.getvalue()
+
+
+def draw(run):
+    """Write all pictures; return their paths."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "explore.html"
+        if main(["explore", str(run), SOURCE, "8 7 0 6 2", "1 4 4", "--out", str(path)]):
+            raise SystemExit(f"{run} has no page")
+        options = dict(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(**options)
+        for name, (width, height, dark, place, click) in VIEWS.items():
+            page = browser.new_page(viewport=dict(width=width, height=height),
+                                    color_scheme="dark" if dark else "light")
+            data = picture_of(page, f"{path.as_uri()}#{place}&lang=en", click)
+            (FOLDER / f"{name}.png").write_bytes(small(data))
+        browser.close()
+    return [FOLDER / f"{name}.png" for name in VIEWS]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path, help="the folder of a training with --keep-states")
+    for made in draw(parser.parse_args().run):
+        print(f"{made.stat().st_size:>6,} bytes  {made}")
