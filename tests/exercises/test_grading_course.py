@@ -304,5 +304,5 @@ def test_the_commonest_mistakes_are_those_of_several():
     assert found("a", "b", "b", "right", "missing") == [("b", "why 1", 2, 3)]
     assert found("a", "c", "c", "a", "b", "b", "b") == [
         ("b", "why 4", 3, 7), ("a", "why 0", 2, 7), ("c", "why 1", 2, 7)]
-    assert found("a") == found("a", "b") == found("right") == []
+    assert found("a") == found("a", "b") == found("right") == found("error", "error") == []
     assert len(found(*map(str, [*range(20), *range(20)]))) == 10

@@ -207,13 +207,16 @@ def totals(grades: Iterable[Grade]) -> dict[str, tuple[float, int]]:
 def commonest(grades: Iterable[Grade]) -> list[tuple[Grade, int, int]]:
     """Return the ten commonest mistakes as (one such Grade, how often, of how many wrong ones).
 
-    Wrong answers are counted in each exercise. A mistake that one student made is not common.
+    Wrong answers are counted in each exercise. A mistake that one student made is not common, and
+    "error" and "wrong" are not one mistake.
     """
     wrong = [g for g in grades if not g.passed and g.diagnosis not in UNWRITTEN]
     of = collections.Counter(g.exercise for g in wrong)
     first = {(g.exercise, g.diagnosis): g for g in reversed(wrong)}
-    often = collections.Counter((g.exercise, g.diagnosis) for g in wrong).most_common(10)
-    return [(first[kind], count, of[kind[0]]) for kind, count in often if count > 1]
+    often = collections.Counter((g.exercise, g.diagnosis) for g in wrong
+                                if g.diagnosis not in ("error", "wrong"))
+    return [(first[kind], count, of[kind[0]])
+            for kind, count in often.most_common(10) if count > 1]
 
 
 def missing(student, exercise, own, seed):
