@@ -15,20 +15,25 @@ def add_zoo_options(parser):
     parser.add_argument("number", nargs="*", type=int,
                         help="of the bug, for the details; none: all")
     parser.add_argument("--train", action="store_true",
-                        help="instead, train a model with each of them")
+                        help="instead, train a model with each bug of the paper's parts")
     add_out(parser, "--out", "file for the table of --train, a .md")
 
 
 def zoo_command(args):
     """Hunt the chosen bugs, or all if none is chosen; or train with each of them planted."""
     from ..zoo import BUGS
+    from ..zoo.bug import PAPER
 
     if args.out and not args.train:
         raise UsageError("--out is the file for the table of --train")
     for number in args.number:
         if number not in BUGS:
             raise UsageError(f"every number must be one of 1 to {len(BUGS)}, got {number}")
-    bugs = [BUGS[number] for number in dict.fromkeys(args.number or BUGS)]
+        if args.train and number > PAPER:
+            raise UsageError(f"--train is for the bugs 1 to {PAPER}: the model of the copy task has"
+                             f" no part that bug {number} is in")
+    chosen = args.number or [n for n in BUGS if n <= PAPER or not args.train]
+    bugs = [BUGS[number] for number in dict.fromkeys(chosen)]
     if args.out:
         check_file("--out", args.out, ".md", force=args.force)
     return train_all(bugs, args.out) if args.train else hunt_all(bugs, details=bool(args.number))

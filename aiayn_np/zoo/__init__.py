@@ -1,4 +1,4 @@
-"""The bug zoo: 32 real bugs of Transformers written by hand, and the checks that catch them.
+"""The bug zoo: 38 real bugs of Transformers written by hand, and the checks that catch them.
 
     >>> from aiayn_np.zoo import BUGS, hunt
     >>> print(BUGS[1].where, "-", BUGS[1].name)

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 BUGS: dict[int, "Bug"] = {}  # by number; the files of bugs fill it
+PAPER = 32  # the bugs 1 to 32 are of the paper's model, the others of parts that it does not have
 Wrong: Any = object  # the base of wrong versions, whose `self` is an object of the right class
 
 

@@ -66,6 +66,35 @@ def sinusoids(T, d_model):
     return np.array([[number(pos, k) for k in range(d_model)] for pos in range(T)])
 
 
+def rms_norm(layer, x):
+    """Row by row: the mean square of the features becomes 1."""
+    return np.array([layer.gamma.value * row / math.sqrt(math.fsum(a * a for a in row) / len(row)
+                                                         + layer.eps) for row in x])
+
+
+def rotary(x, base, interleaved):
+    """x (T, d_k): pair i of position t, as a complex number, times exp(i t base^(-2i / d_k))."""
+    y, d = np.zeros(x.shape), x.shape[1]
+    for t, i in np.ndindex(len(x), d // 2):
+        a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + d // 2)
+        angle = t / base ** (2 * i / d)
+        z = complex(x[t, a], x[t, b]) * complex(math.cos(angle), math.sin(angle))
+        y[t, a], y[t, b] = z.real, z.imag
+    return y
+
+
+def grouped(layer, x, keys):
+    """One head after another, turned; head i of the queries has head i // (h / h_kv) of the keys.
+    """
+    heads, turn = [], layer.attention.rotary_Q
+    for i in range(layer.h):
+        j = i * layer.h_kv // layer.h
+        Q, K = (rotary(one_head(m, x, n, layer.d_k), turn.base, turn.interleaved)
+                for m, n in ((layer.linear_Q, i), (layer.linear_K, j)))
+        heads.append(attention(Q, K, one_head(layer.linear_V, x, j, layer.d_v), keys))
+    return linear(layer.linear_O, np.concatenate(heads, axis=1))
+
+
 def embedding(E, ids):
     """Rows of E times sqrt(d_model)."""
     return np.array([E[i] * math.sqrt(E.shape[1]) for i in ids])

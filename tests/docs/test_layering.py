@@ -32,7 +32,7 @@ ROOMS = {
     "interop": {"layers", "files", "variants", "decoding", "text", "runs", "pretrained"},
     "experiments": {"layers", "files", "variants", "decoding", "training", "plotting", "reading",
                     "text"},
-    "zoo": {"layers", "decoding", "training", "proofs", "plotting", "experiments"},
+    "zoo": {"layers", "variants", "decoding", "training", "proofs", "plotting", "experiments"},
     "exercises": {"layers", "files", "decoding", "training", "proofs", "zoo"},
 }
 OUTSIDE = {  # third-party packages of a room, besides NumPy

@@ -30,6 +30,7 @@ from .registry import (
     fresh,
     multi_head_inputs,
     prove,
+    small_llama,
     small_model,
 )
 
@@ -116,6 +117,12 @@ def decoder_gradient_of_one_length():
 def loss_gradient():
     logits = 2 * fresh().standard_normal((B, T_TGT, VOCAB))
     prove(LabelSmoothedCrossEntropy(0.1), logits, targets=TARGETS)
+
+
+@check("gradient: parts since 2017")
+def since_2017_gradient():
+    """Rotary positions, grouped queries, SwiGLU and RMS norms, in a whole language model."""
+    prove(small_llama(fresh()), SRC)
 
 
 @check("gradient: whole model")

@@ -15,6 +15,7 @@ from ...multi_head import MultiHeadAttention
 from ...proofs.gradient_check import ALL, COMPLEX_TOLERANCE, Proof
 from ...proofs.probing import randomise
 from ...transformer import Transformer
+from ...variants.models import llama
 
 SEED = 1706
 B, T_SRC, T_TGT, D_MODEL, D_FF, H, D_K, D_V, VOCAB = 2, 5, 4, 6, 7, 2, 3, 8, 9
@@ -79,6 +80,12 @@ def small_model(rng, P_drop=0.3, **options):
         return ScaledDotProductAttention(P_drop)
     sizes = dict(N=2, d_model=D_MODEL, d_ff=D_FF, h=H, max_len=9, attention=attention, **HEADS)
     return randomise(Transformer(VOCAB, P_drop=P_drop, rng=rng, **sizes), rng)
+
+
+def small_llama(rng):
+    """A language model of the parts since 2017: four heads of queries share two of keys."""
+    return randomise(llama(VOCAB, N=2, d_model=8, d_ff=D_FF, h=4, h_kv=2, d_k=6, max_len=9,
+                           bias=True, base=100.0, rng=rng), rng)
 
 
 def attention_inputs(rng):

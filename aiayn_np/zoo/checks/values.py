@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...attention import ScaledDotProductAttention
+from ...decoding.generation import start_generation
 from ...dropout import Dropout
 from ...embedding import Embedding
 from ...feed_forward import PositionwiseFeedForward
@@ -14,6 +15,8 @@ from ...proofs.probing import randomise
 from ...proofs.properties import assert_causal, assert_padding_invariant
 from ...training.loss import LabelSmoothedCrossEntropy, ModelLoss
 from ...training.optimizer import Adam, warmup_rate
+from ...variants.norms import RMSNorm
+from ...variants.rotary import RotaryPositions
 from .. import reference
 from .registry import (
     D_FF,
@@ -32,6 +35,7 @@ from .registry import (
     fresh,
     multi_head_inputs,
     must_equal,
+    small_llama,
     small_model,
 )
 
@@ -74,6 +78,41 @@ def layer_norm_values():
     layer = randomise(LayerNorm(D_MODEL, eps=1e-2), rng)
     x = rng.standard_normal((T_SRC, D_MODEL))
     must_equal("y", layer(x), reference.layer_norm(layer, x))
+
+
+@check("values: RMS norm")
+def rms_norm_values():
+    rng = fresh()
+    layer = randomise(RMSNorm(D_MODEL, eps=1e-2), rng)
+    x = 1 + rng.standard_normal((T_SRC, D_MODEL))
+    must_equal("y", layer(x), reference.rms_norm(layer, x))
+
+
+@check("values: rotary positions")
+def rotary_values():
+    x = fresh().standard_normal((T_SRC, D_MODEL))
+    for interleaved in (False, True):
+        layer = RotaryPositions(D_MODEL, base=100.0, interleaved=interleaved)
+        must_equal("y", layer(x), reference.rotary(x, 100.0, interleaved))
+
+
+@check("values: grouped queries")
+def grouped_values():
+    layer = small_llama(fresh()).stack.encoder.layers[0].self_attention
+    x = fresh().standard_normal((T_SRC, layer.d_model))
+    allowed = np.tri(T_SRC, dtype=bool)
+    got = layer(x, x, x, allowed=allowed)
+    must_equal("y", got, reference.grouped(layer, x, allowed_keys(allowed)))
+
+
+@check("exact: kept keys")
+def kept_keys():
+    """Token by token with kept keys and values, the logits are those of the whole text."""
+    model = small_llama(fresh())
+    kept = start_generation(model, keep=True)
+    for begin, end in ((0, 2), (2, 3), (3, 4), (4, 5)):
+        got = kept.next_logits(SRC[:1, begin:end])
+        must_equal(f"after {end} tokens", got, model(SRC[:1, :end])[:, -1], 1e-11)
 
 
 @check("values: dropout")
