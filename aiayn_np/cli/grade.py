@@ -4,13 +4,10 @@ import argparse
 import contextlib
 import datetime
 import os
-import textwrap
 from pathlib import Path
 
 from .common import UsageError, note
 from .writing import add_out, check_file, check_folder, make_writable, new_path
-
-WIDTH = 100  # characters of a message that are printed; the file has the whole message
 
 
 def add_grade_options(p):
@@ -154,10 +151,7 @@ def line_of(row, student_width, exercise_width):
 def shortened(message, most):
     """Return the first lines of a message, at most so many; [...] stands for the rest."""
     from ..exercises.checking.report import wrapped
-    from ..exercises.language import spoken
 
-    if most == 1 and spoken() != "zh":
-        return [textwrap.shorten(message, WIDTH)]
     lines = wrapped(message)
-    return [*lines[:most - 1], lines[most - 1] + " [...]" * (len(lines) > most)] if len(
-        lines) >= most else lines
+    return [*lines[:most - 1], *(f"{line} [...]" if lines[most:] else line
+                                 for line in lines[most - 1 : most])]

@@ -99,6 +99,7 @@ def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
         os.mkdir(folder)
         with open(os.path.join(folder, b"01_softmax_\xe9.py"), "w", encoding="utf-8") as file:
             file.write("x = 1")
+    assert main(["grade", str(tmp_path), "--pseudonyms"]) == 0
     assert main(["grade", str(tmp_path)]) == 0
     capsys.readouterr()
     lines = (tmp_path / "grades.csv").read_text(encoding="utf-8-sig").splitlines()

@@ -27,7 +27,7 @@ from ..exercise import EXERCISES
 from ..language import say, speaking, spoken
 from .names import on_roster
 from .sandbox import end_all, run_alone
-from .submissions import submissions
+from .submissions import defined_in, submissions
 from .table import MARK, csv_bytes
 
 MESSAGE = 300  # characters of a message that are kept
@@ -139,7 +139,7 @@ def grade(folder: str | Path, *, exercise: str | None = None, timeout: float = 6
                 end_all()
                 time.sleep(0.01)
 
-    return students, chosen, rows()
+    return [*map(printable, students)], chosen, rows()
 
 
 def must_be_limits(exercise, timeout, memory, jobs):
@@ -222,7 +222,7 @@ def commonest(grades: Iterable[Grade]) -> list[tuple[Grade, int, int]]:
 def missing(student, exercise, own, seed):
     """Return the Grade of a student who handed in nothing."""
     others = [say("{file} defines {names}", file=s.path.name,
-                  names=", ".join(s.defines[:5]) or "-")
+                  names=", ".join(defined_in(s.data)[:5]) or "-")
               for s in own if s.exercise is None]
     more = say("; not recognised: {names}", names=", ".join(others[:3])) if others else ""
     return Grade(student, exercise, False, 0, len(EXERCISES[exercise].objects), "missing",

@@ -35,11 +35,6 @@ class Submission:
     time: float
     late: bool
 
-    @property
-    def defines(self):
-        """The names that the file gives to classes, functions and lambdas."""
-        return defined_in(self.data)
-
 
 def stem(exercise):
     """Return the name of an exercise's file without its ending, such as 02_layer_norm."""
