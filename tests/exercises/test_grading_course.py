@@ -204,12 +204,15 @@ def test_files_that_are_alike_are_named_and_what_is_given_does_not_count():
     assert len(lines(RIGHT)) >= 5
     assert lines(RIGHT) == lines(RIGHT.replace("    # ", "    # my own "))
 
-    def rows(*texts):
-        return [Grade(name, "softmax", True, 1, 1, "right", "", code=lines(text * 2))
+    def rows(*texts, times=2):
+        return [Grade(name, "softmax", True, 1, 1, "right", "", code=lines(text * times))
                 for name, text in zip("abcde", texts)]
 
     assert alike(rows(RIGHT, far, RIGHT)) == [("softmax", ["a", "c"], True)]
-    assert alike(rows(RIGHT, other)) == [("softmax", ["a", "b"], False)]
+    for times in (1, 2):
+        assert alike(rows(RIGHT, other, times=times)) == [("softmax", ["a", "b"], False)]
+    assert alike(rows(RIGHT, RIGHT + "def more(x):\n    return x\n")) == [
+        ("softmax", ["a", "b"], False)]
     assert alike(rows(RIGHT, stub, far, stub)) == []
     assert alike([*rows(RIGHT), Grade("b", "linear", True, 1, 1, "right", "",
                                       code=lines(RIGHT * 2))]) == []

@@ -74,15 +74,16 @@ def lines_of(trees):
 def alike(grades: Iterable[Any]) -> list[tuple[str, list[str], bool]]:
     """Return [(exercise, students, whether their code is equal)] of answers that are alike.
 
-    Equal code has SAME lines at least. Other answers are alike if they have NEARLY lines or more
-    and SHARE of them in common, whatever their variables are called.
+    Equal code has SAME lines at least. Other answers are alike if they are equal but for the names
+    of variables, or if they have NEARLY lines or more and then SHARE of them in common.
     """
     groups: list[tuple[str, set, bool]] = []
     some = [(g, collections.Counter(NAME.sub("x", line) for line in g.code))
             for g in grades if len(g.code) >= SAME]
     for (a, of_a), (b, of_b) in itertools.combinations(some, 2):
         same, counts = a.code == b.code, [len(a.code), len(b.code)]
-        near = min(counts) >= NEARLY and 2 * (of_a & of_b).total() >= SHARE * sum(counts)
+        near = of_a == of_b or (min(counts) >= NEARLY
+                                and 2 * (of_a & of_b).total() >= SHARE * sum(counts))
         if a.exercise == b.exercise and (same or near):
             both = {a.student, b.student}
             old = [g for g in groups if (g[0], g[2]) == (a.exercise, same) and g[1] & both]
