@@ -42,6 +42,7 @@ LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 LINES, COLUMNS, HALF = 16, 100, 45  # of a print on a slide, and beside a picture
+FULL = 11  # lines of formulas, tables and lists on a slide
 BARS = 8  # numbers of a line that are drawn, at most
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -159,7 +160,7 @@ class Deck:
         lead, before = self.flush(), self.slides[-1].title if self.slides else ""
         if lead and self.title != before:                              # it has nothing else to show
             parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program),
-                     drawn(self.printed)]
+                     drawn(self.printed, LINES + 2 - self.program.count("\n"))]
             self.slides.append(Slide(self.title, [*filter(None, parts)], self.ideas.notes))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
@@ -205,9 +206,11 @@ class Deck:
 
     def code(self, text):
         """The longest program that a slide has room for."""
-        self.shown = len(self.program.splitlines()) < len(text.splitlines()) <= LINES
+        lines = re.sub("  +#", "  #", text).splitlines()
+        self.shown = (len(self.program.splitlines()) < len(lines) <= LINES
+                      and max(map(len, lines)) <= COLUMNS)
         if self.shown:
-            self.program, self.printed = re.sub("  +#", "  #", text), ""
+            self.program, self.printed = "\n".join(lines), ""
 
     def print(self, text):
         if self.result and not self.result.said:
@@ -236,8 +239,14 @@ class Deck:
         if not ideas.parts:
             self.ideas.notes = ideas.notes
             return lead
-        ideas.parts = [part for part in [lead, *ideas.parts] if part]
-        self.slides.append(ideas)
+        filled = FULL + 1
+        for part in filter(None, [lead, *ideas.parts]):
+            height = part.count("\n") + 1.5 * part.count("$$")         # in lines, about
+            if filled + height > FULL:
+                self.slides.append(Slide(self.title, notes=ideas.notes))
+                filled = 0
+            self.slides[-1].parts.append(part)
+            filled += height
         return ""
 
 
@@ -262,9 +271,9 @@ def mistakes(exercises, section, language):
             f"- {name}: {say(why)}" for name, (_, _, _, why) in known]
 
 
-def drawn(text):
+def drawn(text, most=LINES):
     """What a cell printed: rows of numbers with bars, and other lines as they are."""
-    lines = lines_of(text)
+    lines = lines_of(text, most)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
@@ -280,10 +289,10 @@ def drawn(text):
     return f'<table class="bars">{made}</table>'
 
 
-def lines_of(text):
+def lines_of(text, most=LINES):
     """The lines of a print that a slide has room for."""
     lines = [line[:COLUMNS] for line in text.rstrip().splitlines()]
-    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
+    return lines if len(lines) <= most else [*lines[: most - 1], "…"]
 
 
 def as_printed(lines):
