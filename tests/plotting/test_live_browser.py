@@ -371,6 +371,9 @@ def test_a_token_shows_what_the_model_would_say(page, run):
         share /= share.sum()
         assert row[-2:] == [run.task.tokens([share.argmax()])[0], f"{share.max():.3f}"]
         assert row[2] == f"{np.linalg.norm(x):.2f}"
+    assert "would say" in page.locator("#journey thead").inner_text()
+    page.locator("#token-encoder-0").click()                           # the encoder never speaks
+    assert page.locator("#journey thead").inner_text().split() == ["after", "vector", "length"]
 
 
 # ---- one token after the other -----------------------------------------------------------------
