@@ -17,6 +17,10 @@ function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** A new button. */
+const make_button = (text, onclick, attributes = {}) =>
+  make("button", { type: "button", onclick, ...attributes }, text);
+
 /** Fill an element anew where that changes it: a screen reader reads only what is new. */
 function fill(place, children) {
   const made = make("div", {}, ...children);

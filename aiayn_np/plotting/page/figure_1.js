@@ -195,18 +195,8 @@ function put({ button, left, top, low, width }, all) {
 
 function box_button({ i, kind, name }) {
   const now = i === view.box;
-  return make(
-    "button",
-    {
-      type: "button",
-      class: kind,
-      id: `box-${i}`,
-      tabindex: now ? 0 : -1,
-      "aria-current": now ? "step" : null,
-      onclick: () => choose_box(i),
-    },
-    name,
-  );
+  const state = { tabindex: now ? 0 : -1, "aria-current": now ? "step" : null };
+  return make_button(name, () => choose_box(i), { class: kind, id: `box-${i}`, ...state });
 }
 
 /** "N x" beside a stack: a button that goes to the same box of the next layer. */
@@ -217,9 +207,9 @@ function layer_button(boxes, stack, frame) {
   const count = 1 + Math.max(...other.map(({ layer }) => layer));
   const there = other.filter(({ layer }) => layer === (now + 1) % count);
   const to = there.find(({ path }) => part(path) === part(boxes[view.box].path)) ?? there[0];
-  const attributes = { type: "button", class: "layer-of", id: `${stack}-layer` };
   const words = `${say("layer", { layer: now + 1 })} / ${count}`;
-  const button = make("button", { ...attributes, onclick: () => choose_box(to.i) }, words);
+  const attributes = { class: "layer-of", id: `${stack}-layer` };
+  const button = make_button(words, () => choose_box(to.i), attributes);
   const low = -frame.y - frame.height / 2 - 4;
   return { button, low, top: low + 8, left: stack === "encoder" ? 0 : 91, width: 9 };
 }

@@ -102,8 +102,7 @@ function fill_options(id, texts) {
 
 /** The options and texts that depend on the page's data. */
 function translate_data() {
-  const chip = (text) =>
-    make("button", { type: "button", onclick: () => type(text) }, visible(text));
+  const chip = (text) => make_button(visible(text), () => type(text));
   element("examples").replaceChildren(...data.examples.map(chip));
   fill_options(
     "kind",

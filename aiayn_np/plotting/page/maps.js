@@ -15,12 +15,8 @@ function draw_heads() {
   const rows = Array.from({ length: layers }, (_, layer) => {
     const { h } = attended(thoughts[0], view.kind, layer).place;
     const heads = Array.from({ length: h }, (_, head) => one_head(layer, head));
-    return make(
-      "div",
-      { class: "layer" },
-      make("span", {}, say("layer", { layer: layer + 1 })),
-      ...heads,
-    );
+    const name = make("span", {}, say("layer", { layer: layer + 1 }));
+    return make("div", { class: "layer" }, name, ...heads);
   });
   keep_focus(element("heads"), () =>
     element("heads").replaceChildren(element("heads").firstElementChild, ...rows),
@@ -40,34 +36,18 @@ function one_head(layer, head) {
   const name = { layer: layer + 1, head: head + 1 };
   const { path } = attended(thoughts[0], view.kind, layer);
   const [chosen, muted] = [view.layer === layer && view.head === head, is_muted(path, head)];
-  const input = make("input", {
-    type: "radio",
-    name: "head",
-    id: `head-${layer}-${head}`,
-    "aria-label": say("head_name", name),
-    onclick: () => choose({ layer, head, key: null }),
-  });
+  const onclick = () => choose({ layer, head, key: null });
+  const id = `head-${layer}-${head}`;
+  const named = { type: "radio", name: "head", id, "aria-label": say("head_name", name) };
+  const input = make("input", { ...named, onclick });
   input.checked = chosen;
   const maps = thoughts.map((thought) => small_map(thought, layer, head));
-  const mute_button = make(
-    "button",
-    {
-      type: "button",
-      id: `mute-${layer}-${head}`,
-      "aria-label": say("if_mute_name", name),
-      "aria-pressed": muted,
-      title: say("if_mute_name", name),
-      onclick: () => toggle_muted(path, head),
-    },
-    "⊘",
-  );
-  const label = make(
-    "label",
-    { class: muted ? "head muted" : "head" },
-    input,
-    make("span", { class: "small" }, ...maps),
-    say("head", name),
-  );
+  const title = say("if_mute_name", name);
+  const state = { id: `mute-${layer}-${head}`, title, "aria-label": title, "aria-pressed": muted };
+  const mute_button = make_button("⊘", () => toggle_muted(path, head), state);
+  const small = make("span", { class: "small" }, ...maps);
+  const style = muted ? "head muted" : "head";
+  const label = make("label", { class: style }, input, small, say("head", name));
   return make("div", { class: "one-head" }, label, mute_button);
 }
 

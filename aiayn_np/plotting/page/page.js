@@ -129,7 +129,7 @@ function unknown_note(unknown, ids) {
   const found = [say("unknown", { known: known_tokens(), list })];
   const meant = [...view.text].filter((sign) => vocabulary.ids.has(sign)).join(" ");
   if (!meant || meant === vocabulary.text(ids)) return found;
-  const offer = make("button", { type: "button", onclick: () => type(meant) }, meant);
+  const offer = make_button(meant, () => type(meant));
   return [...found, " ", ...say_with("meant", { offer })];
 }
 

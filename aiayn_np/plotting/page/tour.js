@@ -50,13 +50,20 @@ function show_place() {
   rethink();
 }
 
+/** The row of the second query in the chosen head, and the key that it looks at most. */
+function second_look() {
+  const { keys, cache } = attended(thoughts[0]);
+  const weights = cache.weights[view.head];
+  const row = [...weights.row(within(1, weights.rows))];
+  return { keys, row, key: row.indexOf(Math.max(...row)) };
+}
+
 /** Three choices: words, or three tokens of the source. */
 function choices_of(step) {
   const [, list, text] = QUESTIONS[step];
   if (list) return say(data.task.scores ? text : list).split(" | ");
-  const { keys, cache } = attended(thoughts[0]);
-  const row = [...cache.weights[view.head].row(within(1, cache.weights[view.head].rows))];
-  const places = [row.indexOf(Math.max(...row)), 0, keys.length - 2, 1, keys.length - 1];
+  const { keys, key } = second_look();
+  const places = [key, 0, keys.length - 2, 1, keys.length - 1];
   const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
   const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
   return three.sort((a, b) => a - b).map(name);
@@ -70,9 +77,7 @@ function outcome_of(step) {
   const text = vocabulary.text(written.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
   const start = text.replaceAll(names([bos])[0], say("token_start"));
   const answer = written.length > LONGEST_ANSWER ? `${start} …` : start;
-  const { keys, cache } = attended(thoughts[0]);
-  const row = [...cache.weights[view.head].row(within(1, cache.weights[view.head].rows))];
-  const key = row.indexOf(Math.max(...row));
+  const { keys, row, key } = second_look();
   const [[token, share]] = best(made.row, 1);
   return say(QUESTIONS[step][3], {
     answer,
@@ -93,18 +98,19 @@ function draw_tour() {
   element("tour-heading").textContent = say("tour_count", count);
   element("tour-question").textContent = say(QUESTIONS[step][0], { source: view.text });
   const choices = choices_of(step);
-  const button = (id, words, onclick, pressed = null) =>
-    make("button", { type: "button", id, onclick, "aria-pressed": pressed }, words);
   const buttons = choices.map((choice, i) =>
-    button(`guess-${i}`, choice, () => make_guess(i), i === view.guess),
+    make_button(choice, () => make_guess(i), {
+      id: `guess-${i}`,
+      "aria-pressed": i === view.guess,
+    }),
   );
   const on = view.tour + 1;
-  const next =
-    on < steps.length ? [button("tour-next", say("tour_next"), () => go_on_tour(on))] : [];
-  const end = button("tour-end", say("tour_end"), () => go_on_tour(null));
+  const next = make_button(say("tour_next"), () => go_on_tour(on), { id: "tour-next" });
+  next.hidden = on === steps.length;
+  const end = make_button(say("tour_end"), () => go_on_tour(null), { id: "tour-end" });
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(...next, end);
+    element("tour-steps").replaceChildren(next, end);
   });
   const guessed = view.guess !== null && say("tour_guessed", { guess: choices[view.guess] });
   fill(element("tour-out"), guessed ? [guessed, say("gap"), outcome_of(step)] : []);

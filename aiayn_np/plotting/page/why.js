@@ -226,19 +226,11 @@ function draw_tokens() {
       const pressed = view.token.stack === stack && view.token.position === position;
       const id = `token-${stack}-${position}`;
       const onclick = () => choose({ token: { stack, position } });
-      return make(
-        "button",
-        { type: "button", id, "aria-pressed": pressed, onclick },
-        token_element(token),
-      );
+      return make_button(token_element(token), onclick, { id, "aria-pressed": pressed });
     });
     const name = say(stack === "encoder" ? "token_source" : "token_target");
-    return make(
-      "div",
-      {},
-      make("h3", {}, name),
-      make("div", { class: "tokens", role: "group", "aria-label": name }, ...buttons),
-    );
+    const place = { class: "tokens", role: "group", "aria-label": name };
+    return make("div", {}, make("h3", {}, name), make("div", place, ...buttons));
   };
   const groups = ["encoder", "decoder"]
     .slice(has_source ? 0 : 1)
