@@ -18,7 +18,7 @@ PAGE = """<!DOCTYPE html>
 <style>
 body {{font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem}}
 h2 {{border-top: 1px solid #bbb; padding-top: 1rem}}
-pre, code {{font-size: 14px; overflow-x: auto}}
+pre, code {{font-size: 14px; white-space: pre-wrap}}
 td {{padding-right: 1rem; vertical-align: top}}
 </style>
 <h1>{title}</h1>
