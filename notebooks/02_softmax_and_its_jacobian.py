@@ -27,7 +27,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 
 # %%
 import inspect
-import math
 
 import numpy as np
 

@@ -346,7 +346,7 @@ print("grad at x / grad at 10 x:", from_class / ten_times)
 # Both are 0: $\mathrm{mean}(g)$ removes the component of $g$ along $(1, 1, 1, 1)$, and $\hat x\, \mathrm{mean}(g\, \hat x)$ removes
 # the component along $\hat x$. The factor $1/\sigma$ remains: a token that is ten times as large gets a tenth of the gradient,
 # because the same step moves $\hat x$ ten times less. Now check the backward for many tokens and with gamma and beta, as in
-# Lesson 2.7:
+# Lesson 4.5:
 
 # %%
 print(check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8))))

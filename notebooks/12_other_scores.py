@@ -349,7 +349,7 @@ result.figure()
 # the middle one: a long key pays for its length.
 #
 # **Step 2, forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
-# gradient check sends complex numbers through the forward (Lesson 2.7), and $|z|^2$ has no complex derivative, while $z \cdot z$ has one.
+# gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative, while $z \cdot z$ has one.
 
 # %%
 class DistanceForward(Module):
