@@ -14,7 +14,8 @@ the Transformer with the student's layer. The files to fill in are in notebooks/
     layer_check, function_check        what is tried, in which order
     trial, calling                     one case; calling the student's code
     comparing, shapes, errors          what a difference looks like, and what an error means
-    changes, operators, diagnosis      changes of the right formula, and which one explains it
+    changes, operators, free           changes of the right formula, also with numbers to solve for
+    diagnosis                          which of them explains an answer
     plug_in, scripted                  the student's parts in the real model; a model for decoding
     grading, submissions, names, table a table for a folder of answers (`aiayn-np grade`)
     feedback, honesty                  what students get back; what is not a student's own

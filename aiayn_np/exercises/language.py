@@ -31,7 +31,7 @@ NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
 # Names of mistakes and of tensors that are made from a pattern.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}", "{option} not passed on",
-    "{option} changes it", "value {number} after step {step}",
+    "{option} changes it", "{name} is fixed", "value {number} after step {step}",
     "gradient {number} after step {step}",
 )
 

@@ -27,6 +27,7 @@ OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
     "value", "gradient",
+    changes.IS_FIXED, changes.ARE_FIXED,
     *(text for what, _, why in SIZES for text in (what, why)),
 )
 

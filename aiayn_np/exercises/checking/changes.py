@@ -27,12 +27,17 @@ from typing import Any
 import numpy as np
 
 from ..language import say
+from .free import Free, filled
 from .operators import normal, replacements, text
 from .report import listed
 
 WIDTH = 64  # columns of a piece that is shown
+IS_FIXED = "It is one fixed number in your code. It must be the one that is given."
+ARE_FIXED = "They are fixed numbers in your code. They must be the ones that are given."
+CLIPPED = "A large number stays as it is: nothing is clipped."
 KNOWN, PAIR = -2, 5  # costs: less than that of any other change, and more
-PAIRS = 300  # that are tried at most
+PAIRS = 200  # that are tried at most
+FREED = 20  # pairs with a number that is free
 LIKELIEST = 150  # changes that are tried two at a time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -83,6 +88,7 @@ class Formula:
     def __init__(self, function, known=()):
         self.function, self.written = function, -1
         self.base: list[tuple[int, int]] = []  # what is changed anyway
+        self.free = Free()
         self.known = [entry for entry in known if len(entry) == 4]
         self.whys = dict(entry for entry in known if len(entry) == 2)
 
@@ -120,7 +126,7 @@ class Formula:
             if not spots:
                 raise ValueError(f"{self.function.__name__} has no {before}")
             parts += [(i, self.places[i].number(after)) for i in spots]
-        return Change(self, key, parts, KNOWN, why)
+        return Change(self, key, parts, KNOWN + ("free(" in str(new)) / 2, why)
 
     def general(self):
         """List Changes in one place or in all places with the same code."""
@@ -134,12 +140,31 @@ class Formula:
                 groups.setdefault((key, same), (cost, key, []))[2].append(part)
                 every.append((cost, key, [part]))
         every += [group for group in groups.values() if len(group[2]) > 1]
-        return [Change(self, key, parts, cost, self.whys.get(key, ""))
-                for cost, key, parts in every]
+        return [Change(self, key, parts, cost, self.said_of(key)) for cost, key, parts in every]
+
+    def said_of(self, key):
+        """Return a teacher's sentence for all changes with this key, or ""."""
+        if key in self.whys:
+            return self.whys[key]
+        return IS_FIXED if key.endswith(" is fixed") else CLIPPED if key == "clipped" else ""
+
+    def several(self):
+        """Yield Changes in which all given numbers are free, or all but one; a run has shown them.
+        """
+        counted = [text(place.node.target) for place in self.places
+                   if isinstance(place.node, ast.AugAssign)]
+        names = [f"free({name}, {name!r})" for name in self.free.scalars.difference(counted)]
+        groups = {change.key: change.parts for change in sorted(
+            self.changes, key=lambda change: len(change.parts))
+            if change.key.endswith(" is fixed") and change.free and all(
+                self.places[i].codes[n - 1] in names for i, n in change.parts)}
+        for left_out in (None, *groups) if len(groups) > 1 else ():
+            parts = [part for key in groups if key != left_out for part in groups[key]]
+            yield Change(self, "several numbers are fixed", parts, PAIR, ARE_FIXED)
 
     def exchanged(self):
         """Yield Changes that exchange two arrays, two parts of self or two caches everywhere."""
-        arrays, parts, caches = names_of(self.tree)
+        arrays, parts, caches, _ = names_of(self.tree)
         kinds = arrays, [f"self.{part}" for part in parts], [f"cache.{part}" for part in caches]
         codes = [text(place.node) for place in self.places]
         for one, other in (pair for kind in kinds for pair in itertools.combinations(kind, 2)):
@@ -168,7 +193,7 @@ class Formula:
         if written != self.written:                                    # there are new ones
             self.written, self.switches = written, [0] * len(self.places)
             names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
-                     "turn_alone": turn_alone}
+                     "turn_alone": turn_alone, "free": self.free}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(self.code(), "<changes>", "exec"), names)
@@ -220,7 +245,7 @@ class Formula:
             no effect; `partly` tells whether the Change gives some of the student's numbers
         """
         distinct: dict[Any, Any] = {}
-        for change in self.changes[:LIKELIEST]:
+        for change in [c for c in self.changes if not c.free][:LIKELIEST]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
         some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
@@ -230,6 +255,9 @@ class Formula:
                                 for i in range(max(0, total - len(some) + 1), (total + 1) // 2)))
         apart = (Pair(one, other) for one, other in both if one.apart_from(other))
         yield from itertools.islice(apart, most)
+        known = [change for change in self.changes if change.cost < 0 and not change.free]
+        yield from itertools.islice((Pair(one, other) for one in self.changes for other in known
+                                     if one.free and one.cost < 0 and one.apart_from(other)), FREED)
 
 
 class Change:
@@ -241,6 +269,7 @@ class Change:
     parts : a list of (index in `formula.places`, number of the wrong code that is put there)
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
+    numbers : {name: number} of the numbers in its code that are free, see `free`
     whole : whether it explains nothing if it makes a tensor wrong that the student has right
     """
 
@@ -248,10 +277,16 @@ class Change:
 
     def __init__(self, formula, key, parts, cost, known=""):
         self.formula, self.key, self.parts = formula, key, parts
-        self.cost, self.known = cost, known
+        self.cost, self.known, self.numbers = cost, known, dict[str, float]()
 
     def __call__(self, *args, **options):
+        self.formula.free.numbers = self.numbers
         return self.formula.run(self.parts, args, options)
+
+    @functools.cached_property
+    def free(self):
+        """Whether numbers of it are not known yet."""
+        return any("free(" in self.formula.places[i].codes[n - 1] for i, n in self.parts)
 
     @property
     def by_itself(self):
@@ -268,6 +303,11 @@ class Change:
         """A sentence on what was changed, and the teacher's sentence."""
         pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
                                for i, n in self.parts)
+        pieces = {(before, filled(after, self.numbers)): 1 for before, after in pieces}
+        if len(self.numbers) > 1:
+            codes = [self.formula.places[i].codes[n - 1] for i, n in self.parts]
+            pieces = {(name, f"{number:.6g}"): 1 for name, number in self.numbers.items()
+                      if f"free({name}, {name!r})" in codes}
         shown = [say("`{after}` where `{before}` is right" if after != "pass" else
                      "`{before}` left out", before=before, after=after) for before, after in pieces]
         return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
@@ -284,6 +324,7 @@ class Pair(Change):
     @property
     def why(self):
         first, second = self.both
+        first.numbers = second.numbers = self.numbers
         return say("Two things at once. {first} And then: {second}", first=first.why,
                    second=second.why)
 
@@ -348,8 +389,10 @@ def places(top):
 
 
 def names_of(tree):
-    """Return the names that a formula uses: arrays, and entries of self and of the cache."""
+    """Return the names that a formula uses: arrays, entries of self and of the cache, arguments."""
     names, of_self, of_cache = dict[str, int](), dict[str, int](), dict[str, int]()
+    arguments = [node.arg for node in ast.walk(tree)
+                 if isinstance(node, ast.arg) and node.arg != "self"]
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in ("self", "model", "parameters", "cache"):
             names[node.arg] = 1
@@ -357,4 +400,4 @@ def names_of(tree):
             names[node.id] = 1
         if isinstance(node, ast.Attribute):
             {"self": of_self, "cache": of_cache}.get(text(node.value), {})[node.attr] = 1
-    return list(names), list(of_self), list(of_cache)
+    return list(names), list(of_self), list(of_cache), arguments

@@ -9,6 +9,7 @@ from ..language import say, say_name
 from .calling import copied
 from .changes import Change, Pair
 from .comparing import is_numbers, same
+from .free import solutions
 from .report import listed
 
 
@@ -46,8 +47,12 @@ def explain(formula, stage, trials, wrong):
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
     hypotheses = itertools.chain(formula.changes, formula.pairs(computes))
-    best, explained = None, set[str]()
+    best, unlikely, explained = None, None, set[str]()
     for change in hypotheses:
+        if change.free and solved(change, stage, failing[0], wrong) != "round":
+            if change.numbers and not (unlikely and unlikely.known):
+                unlikely = explains(change, stage, trials) & set(wrong) and change
+            continue
         if explains(change, stage, failing[:1]) & set(wrong):          # most give nothing there
             tensors = explains(change, stage, trials) & set(wrong)
             if len(tensors) > len(explained):
@@ -55,12 +60,62 @@ def explain(formula, stage, trials, wrong):
             if len(explained) == len(wrong):
                 break
     if best is None:
+        best = next((change for change in formula.several()
+                     if solved(change, stage, failing[0], wrong)
+                     and explains(change, stage, trials) >= {*wrong}), None)
+        explained = set(wrong)
+        if best is not None:
+            keep_needed(best, stage, trials, wrong)
+    if best is None and unlikely:
+        best, explained = unlikely, explains(unlikely, stage, trials)
+    if best is None:
         return None
     why, left = best.why, set(wrong) - explained
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
                    names=listed([say_name(tensor) for tensor in sorted(left)]))
     return Explanation(best, why, left)
+
+
+def keep_needed(change, stage, trials, wrong):
+    """Leave out the parts of a change that are not needed to explain the wrong tensors."""
+    for part in list(change.parts):
+        change.parts.remove(part)
+        if not explains(change, stage, trials) >= {*wrong}:
+            change.parts.append(part)
+
+
+def solved(change, stage, trial, wrong):
+    """Return "round", "other" or "" for the free numbers with which a change explains a trial.
+
+    The numbers are kept in the change.
+    """
+    free = change.formula.free
+    free.starts, change.numbers = {}, {}
+    right = predict(change, stage, trial) or {}
+    names, starts = list(free.starts), list(free.starts.values())
+    if not starts or not all(type(start) in (int, float) for start in starts):
+        return ""
+    seen = {t: observed(trial, t)[0] for t in wrong if t in right}
+
+    def compute(numbers):
+        change.numbers = dict(zip(names, numbers))
+        value = predict(change, stage, trial) or {}
+        fits = seen and all(t in value and value[t].shape == array.shape
+                            for t, array in seen.items())
+        return joined(value[t] for t in seen) if fits else None
+    for kind, numbers in solutions(compute, starts, joined(seen.values()), names == ["it"]
+                                   and change.cost < 0):
+        change.numbers = dict(zip(names, numbers))
+        if explains(change, stage, [trial]) & set(wrong):
+            return kind
+    change.numbers = {}
+    return ""
+
+
+def joined(arrays):
+    """Return all entries of arrays in one array of floats."""
+    return np.concatenate([np.zeros(0), *map(np.ravel, arrays)])
 
 
 def reason(plain, explanation):

@@ -9,6 +9,7 @@ import numpy as np
 from ...proofs.gradient_check import ALL, Proof
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
+from .changes import CLIPPED
 from .comparing import factor, guess, look, row_of, same, some_slices
 from .diagnosis import compared, explain, is_wrong, predict, reason, seen_elsewhere, telling
 from .errors import in_words
@@ -18,7 +19,7 @@ from .trial import MUST_ADD, Trial, as_list, with_later
 SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
     ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
      " off or added there."),
-    ("large numbers, around 1 000", 1e3, "A large number stays as it is: nothing is clipped."),
+    ("large numbers, around 1 000", 1e3, CLIPPED),
 )
 SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
 

@@ -15,8 +15,7 @@ OTHERS = {  # names of functions that are easily taken for each other
     "sqrt": ("abs", "square"), "maximum": ("minimum", "add"),
 }
 COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-SMALL = "1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12", "1e-15", "1e-16"
-NUMBERS = "-1e4", "-1e6", "-1e8", "-1e9", "-1e10", "-1e12", "-1e20", "-1e30"  # for -inf
+SIZED = "np.arange", "np.eye", "range"  # a large number there takes memory and time
 LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
 
@@ -53,14 +52,17 @@ NAMED = table(
     (3, "the opposite", "~{0}", "-{0}"), (3, "cut to whole numbers", "np.trunc({0})"),
     (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
 )
-NUMBER = table((2, "another number", "({0} + 1)", "({0} - 1)", "2 * {0}", "({0} / 2)", "10 * {0}",
-                "({0} / 10)", "-{0}"))
+NUMBER = table((2, "another number", "({0} + 1)", "({0} - 1)", "-{0}", "free({0}, '{0}')"))
 WHOLE = table(  # the right side of a line
     (4, "factor", *(f"({{0}}) * {factor}" for factor in (
-        "2", "0.5", "-1", "np.pi / 180", "2 * np.pi", "np.log2(np.e)"))),
+        "-1", "2", "0.5", "np.pi / 180", "2 * np.pi", "np.log2(np.e)"))),
     (4, "a function too many", "np.sqrt({0})", "np.abs({0})", "np.maximum({0}, 0)",
      "np.round({0}, 4)"),
     (4, "float32", "({0}).astype(np.float32)"),
+)
+OUTPUT = table(  # what is returned
+    (4, "factor", "({0}) * free(1.0)"), (4, "something added", "({0}) + free(0.0)"),
+    (4, "clipped", "np.clip({0}, -free(1.0), free(1.0))"),
 )
 SIZE = table((1, "off by one", "({0} - 1)"))
 
@@ -97,7 +99,7 @@ def templates(place, code, names):
     if isinstance(node, ast.BinOp):
         yield from OPERATORS.get(type(node.op), ())
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield from NUMBER
+        yield from NUMBER[: len(NUMBER) - sized(place)]
     if isinstance(node, ast.Subscript) and ".shape[" in code:
         yield from SIZE
     if is_array(place, code, names) and not isinstance(holder, ast.keyword):
@@ -105,11 +107,30 @@ def templates(place, code, names):
     if isinstance(holder, (ast.Return, ast.Dict, ast.Assign, ast.AugAssign)) and not isinstance(
             node, (ast.Name, ast.Constant, ast.Dict, ast.Tuple)):
         yield from WHOLE
+    if isinstance(holder, (ast.Return, ast.Dict)) and not isinstance(node, (ast.Dict, ast.Tuple)):
+        yield from OUTPUT
 
 
 def is_array(place, code, names):
     """Tell whether a place holds the name of an array, and not of a function that is called."""
     return isinstance(place.node, ast.Name) and code in names[0] and place.field != "func"
+
+
+def sized(place):
+    """Tell whether a place decides how long an array or a loop is."""
+    return any(isinstance(p, ast.Call) and text(p.func) in SIZED for p in place.parents)
+
+
+def scalar(node, code, place, names):
+    """Return the name of what may be one number that is given, or None; only a run can tell."""
+    if isinstance(place.parents[-1], ast.Attribute) or sized(place):
+        return None
+    if isinstance(node, ast.Name) and code in names[3] and place.field != "func":
+        return code
+    if isinstance(node, ast.Attribute) and place.field != "func" and text(node.value) in (
+            "self", "model"):
+        return node.attr
+    return "scale" if code.startswith("math.sqrt(") else None
 
 
 def codes(place, code, names):
@@ -119,6 +140,8 @@ def codes(place, code, names):
         yield from kind(node, code, names)
     if is_array(place, code, names):
         yield from ((1, "another array", name) for name in names[0] if name != code)
+    if short := scalar(node, code, place, names):
+        yield 1.5, f"{short} is fixed", f"free({code}, {code!r})"
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
             isinstance(node, ast.Call)):
         yield 0, "results in another order", f"{code}[::-1]"
@@ -153,6 +176,8 @@ def called(node, code, names):
         for j in range(i):
             yield 1, "order of the arguments", call(
                 [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
+    if short == "exp":
+        yield 4, "factor", f"{function}(({args[0]}) * free(1.0))"
     if len(args) == 1 and not options:
         yield 2, "reshape instead", f"({args[0]}).reshape({code}.shape)"
         if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, (ast.Add, ast.Sub)):

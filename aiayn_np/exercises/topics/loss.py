@@ -3,7 +3,6 @@
 import numpy as np
 
 from ...training.loss import LabelSmoothedCrossEntropy
-from ..checking.operators import SMALL
 from ..exercise import Case, exercise, layer
 
 EXERCISE = exercise(
@@ -99,8 +98,8 @@ TARGETS = (  # the q that many write
      f" {LARGE}"),
     (LOG_P, f"np.log({P})", "logarithm of 0", "log(softmax) is -inf or inexact where a probability"
      f" underflows. {LARGE}"),
-    *((LOG_P, f"np.log({P} + {eps})", "log(p + eps)", "A small number is added to p against log(0),"
-       f" and changes the loss. {LARGE}") for eps in SMALL),
+    (LOG_P, f"np.log({P} + free(1e-9))", "log(p + eps)", "A small number is added to p against"
+     f" log(0), and changes the loss. {LARGE}"),
     *((Q, *wrong) for wrong in TARGETS),
     (MEAN, "losses.mean()", "mean over pads", "Padded positions count like real ones. They must be"
      " left out of the sum and of the number."),
@@ -127,7 +126,7 @@ TARGETS = (  # the q that many write
      " the divergence of p from q, with the entropy of q subtracted. The loss is -sum q log p."),
     ("targets != self.pad", "logits.argmax(axis=-1) != self.pad", "padding of the prediction",
      "What the model predicts decides what is real. It must be the target: targets != self.pad."),
-    ("self.pad", "0", "pad is fixed", "The id of padding is self.pad, and not always 0."),
+    ("pad is fixed", "The id of padding is self.pad, and not always 0."),
 )
 def right_loss(self, logits, targets):
     shifted = logits - logits.max(axis=-1, keepdims=True)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from ...masking import Mask, causal, not_padding
-from ..checking.operators import NUMBERS
 from ..exercise import Case, exercise, function, layer, plain
 from .attention import softmax  # noqa: F401, for a change
 
@@ -78,7 +77,7 @@ def ids(rng):
     "function",
     ("ids != pad", "ids == pad", "inverted", "This is True at padding. Here True means that a query"
      " may look."),
-    ("pad", "0", "pad is fixed", "The id of padding is an argument, and not always 0: use `pad`."),
+    ("pad is fixed", "The id of padding is an argument, and not always 0: use `pad`."),
     ("ids != pad", "np.logical_and.accumulate(ids != pad, axis=1)", "only padding at the end",
      "A row is taken to end at its first padding. Compare every id with pad."),
     ("ids != pad", "np.arange(ids.shape[1]) < (ids != pad).sum(axis=1, keepdims=True)",
@@ -113,11 +112,11 @@ HIDDEN = "np.where(allowed, scores, -math.inf)"
 
 @MASK.right(
     "forward",
-    *((HIDDEN, f"np.where(allowed, scores, {number})", "large number instead of -inf", "Masked"
-       " scores are a large negative number. It must be -inf: a query that may look nowhere would"
-       " else look everywhere alike.") for number in (*NUMBERS, "np.finfo(float).min")),
-    *((HIDDEN, f"scores + {number} * ~allowed", "large number instead of -inf", "A large negative"
-       " number is added to masked scores. They must be -inf.") for number in NUMBERS),
+    (HIDDEN, "np.where(allowed, scores, free(-1e9))", "large number instead of -inf", "Masked"
+     " scores are a large negative number. It must be -inf: a query that may look nowhere would"
+     " else look everywhere alike."),
+    (HIDDEN, "scores + free(-1e9) * ~allowed", "large number instead of -inf", "A large negative"
+     " number is added to masked scores. They must be -inf."),
     (HIDDEN, "np.where(allowed, scores, math.inf)", "inf instead of -inf", "It is +inf where the"
      " query may not look, and exp(inf) is inf. It must be -inf."),
     (HIDDEN, "np.where(allowed, scores, math.nan)", "nan instead of -inf", "It is nan where the"

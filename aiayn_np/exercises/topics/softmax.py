@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from ...softmax import Softmax
-from ..checking.operators import SMALL
 from ..exercise import Case, exercise, layer, plain
 
 EXERCISE = exercise(
@@ -82,9 +81,9 @@ OWN_LARGEST = "Take the largest of each row, max(axis=-1, keepdims=True)."
      " The weights of a row share out 1 among them."),
     (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
      " softmax."),
-    *((GUARD, f"(total + {eps})", "number in the denominator", "A small number is added to the sum,"
-       " and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a row"
-       " of only -inf alone: take care of that one.") for eps in SMALL[:6]),
+    (GUARD, "(total + free(1e-9))", "number in the denominator", "A small number is added to the"
+     " sum, and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
+     " row of only -inf alone: take care of that one."),
 )
 def weights_of(self, scores):
     highest = scores.max(axis=-1, keepdims=True)
