@@ -78,6 +78,33 @@ def test_what_is_out_of_step_is_named(english, ours, fault):
     assert any(fault in line for line in found) if fault else not found
 
 
+ASKED = """# %% [markdown]
+# > **Predict.** Where?
+# >
+# > - here → No.
+# > - there <!-- true: x == 1 -->
+# > - nowhere
+# >
+# > <!-- given: The number {x}. -->
+"""
+ASKED_OURS = chinese.skeleton(ASKED).replace("Predict.", "预测：").replace("Where?", "哪里？")
+
+
+@pytest.mark.parametrize(("old", "new", "fault"), [
+    ("nowhere", "哪里都不", None),
+    ("> - nowhere\n", "> - nowhere\n> - both\n", "its choices, the right one"),
+    ("> - here → No.\n> - there <!-- true: x == 1 -->",
+     "> - there <!-- true: x == 1 -->\n> - here → No.", "its choices, the right one"),
+    ("{x}", "{y}", "or what is given differ"),
+    ("true: x == 1", "true: x == 2", "missing: <!-- true: x == 1 -->"),
+    ("> **预测：** 哪里？", "哪里？", "only one language has a prediction"),
+])
+def test_a_translated_prediction_has_the_choices_of_the_english_one(old, new, fault):
+    assert old in ASKED_OURS
+    found = chinese.faults(ASKED, ASKED_OURS.replace(old, new))
+    assert any(fault in line for line in found) if fault else not found
+
+
 def test_a_translation_is_the_english_code_with_the_chinese_text():
     made = chinese.translated(ENGLISH, SAID)
     assert made.endswith(CODE.replace("Three.", "三。"))
