@@ -189,7 +189,8 @@ def pages():
     paper = {path: root / "docs" / "paper" / path.name
              for path in (root / "docs" / "zh" / "paper").glob("*.md")}
     ours = {CHINESE / name: FOLDER / name for name in ("README.md", "PROJECT.md")}
-    return named | paper | ours
+    docs = {root / "docs" / "zh" / "since-2017.md": root / "docs" / "since-2017.md"}
+    return named | paper | ours | docs
 
 
 def language_faults(english, chinese):
