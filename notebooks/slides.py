@@ -42,7 +42,7 @@ LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 LINES, COLUMNS, HALF = 16, 100, 45  # of a print on a slide, and beside a picture
-FULL = 11  # lines of formulas, tables and lists on a slide
+FULL = 14  # lines of formulas, tables and lists on a slide
 BARS = 8  # numbers of a line that are drawn, at most
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -219,7 +219,7 @@ class Deck:
             self.printed += text
 
     def picture(self, png):
-        if self.result and not self.result.png:
+        if self.result and not (self.result.said or self.result.png):
             self.result.png = png
             return
         lead = self.flush()
@@ -296,7 +296,7 @@ def lines_of(text, most=LINES):
 
 
 def as_printed(lines):
-    size = "{.short}" * (len(lines) < 6)
+    size = "{.short}" * (len(lines) < 6 and max(map(len, lines), default=0) <= 65)
     return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
 
 
