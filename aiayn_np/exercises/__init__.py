@@ -5,15 +5,17 @@
     ['LayerNorm']
 
 A student writes the class or function of an exercise under its name and calls
-``print(check(LayerNorm))``. The report is true if everything is right. Otherwise it names the worst
-entry, yours and the right one, and the most likely mistake. ``train_with(LayerNorm)`` then trains
+``print(check(LayerNorm))``. The report is true if everything is right. Otherwise it shows where the
+numbers part and asks a question; hints name the cause. ``train_with(LayerNorm)`` then trains
 the Transformer with the student's layer. The files to fill in are in notebooks/exercises.
 
     exercise, topics/                  what the exercises are: cases, right formulas, known mistakes
-    checker, report                    check, and what it returns
+    checker, report, example, page     check, and what it returns, as text and as a page
+    asking, questions, tracing         where it shows, in the student's names; a question; the hints
     layer_check, function_check        what is tried, in which order
     trial, calling                     one case; calling the student's code
-    comparing, shapes, errors          what a difference looks like, and what an error means
+    comparing, shapes                  what a difference looks like
+    errors, operands                   what an error means, and what stands in its line
     changes, operators, free           changes of the right formula, also with numbers to solve for
     diagnosis                          which of them explains an answer
     plug_in, scripted                  the student's parts in the real model; a model for decoding

@@ -39,7 +39,6 @@ class Exercise:
     """One exercise.
 
     objects : the classes and functions that the student writes
-    hints : {name of an object: its hints}; the last hint is the derivation
     lesson : the notebook lesson that explains the exercise
     minutes : how long the whole exercise takes
     """
@@ -52,7 +51,6 @@ class Exercise:
     minutes: int
     asks: str
     objects: list[str] = field(default_factory=list)
-    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Subject:
@@ -82,8 +80,14 @@ class Subject:
         self.made_like: Callable[[Any, Any], Any] = lambda cls, ours: cls()
         self.balanced = False
         exercise.objects.append(self.name)
-        exercise.hints[self.name] = tuple(hints)
+        self.hints = tuple(hints)
         SUBJECTS[self.name] = self
+
+    def derivation(self, stage):
+        """Return the texts that derive a stage; the first one says what to do."""
+        if stage == "function":
+            return self.hints
+        return self.hints[:1] if stage == "forward" else self.hints[1:]
 
     def tried_on(self, cases):
         """Register a function that returns the cases, given an rng (a decorator)."""

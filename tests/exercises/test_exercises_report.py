@@ -1,14 +1,23 @@
 """What a check says, in which form, and what it refuses."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
-from solutions import answer
+from solutions import answer, run
+from test_exercises_mistakes import STAGES, known_of, layer_with
+from wrong_answers import WRONG
 
 import aiayn_np
 from aiayn_np import Module, Parameter
-from aiayn_np.exercises import EXERCISES, Report, check
+from aiayn_np.exercises import Report, check
+from aiayn_np.exercises.checking.calling import Stop
+from aiayn_np.exercises.checking.checker import report_of_stop
+from aiayn_np.exercises.checking.example import Example
+from aiayn_np.exercises.checking.function_check import FunctionCheck
+from aiayn_np.exercises.checking.layer_check import LayerCheck
+from aiayn_np.exercises.checking.questions import ASKED, question_of
 from aiayn_np.exercises.checking.report import Row
 from aiayn_np.exercises.exercise import SUBJECTS
 
@@ -19,9 +28,11 @@ def test_the_report_names_the_worst_entry_and_the_line():
     assert (row.tensor, row.verdict, row.index) == ("output", "WRONG", (1, 2, 0))
     assert row.yours - row.expected == pytest.approx(1)
     assert (row.wrong, row.size) == (1, 30)
+    wrong.verbose = True
     assert re.search(r"\[1, 2, 0\] is .*, off by 1; 1 of 30 entries wrong", str(wrong))
     assert [r.verdict for r in wrong.table[1:]] == ["not looked at"] * 3
     empty = check(answer(3, "Linear", ("return y, Cache", "y[1, 2, 0] = np.nan; return y, Cache")))
+    empty.verbose = True
     assert re.search(r"\[1, 2, 0\] is nan, must be [^,]*; 1 of 30 entries wrong", str(empty))
     stops = check(answer(3, "Linear", ("y = x @ self.W.value", "y = x @ self.V.value")))
     assert "`y = x @ self.V.value`" in stops.message
@@ -53,24 +64,146 @@ def test_the_report_tells_a_wrong_forward_from_a_wrong_pair():
     assert "backward" not in check(answer(2, "LayerNorm", both)).message
 
 
-def test_a_report_in_a_notebook_is_a_table():
-    page = check(answer(1, "Softmax", ("(grad_weights - mean_grad)", "grad_weights")))._repr_html_()
+def test_a_report_in_a_notebook_shows_where_the_arrays_differ():
+    report = check(answer(1, "Softmax", ("(grad_weights - mean_grad)", "grad_weights")))
+    page = report._repr_html_()
+    assert page.count("<svg") == 3                                     # yours, right, where
     assert page.count("<tr>") == 2
-    assert "sum forgotten" in page
+    assert "Raise one score" in page
+    assert report.cause not in page
+    report.verbose = True
+    assert "sum forgotten" in report._repr_html_()
     row = Row("a<b", "WRONG")
-    assert "a&lt;b" in Report("e", "S", False, "d", "1 < 2", [row])._repr_html_()
+    hostile = Example("<script>", "1 < 2", (0,), np.array([[1.0, np.nan]]), np.eye(2)[:1])
+    page = Report("e", "<S>", False, "d", "<b>", [row], where="<i>", example=hostile)._repr_html_()
+    assert "a&lt;b" in page
+    assert not re.search("<(script|b>1|i>|S>)", page)
 
 
-def test_hints_come_one_at_a_time():
+def test_hints_come_when_they_are_asked_for_and_are_those_of_the_stage():
     student = answer(2, "LayerNorm")
     wrong = answer(2, "LayerNorm", ("g = grad_y * self.gamma.value", "g = grad_y"))
-    hints = EXERCISES["layer norm"].hints["LayerNorm"]
-    assert check(wrong).hint == f"Hints: check(LayerNorm, hint=1), up to {len(hints)}."
-    for i, hint in enumerate(hints, 1):
-        assert check(wrong, hint=i).hint == f"Hint {i} of {len(hints)}: {hint}"
+    report = check(wrong)
+    assert report.hint.startswith("Stuck? check(LayerNorm, hint=1): the cause")
+    assert report.stage == "backward"
+    cause, code, derivation = report.hints
+    assert "gamma" in cause
+    assert re.match("Your numbers in line [0-9]+ are those of `grad_y` where", code)
+    assert derivation == "\n".join(SUBJECTS["LayerNorm"].hints[1:])    # not that of forward
+    for i, hint in enumerate(report.hints, 1):
+        assert check(wrong, hint=i).hint == f"Hint {i} of 3: {hint}"
     assert check(student).hint == ""
     with pytest.raises(ValueError, match="hint must be one of 1 to 3"):
         check(wrong, hint=4)
+
+
+def test_a_report_speaks_in_the_students_names_and_lines():
+    student = """
+class Softmax(Module):
+    def forward(self, scores):
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        whole = e.sum(axis=0, keepdims=True)
+        return e / whole, e / whole
+
+    def backward(self, grad_y, cache):
+        return grad_y
+"""
+    report = check(run("import numpy as np\nfrom aiayn_np import Module\n" + student)["Softmax"])
+    assert report.where == ("`e` in line 6 is right, `whole` in line 7 is not:"
+                            " `whole = e.sum(axis=0, keepdims=True)`.")
+    assert "`e.sum(axis=0, keepdims=True)` where `e.sum(axis=-1, keepdims=True)`" in report.hints[1]
+    assert report.stage == "forward"
+
+
+@pytest.mark.parametrize(("code", "shapes"), [
+    ("x.T @ grad_y", "`x.T` is (4, 3, 2), `grad_y` is (2, 3, 5)"),
+    ("x.T.dot(grad_y)", "`x.T` is (4, 3, 2), `grad_y` is (2, 3, 5)"),
+    ('np.einsum("bm,bn->mn", x, grad_y)', "`x` is (2, 3, 4), `grad_y` is (2, 3, 5)"),
+    ("x.sum(axis=0) * grad_y", "`x.sum(axis=0)` is (3, 4), `grad_y` is (2, 3, 5)"),
+    ("rows.T @ grad_y.reshape(7, -1)", "`grad_y` is (2, 3, 5)"),
+    ("self.W @ grad_y", "`self.W` is a Parameter of (4, 5), `grad_y` is (2, 3, 5)"),
+])
+def test_an_error_of_numpy_names_the_parts_of_the_line_and_their_shapes(code, shapes):
+    report = check(answer(3, "Linear", ("self.W.grad += rows.T @ grad_rows",
+                                        f"x = cache.x\n        self.W.grad += {code}")))
+    assert shapes in report.question
+    assert report.question.endswith("?")
+    assert report.where.startswith("Linear.backward stops in line ")
+
+
+def test_the_parts_of_a_line_are_computed_again_only_if_that_changes_nothing():
+    calls = []
+
+    class Linear(answer(3, "Linear")):
+        def backward(self, grad_y, cache):
+            def noted(x):
+                calls.append(x)
+                return x
+            return noted(grad_y) @ self.W.value
+
+    report = check(Linear)
+    assert report.where.startswith("Linear.backward stops in line")
+    assert "noted" not in report.question
+    assert len(calls) == 1
+
+
+def report_on(subject, stage, change):
+    """The report on a student who makes a change of the right formula."""
+    student = change if stage == "function" else layer_with(subject, stage, change)
+    checking = (FunctionCheck if stage == "function" else LayerCheck)(subject, student, 0)
+    with pytest.raises(Stop) as stop:
+        checking.run()
+    return report_of_stop(subject, checking, stop.value, 0)
+
+
+def words_before_the_table(text):
+    lines = itertools.takewhile(
+        lambda line: not re.match(r"  .*? {2}(ok|WRONG|not looked at)\b", line), text.splitlines())
+    return sum(len(line.split()) for line in lines)
+
+
+def must_lead_and_not_tell(known):
+    """No report tells the cause or the right code; nearly all are short and end with a question."""
+    short, told = [], []
+    for subject, stage, change in known:
+        report = report_on(subject, stage, change)
+        text = str(report)
+        codes = [before for before, _ in change.pieces if len(before) > 12]
+        told += [(change.key, said) for said in (change.known, *codes) if said in text]
+        assert "?" in report.question or report.diagnosis != change.key, text
+        assert len(text.splitlines()) <= 12, text
+        short.append(words_before_the_table(text) <= 60)
+    assert told == []
+    assert np.mean(short) >= 0.95
+
+
+KNOWN = [(SUBJECTS[name], stage, change) for name, stage in STAGES
+         for change in known_of(SUBJECTS[name].formulas[stage])]
+
+
+def test_reports_on_some_known_mistakes_lead_and_do_not_tell():
+    must_lead_and_not_tell(KNOWN[::12])
+
+
+@pytest.mark.slow
+def test_reports_on_all_known_mistakes_lead_and_do_not_tell():
+    must_lead_and_not_tell(KNOWN)
+
+
+def test_the_right_code_is_not_said_of_wrong_answers():
+    told = []
+    for number, name, _, *edits in WRONG[::5]:
+        text = str(check(answer(number, name, *edits)))
+        told += [old for old, new in edits if len(old) > 20 and old not in new and old in text]
+    assert told == []
+
+
+def test_every_known_mistake_has_a_question():
+    keys = {change.key for *_, change in KNOWN}
+    assert {key for key in keys if not question_of(key)} == {"sign"}   # KINDS asks for it
+    asked = [key for keys in ASKED.values() for key in keys]
+    assert len(asked) == len(set(asked))
+    assert set(asked) <= keys | {key.removesuffix(" in backward") for key in keys}
 
 
 def test_the_librarys_own_layer_is_not_an_answer():

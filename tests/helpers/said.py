@@ -13,7 +13,7 @@ import numpy as np
 
 from aiayn_np import exercises
 from aiayn_np.exercises import EXERCISES, language
-from aiayn_np.exercises.checking import changes, errors
+from aiayn_np.exercises.checking import changes, errors, questions
 from aiayn_np.exercises.checking.function_check import FunctionCheck
 from aiayn_np.exercises.checking.layer_check import SIZES
 from aiayn_np.exercises.exercise import SUBJECTS
@@ -83,15 +83,18 @@ def of_the_errors():
     """What is said to errors of Python and NumPy."""
     for _, diagnosis, sentence in errors.SAID:
         yield from (diagnosis, sentence)
-    yield from (words for _, words in errors.BEGINS)
+    yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
+    for some in (questions.ASKED, questions.KINDS.values(), questions.SEEN.values()):
+        yield from some
+    yield from (errors.NO_ARRAY, questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
 
 
 def of_the_exercises():
     """Names, questions, hints, cases, and the names of what is compared."""
     for exercise in EXERCISES.values():
         yield from (exercise.name, exercise.title, exercise.asks)
-        yield from (hint for name in exercise.objects for hint in exercise.hints[name])
     for subject in SUBJECTS.values():
+        yield from subject.hints
         for case in subject.cases(np.random.default_rng(0)):
             yield from filter(None, (case.what, case.why))
         if subject.kind == "function":

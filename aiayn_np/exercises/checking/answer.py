@@ -158,10 +158,11 @@ def look_at(name, names, errors, seed):
         why += say("; {error}", error=errors[0]) if errors else ""
         message = say("the file defines no {name}{why}", name=name, why=why)
         return dict(name=name, points=0, diagnosis="missing", cause=message, text=message, html="")
-    report = checked(SUBJECTS[name], thing, 0, seed)
+    report = checked(SUBJECTS[name], thing, seed)
     diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
-    half = 0.5 if getattr(report, "stage", "") == "backward" else 0     # forward is right
-    cause = report.message.splitlines()[0]
+    half = 0.5 if report.stage == "backward" else 0                    # forward is right
+    cause = report.cause if report.example else report.message
+    cause = (cause.splitlines() or [""])[0]
     cause = cause if cause.startswith(name) else say("{name}: {message}", name=name, message=cause)
     return dict(name=name, points=1 if report else half, diagnosis=diagnosis, cause=cause,
                 text=str(report), html=report._repr_html_())

@@ -1,6 +1,9 @@
 """Call the student's code, and turn an error into one sentence with the student's own line."""
 
 import copy
+import linecache
+import re
+import textwrap
 import traceback
 import warnings
 from pathlib import Path
@@ -9,10 +12,12 @@ import numpy as np
 
 from ...checks import one_line
 from ..language import say
-from .errors import advice
+from .errors import advice, question_of_error
+from .operands import parts, shown
 from .shapes import BESIDE
 
 PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ours, and NumPy
+NOT_STUDENTS = *PACKAGES, "<__array_function__", "<frozen"
 
 
 class Stop(Exception):
@@ -20,12 +25,16 @@ class Stop(Exception):
 
     by_error : whether the student's code stopped with an error
     got : the student's array, if its shape is wrong
+    cause : the end of the message that names the likely cause, if it has one
+    where, question : what a report says before the cause; without them it says the message
     """
 
-    def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None):
+    def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None, cause="",
+                 where="", question=""):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
-        self.by_error, self.got = by_error, got
+        self.by_error, self.got, self.cause = by_error, got, cause
+        self.where, self.question = where, question
 
     def explained(self, explanation):
         """Return a Stop that also says how an array of a wrong shape came about."""
@@ -54,7 +63,9 @@ def call(what, function, *args, case="", **options):
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
-        raise Stop(key, said.strip(), by_error=True) from error
+        where, question = seen_in(error, what, case)
+        raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
+                   question=question) from error
 
 
 def describe(error):
@@ -72,15 +83,33 @@ OWN_ARRAY = ("Write x = x + 1 and not x += 1 for what you did not make yourself:
              " it.")
 
 
-def line_of(error):
+def seen_in(error, what, case):
+    """Return (where, question): the student's line with the parts that it puts together."""
+    frames = student_frames(error)
+    found = parts(*frames[-1]) if frames else []
+    text = describe(error)
+    of_shapes = shown(found) and re.search("matmul|broadcast|aligned", text)
+    said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
+    where = say("{what} stops{line} with {error} ({case})." if case else
+                "{what} stops{line} with {error}.", what=what, line=line_of(error, 60),
+                error=said, case=say(case))
+    return where, f"{shown(found)} {say(question_of_error(text, found))}".strip()
+
+
+def student_frames(error):
+    """Return [(frame, line)] of an error in the student's own code, the innermost last."""
+    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
+            if not frame.f_code.co_filename.startswith(NOT_STUDENTS)]
+
+
+def line_of(error, most=200):
     """Return the student's line that raised an error, as " in line 7, `y = x @ W`,"."""
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((*PACKAGES, "<__array_function__", "<frozen"))
-    ]
+    frames = student_frames(error)
     if not frames:
         return ""
-    number, code = frames[-1].lineno, frames[-1].line
+    frame, number = frames[-1]
+    code = textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), most,
+                            placeholder=" …")
     return say(" in line {number}, `{code}`," if code else " in line {number}", number=number,
                code=code)
 

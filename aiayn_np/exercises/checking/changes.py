@@ -299,8 +299,8 @@ class Change:
                        for a in ours for b in others)
 
     @property
-    def why(self):
-        """A sentence on what was changed, and the teacher's sentence."""
+    def pieces(self):
+        """List (right code, wrong code) of each piece that is changed, in one line each."""
         pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
                                for i, n in self.parts)
         pieces = {(before, filled(after, self.numbers)): 1 for before, after in pieces}
@@ -308,8 +308,14 @@ class Change:
             codes = [self.formula.places[i].codes[n - 1] for i, n in self.parts]
             pieces = {(name, f"{number:.6g}"): 1 for name, number in self.numbers.items()
                       if f"free({name}, {name!r})" in codes}
+        return list(pieces)
+
+    @property
+    def why(self):
+        """A sentence on what was changed, and the teacher's sentence."""
         shown = [say("`{after}` where `{before}` is right" if after != "pass" else
-                     "`{before}` left out", before=before, after=after) for before, after in pieces]
+                     "`{before}` left out", before=before, after=after)
+                 for before, after in self.pieces]
         return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
                    known=say(self.known)).strip()
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...module import Module
 from ..exercise import SUBJECTS
-from ..language import say, speaking, tidy
+from ..language import say, speaking
+from .asking import sentence, told
 from .calling import Stop
 from .function_check import FunctionCheck
 from .layer_check import LayerCheck
@@ -15,15 +16,16 @@ from .report import Report
 CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
 
 
-def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
+def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, seed: int = 0,
           language: str | None = None) -> Report:
-    """Check one class or function of an exercise, and say what is wrong and the likely reason.
+    """Check one class or function of an exercise, show what is wrong, and ask what leads to it.
 
     Parameters
     ----------
     student : the function, or the class itself and not an object of it. The exercise is found by
         its name, or by the name that the student's file assigns it to
-    hint : 1, 2, ... adds that hint to the report; the last one is the derivation
+    hint : 1 adds the likely cause to the report, 2 the code, 3 the derivation
+    verbose : True shows every tensor, the cause and the code at once
     seed : for the random numbers of the cases
     language : of the report, "en" or "zh"; None: the one that AIAYN_LANG or the locale names
 
@@ -37,30 +39,36 @@ def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
     or if there is no such hint or language
     """
     with speaking(language):
-        return checked(subject_of(student), student, hint, seed)
+        report = checked(subject_of(student), student, seed, hint)
+        report.verbose = verbose
+        return report
 
 
-def checked(subject, student, hint, seed):
+def checked(subject, student, seed, hint=0):
     """Return the Report of a check, in the user's language."""
-    text = hint_text(subject, hint)
+    if hint not in range(4):
+        raise ValueError(say("hint must be one of 1 to 3, or 0 for none, got {number}",
+                             number=hint))
     checking = CHECKS[subject.kind](subject, student, seed)
     try:
         must_be_the_students(subject, student)
         checking.run()
     except Stop as stop:
-        if stop.tensor in checking.rows and checking.rows[stop.tensor].ok is not False:
-            checking.rows[stop.tensor].verdict = "WRONG"
-        return report_of(subject, checking, stop.diagnosis, stop.message, text)
-    count = len(checking.cases)
-    return report_of(subject, checking, "right", say("Everything agrees in {count} cases.",
-                                                   count=count), "")
+        return report_of_stop(subject, checking, stop, hint)
+    message = say("Everything agrees in {count} cases.", count=len(checking.cases))
+    return Report(subject.exercise.name, subject.name, True, "right", message,
+                  list(checking.rows.values()), where=message)
 
 
-def report_of(subject, checking, diagnosis, message, hint):
-    passed = diagnosis == "right"
-    rows, message = list(checking.rows.values()), tidy(message).rstrip(". 。")
-    message += "" if message.endswith(("?", "？")) else say(".")
-    return Report(subject.exercise.name, subject.name, passed, diagnosis, message, rows, hint)
+def report_of_stop(subject, checking, stop, hint):
+    """Return the Report of what a Stop says."""
+    rows = checking.rows
+    if stop.tensor in rows and rows[stop.tensor].ok is not False:
+        rows[stop.tensor].verdict = "WRONG"
+    said = told(subject, checking, stop)
+    return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
+                  sentence(stop.message), list(rows.values()), stage=checking.stage,
+                  asked=hint, **said)
 
 
 def subject_of(student):
@@ -83,19 +91,6 @@ def name_of(student):
     scope = next((function.__globals__ for function in functions), {})
     names = [name for name in SUBJECTS if scope.get(name) is student]
     return student.__name__ if student.__name__ in SUBJECTS or not names else names[0]
-
-
-def hint_text(subject, number):
-    """Return a hint by its number; for 0, a line that says how to ask for one."""
-    hints = subject.exercise.hints[subject.name]
-    if not 0 <= number <= len(hints):
-        raise ValueError(say("hint must be one of 1 to {last}, or 0 for none, got {number}",
-                             last=len(hints), number=number))
-    if number == 0:
-        return say("Hints: check({name}, hint=1), up to {last}.", name=subject.name,
-                   last=len(hints))
-    return say("Hint {number} of {last}: {hint}", number=number, last=len(hints),
-               hint=say(hints[number - 1]))
 
 
 def must_be_the_students(subject, student):

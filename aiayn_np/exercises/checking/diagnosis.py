@@ -29,6 +29,22 @@ class Explanation(NamedTuple):
         return bool(self.change.known)
 
 
+class Finding(NamedTuple):
+    """What is known of wrong numbers.
+
+    wrong : the wrong tensors      trials : those that show the mistake
+    seen : (diagnosis, sentence) of what is seen at once, or None
+    why : sentences on the likely reason
+    """
+
+    stage: str
+    wrong: list
+    trials: list
+    seen: tuple | None
+    why: str
+    explanation: Explanation | None
+
+
 def explain(formula, stage, trials, wrong):
     """Return an Explanation of the `wrong` tensors, or None.
 

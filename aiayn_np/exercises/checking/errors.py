@@ -2,7 +2,10 @@
 
 import re
 
+import numpy as np
+
 from ..language import say
+from .operands import words
 from .shapes import FACTORS, NOT_SUMMED, shapes_that_do_not_fit
 
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
@@ -140,3 +143,28 @@ def advice(text, line, what=""):
             return diagnosis, said if sentence is GRADIENTS else f"{said} {part}".strip()
     diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
     return diagnosis, f"{said} {part}".strip()
+
+
+NO_ARRAY = "Which of them is no array, and where is the array in it?"
+ASKED = (  # what the error says, or what stands there; a question
+    (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
+    (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
+     " happen along them?"),
+    (r"broadcast", "Beside each other from the last axis on: which two lengths do not fit?"),
+    (r"unpack", "How many things stand on the right, and how many names on the left?"),
+    (r"axis|axes|index|subscripts|1- or 2-d", "How many axes has it here, and on how many do you"
+     " count?"),
+    (r"reshape", "How many numbers has it, and how many must the new shape hold?"),
+    (r"truth value", "How many truth values are there?"),
+    (r"NameError|AttributeError|KeyError", "Where was it made, and under which name was it kept?"),
+    (r"argument", "What does the first line of the function take, and what is it given?"),
+    (r"", "What stands there, and what did you expect?"),
+)
+
+
+def question_of_error(text, found):
+    """Return the question for an error, given its text and the parts of the line."""
+    if any(not isinstance(value, (np.ndarray, np.generic, int, float)) and words(value)
+           for _, value in found):
+        return NO_ARRAY
+    return next(question for pattern, question in ASKED if re.search(pattern, text))

@@ -8,7 +8,7 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import explain, is_wrong, reason, seen_elsewhere
+from .diagnosis import Finding, explain, is_wrong, reason, seen_elsewhere, telling
 from .report import Row
 from .trial import check_shape, with_later
 
@@ -26,6 +26,7 @@ class FunctionCheck:
         self.formula = subject.formulas["function"]
         self.trials = [Tried(self, case) for case in self.cases]
         self.rows = {name: Row(name) for trial in self.trials for name in trial.want}
+        self.stage, self.finding = "function", None
 
     def run(self):
         """Raise a Stop that names the first fault, if any."""
@@ -42,6 +43,7 @@ class FunctionCheck:
         except Stop as stop:
             if stop.got is None or not (explanation := self.explain(trials)):
                 raise
+            self.found(trials, None, "", explanation)
             raise stop.explained(explanation) from stop
         self.compare(trials)
 
@@ -52,8 +54,16 @@ class FunctionCheck:
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
-            seen = pairs[wrong[0]]
-            raise Stop(*(reason(look(seen), self.explain(trials)) or guess(seen, seen)))
+            seen, explanation = pairs[wrong[0]], self.explain(trials)
+            plain = look(seen)
+            key, why = reason(plain, explanation) or guess(seen, seen)
+            self.found(trials, plain, why, explanation)
+            raise Stop(key, why)
+
+    def found(self, trials, seen, why, explanation):
+        """Keep what is known of wrong numbers."""
+        wrong = [kind for kind in trials[0].expected if any(is_wrong(t, [kind]) for t in trials)]
+        self.finding = Finding("function", wrong, telling(trials, wrong), seen, why, explanation)
 
     def must_repeat(self, trial):
         """Raise a Stop if a second run of a case gives other results."""

@@ -11,7 +11,16 @@ from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .changes import CLIPPED
 from .comparing import factor, guess, look, row_of, same, some_slices
-from .diagnosis import compared, explain, is_wrong, predict, reason, seen_elsewhere, telling
+from .diagnosis import (
+    Finding,
+    compared,
+    explain,
+    is_wrong,
+    predict,
+    reason,
+    seen_elsewhere,
+    telling,
+)
 from .errors import in_words
 from .report import Row, listed
 from .trial import MUST_ADD, Trial, as_list, with_later
@@ -35,6 +44,7 @@ class LayerCheck:
                  for what, scale, why in SIZES]
         self.cases = sorted([*cases, *sizes], key=lambda case: case.special)
         self.rows = {"output": Row("output")}
+        self.stage, self.finding = "forward", None
 
     def run(self):
         """Raise a Stop that names the first fault, if any."""
@@ -43,6 +53,7 @@ class LayerCheck:
         self.rows |= {tensor: Row(tensor) for trial in trials for tensor in trial.expected}
         ordinary = sum(not case.special for case in self.cases)
         for stage in (self.forwards, self.backwards):
+            self.stage = stage.__name__.removesuffix("s")
             stage(trials[:ordinary], trials[:ordinary])
             for i in range(ordinary, len(trials)):                     # special ones one by one
                 stage([trials[i]], trials[: i + 1])
@@ -68,6 +79,8 @@ class LayerCheck:
         except Stop as stop:
             if stop.got is None or not (explanation := self.of_a_shape(trials)):
                 raise
+            self.finding = Finding("forward", ["output"], telling(trials, ["output"]), None, "",
+                                   explanation)
             raise stop.explained(explanation) from stop
 
     def of_a_shape(self, trials):
@@ -91,12 +104,16 @@ class LayerCheck:
         except Stop as stop:
             if stop.by_error and trial.case.why:
                 stop.message += f" {say(trial.case.why)}"
+                stop.cause += f" {say(trial.case.why)}"
             if not stop.by_error or not before or axes in before:
                 raise
-            raise Stop("number of axes", say(
-                "{message} It works with {some} axes, and this input has {axes}. Count axes from"
-                " the end, -1, -2: any number of axes may stand in front.", message=stop.message,
-                axes=axes, some=say(" or ").join(map(str, sorted(before))))) from stop
+            counts = say(" or ").join(map(str, sorted(before)))
+            cause = say("It works with {some} axes, and this input has {axes}. Count axes from the"
+                        " end, -1, -2: any number of axes may stand in front.", axes=axes,
+                        some=counts)
+            raise Stop("number of axes", f"{stop.message} {cause}", where=stop.where, cause=cause,
+                       question=say("Why does it work with {some} axes, and not with {axes}?",
+                                    some=counts, axes=axes)) from stop
 
     def wrong(self, tensors, trials):
         """Return the tensors that are wrong in some case, and fill their rows."""
@@ -122,6 +139,7 @@ class LayerCheck:
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
                              for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
                             (key, why))
+        self.finding = Finding(stage, wrong, telling(trials, wrong), plain, why, explanation)
         if explanation and key not in ("zero", "replaced by zeros"):
             why += seen_elsewhere(explanation, stage, with_later(trials, self.trials, stage),
                                   wrong)

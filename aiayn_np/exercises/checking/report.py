@@ -1,6 +1,6 @@
-"""The report of a check, as text and as a table in a notebook."""
+"""The report of a check, as text, and in a notebook as a page with the two arrays that differ."""
 
-import html
+import builtins
 import math
 import re
 import sys
@@ -8,6 +8,8 @@ import textwrap
 from dataclasses import dataclass, field
 
 from ..language import WIDE, flush_left, say, say_name, speaking, spoken, width
+from .example import Example
+from .page import page
 
 WIDTH = 100  # columns of a report
 # A piece of a Chinese text that stays in one line: spaces, or a character or word with the
@@ -91,10 +93,16 @@ class Report:
     subject : the class or function that was checked
     passed : whether everything is right, in all cases
     diagnosis : a short key: "right", "not written yet", "sign", "unbiased variance", ...
-    message : what is wrong, and the likely reason
+    message : what is wrong, and the likely reason, with the right code
     table : a Row for each tensor, in the order of the check
-    hint : the hint that was asked for, or how to ask for one
-    language : that of the message and the hint; diagnosis and table do not depend on it
+    language : that of all texts; diagnosis and table do not depend on it
+    stage : the one that fails, "forward", "backward" or "function"; "" if everything is right
+    state : what is right and what is wrong
+    where, question : sentences that lead to the cause, which they do not name
+    example : the student's numbers beside the right ones, or None
+    hints : the cause, the code, the derivation
+    asked : the number of the hint that was asked for; 0 for none
+    verbose : whether the text is the message and the whole table
     """
 
     exercise: str
@@ -103,28 +111,56 @@ class Report:
     diagnosis: str
     message: str
     table: list[Row]
-    hint: str = ""
     language: str = field(default_factory=spoken)
+    stage: str = ""
+    state: str = ""
+    where: str = ""
+    question: str = ""
+    example: Example | None = None
+    hints: tuple[str, str, str] = ("", "", "")
+    asked: int = 0
+    verbose: bool = False
 
     def __bool__(self):
         return self.passed
 
     @property
+    def cause(self) -> str:
+        """The sentence that names the cause; empty if everything is right."""
+        return self.hints[0]
+
+    @property
+    def hint(self) -> str:
+        """The hint that was asked for, or how to ask for one."""
+        if self.passed:
+            return ""
+        with speaking(self.language):
+            if self.asked:
+                return say("Hint {number} of {last}: {hint}", number=self.asked,
+                           last=len(self.hints), hint=self.hints[self.asked - 1])
+            return say("Stuck? check({name}, hint=1): the cause; 2: the code; 3: the derivation.",
+                       name=self.subject)
+
+    @property
     def headline(self) -> str:
         with speaking(self.language):
+            if not self.passed and not self.verbose:
+                return say("{subject}: not right yet. {state}", subject=self.subject,
+                           state=self.state).strip()
             mark = say("right") if self.passed else say("not right yet: {diagnosis}",
                                                         diagnosis=say_name(self.diagnosis))
             return say("{subject} (exercise {exercise}): {mark}", subject=self.subject, mark=mark,
                        exercise=say(self.exercise))
 
     def __str__(self):
-        cells = self.cells()
-        columns = max((width(tensor) for tensor, *_ in cells), default=0)
-        rows = [f"  {flush_left(tensor, columns)}  {flush_left(verdict, 5)}  {details}".rstrip()
-                for tensor, verdict, details in cells]
         with speaking(self.language):
-            words = *wrapped(self.message), *wrapped(self.hint)
-        text = "\n".join([self.headline, *rows, *words])
+            if self.verbose:
+                lines = [*in_columns(self.cells()), *wrapped(self.message)]
+            else:
+                where = self.where or ("" if self.question else self.message)
+                lines = [*wrapped(where), *(self.example.lines() if self.example else ()),
+                         *wrapped(self.question), *in_columns(self.folded())]
+            text = "\n".join([self.headline, *lines, *wrapped(self.hint)])
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         return text.encode(encoding, "replace").decode(encoding)       # "?" where a root cannot be
 
@@ -135,11 +171,62 @@ class Report:
         with speaking(self.language):
             return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]
 
+    def folded(self) -> list[tuple[str, str, str]]:
+        """Return (tensors, verdict, details) for each kind of tensor and verdict."""
+        groups: dict[tuple[str, str], list[Row]] = {}
+        for row in self.table:
+            groups.setdefault((kind_of_tensor(row.tensor), row.verdict), []).append(row)
+        return [(names_of(kind, rows), say(verdict), details_of(rows))
+                for (kind, verdict), rows in groups.items()]
+
+    def show(self) -> None:
+        """Print the report; in a notebook, show it as a page."""
+        getattr(builtins, "display", print)(self)                      # IPython puts it there
+
     def _repr_html_(self):
-        text = html.escape
-        cells = "".join(
-            f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in self.cells()
-        )
-        words = "".join(f"<p style='white-space:pre-wrap'>{text(t)}</p>"
-                        for t in (self.message, self.hint) if t)
-        return f"<p><b>{text(self.headline)}</b></p><table>{cells}</table>{words}"
+        with speaking(self.language):
+            return page(self)
+
+
+def kind_of_tensor(name):
+    """Return what a tensor is one of: values after steps, gradients of inputs, of parameters."""
+    if match := STEPS.fullmatch(name):
+        return match["kind"]
+    return ".grad" if name.endswith(".grad") else "grad_" if name.startswith("grad_") else name
+
+
+STEPS = re.compile(r"(?P<kind>\w+) \d+ after step (?P<step>\d+)")
+
+
+def names_of(kind, rows):
+    """Name the tensors of some rows, in one phrase."""
+    names = [row.tensor for row in rows]
+    if steps := [int(match["step"]) for name in names if (match := STEPS.fullmatch(name))]:
+        return say("{count} of {kind}, from step {first} on", count=len(names),
+                   kind=say_name(kind), first=min(steps))
+    if kind == ".grad" and len(names) > 3:
+        return say("{count} gradients of parameters", count=len(names))
+    return listed([say_name(name) for name in names])
+
+
+def kinds_in(rows):
+    """Name the tensors of some rows, kind by kind."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(kind_of_tensor(row.tensor), []).append(row)
+    return [names_of(kind, some) for kind, some in groups.items()]
+
+
+def details_of(rows):
+    """Tell how many entries of the worst row are wrong, or how large the largest error is."""
+    worst = max(rows, key=lambda row: row.error if row.size else -1)
+    if not worst.wrong:
+        return ""
+    return say("{wrong} of {size} entries", wrong=worst.wrong, size=worst.size)
+
+
+def in_columns(cells):
+    """Return a line for each (tensor, verdict, details)."""
+    columns = max((width(tensor) for tensor, *_ in cells), default=0)
+    return [f"  {flush_left(tensor, columns)}  {flush_left(verdict, 5)}  {details}".rstrip()
+            for tensor, verdict, details in cells]

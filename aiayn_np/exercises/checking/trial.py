@@ -280,7 +280,7 @@ def check_shape(what, tensor, got, want, case):
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
             tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
-            why=why), tensor, got=got)
+            why=why), tensor, got=got, cause=why)
 
 
 def unpacked(what, got):

@@ -52,12 +52,13 @@ class Softmax(Module):
 # %% [markdown]
 # ## Is it right?
 #
-# Run this as often as you like. The report names the worst entry, yours and the right one, and the
-# most likely mistake. For help: `check(Softmax, hint=1)`, then 2; hint 3 is the derivation.
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Softmax, hint=1)` names the
+# likely cause, `hint=2` shows the code, and `hint=3` the derivation.
 
 # %%
 report = check(Softmax)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

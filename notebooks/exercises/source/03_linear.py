@@ -55,7 +55,7 @@ class Linear(Module):
 
 # %%
 report = check(Linear)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

@@ -79,7 +79,7 @@ class MultiHeadAttention(Module):
 
 # %%
 report = check(MultiHeadAttention)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

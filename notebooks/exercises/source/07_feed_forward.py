@@ -60,7 +60,8 @@ class PositionwiseFeedForward(Module):
 
 # %%
 reports = [check(ReLU), check(PositionwiseFeedForward)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## Now train with them

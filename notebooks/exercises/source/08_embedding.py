@@ -65,7 +65,8 @@ class OutputProjection(Module):
 
 # %%
 reports = [check(Embedding), check(OutputProjection)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## Now train with them

@@ -52,7 +52,7 @@ class SinusoidalPositionalEncoding(Module):
 
 # %%
 report = check(SinusoidalPositionalEncoding)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

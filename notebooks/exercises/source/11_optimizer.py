@@ -58,7 +58,8 @@ def warmup_rate(step, d_model, warmup_steps):
 
 # %%
 reports = [check(Adam), check(warmup_rate)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## Now train with them

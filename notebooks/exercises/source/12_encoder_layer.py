@@ -58,7 +58,7 @@ class EncoderLayer(Module):
 
 # %%
 report = check(EncoderLayer)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

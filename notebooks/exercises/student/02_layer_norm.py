@@ -71,7 +71,7 @@ class LayerNorm(Module):
 
 # %%
 report = check(LayerNorm)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

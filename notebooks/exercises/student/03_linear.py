@@ -70,7 +70,7 @@ class Linear(Module):
 
 # %%
 report = check(Linear)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

@@ -74,7 +74,7 @@ class ScaledDotProductAttention(Module):
 
 # %%
 report = check(ScaledDotProductAttention)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

@@ -74,7 +74,8 @@ class Mask(Module):
 
 # %%
 reports = [check(causal), check(not_padding), check(Mask)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## Now train with them

@@ -67,7 +67,7 @@ class SinusoidalPositionalEncoding(Module):
 
 # %%
 report = check(SinusoidalPositionalEncoding)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

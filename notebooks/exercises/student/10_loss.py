@@ -66,7 +66,7 @@ class LabelSmoothedCrossEntropy(Module):
 
 # %%
 report = check(LabelSmoothedCrossEntropy)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

@@ -72,7 +72,7 @@ class EncoderLayer(Module):
 
 # %%
 report = check(EncoderLayer)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now train with it

@@ -59,7 +59,7 @@ def greedy_decode(model, src, *, bos, eos, max_len=None):
 
 # %%
 report = check(greedy_decode)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## Now decode with it

@@ -66,11 +66,11 @@ class Softmax(Module):
 # %% [markdown]
 # ## 写对了吗？
 #
-# 想运行多少次都可以。报告会指出错得最多的那个元素，你的数和正确的数各是多少，以及最可能的错误。需要帮助时，用 `check(Softmax, hint=1)`，然后是 2；提示 3 就是推导。
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提出一个通向错误的问题。需要帮助时，`check(Softmax, hint=1)` 说出可能的原因，`hint=2` 给出写法，`hint=3` 给出推导。
 
 # %%
 report = check(Softmax)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

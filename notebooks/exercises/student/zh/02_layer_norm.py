@@ -70,7 +70,7 @@ class LayerNorm(Module):
 
 # %%
 report = check(LayerNorm)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

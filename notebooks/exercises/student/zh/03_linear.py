@@ -72,7 +72,7 @@ class Linear(Module):
 
 # %%
 report = check(Linear)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

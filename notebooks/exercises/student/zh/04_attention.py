@@ -71,7 +71,7 @@ class ScaledDotProductAttention(Module):
 
 # %%
 report = check(ScaledDotProductAttention)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

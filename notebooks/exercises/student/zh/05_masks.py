@@ -75,7 +75,8 @@ class Mask(Module):
 
 # %%
 reports = [check(causal), check(not_padding), check(Mask)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## 用它们来训练

@@ -83,7 +83,7 @@ class MultiHeadAttention(Module):
 
 # %%
 report = check(MultiHeadAttention)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

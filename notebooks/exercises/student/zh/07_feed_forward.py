@@ -75,7 +75,8 @@ class PositionwiseFeedForward(Module):
 
 # %%
 reports = [check(ReLU), check(PositionwiseFeedForward)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## 用它们来训练

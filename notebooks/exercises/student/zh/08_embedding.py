@@ -83,7 +83,8 @@ class OutputProjection(Module):
 
 # %%
 reports = [check(Embedding), check(OutputProjection)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## 用它们来训练

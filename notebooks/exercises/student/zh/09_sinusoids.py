@@ -70,7 +70,7 @@ class SinusoidalPositionalEncoding(Module):
 
 # %%
 report = check(SinusoidalPositionalEncoding)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

@@ -71,7 +71,7 @@ class LabelSmoothedCrossEntropy(Module):
 
 # %%
 report = check(LabelSmoothedCrossEntropy)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

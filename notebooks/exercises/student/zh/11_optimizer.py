@@ -74,7 +74,8 @@ def warmup_rate(step, d_model, warmup_steps):
 
 # %%
 reports = [check(Adam), check(warmup_rate)]
-print(*reports, sep="\n\n")
+for report in reports:
+    report.show()
 
 # %% [markdown]
 # ## 用它们来训练

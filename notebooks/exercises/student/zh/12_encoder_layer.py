@@ -73,7 +73,7 @@ class EncoderLayer(Module):
 
 # %%
 report = check(EncoderLayer)
-print(report)
+report.show()
 
 # %% [markdown]
 # ## 用它来训练

@@ -1,0 +1,216 @@
+"""Watch a student's code run, and find the line and the name that hold a value.
+
+`values_of` runs a function and keeps each new number or array that a variable gets. The same is
+done with the right formula, and with the formula that has the student's mistake in it. A variable
+of the student that holds the same values in every case is the same thing, whatever its name.
+"""
+
+import contextlib
+import itertools
+import linecache
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .calling import NOT_STUDENTS, Stop
+from .comparing import is_numbers, same
+from .diagnosis import is_wrong, predict
+
+Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
+ARGUMENT = 0  # the line of what a function is given
+MOST = 3000  # values that are kept of one run
+OTHERS = (*NOT_STUDENTS, "<changes>", str(Path(contextlib.__file__).parent))
+
+
+class Spot(NamedTuple):
+    """The first value of a student's code that is wrong, and the last right one before it.
+
+    sure : whether it is known that no loop made a wrong value before it
+    got, want : the student's array and the right one, in the smallest case
+    """
+
+    key: Key
+    right: Key | None
+    sure: bool
+    case: Any
+    got: np.ndarray
+    want: np.ndarray
+
+    @property
+    def code(self):
+        return linecache.getline(*self.key[:2]).strip()
+
+
+class Values(list):
+    """Copies of the values of one variable; `when` counts the order in which all were got."""
+
+    def __init__(self):
+        super().__init__()
+        self.when: list[int] = []
+
+
+def values_of(function, mine, watched=None):
+    """Run a function, and return {(file, line, name): Values}.
+
+    mine : tells by its file's name whether a function is watched
+    watched : {name: a function that returns an array}, such as gradients that are added to
+    """
+    values: dict[Key, Values] = {}
+    counted = itertools.count()
+    last = {name: get().tobytes() for name, get in (watched or {}).items()}
+
+    def keep(file, line, name, value):
+        number = next(counted)
+        if is_numbers(value) and number < MOST:
+            some = values.setdefault((file, line, name), Values())
+            some.append(np.array(value))
+            some.when.append(number)
+
+    def called(frame, event, argument):
+        file = frame.f_code.co_filename
+        if not mine(file):
+            return None
+        seen: dict[str, tuple] = {}
+        line = [ARGUMENT]
+
+        def look():
+            for name, value in [*frame.f_locals.items()]:
+                if is_numbers(value):
+                    digest = np.shape(value), np.asarray(value).tobytes()
+                    if seen.get(name) != digest:
+                        seen[name] = digest
+                        keep(file, line[0], name, value)
+            for name, get in (watched or {}).items():
+                if last[name] != get().tobytes():
+                    last[name] = get().tobytes()
+                    keep(file, line[0], name, get())
+
+        def step(frame, event, argument):
+            look()
+            if event == "return":
+                parts = argument if isinstance(argument, (tuple, list)) else [argument]
+                for part in parts:
+                    keep(file, line[0], "", part)
+            line[0] = frame.f_lineno
+            return step
+
+        look()
+        line[0] = frame.f_lineno
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        function()
+    except Stop:
+        return {}
+    finally:
+        sys.settrace(before)
+    return values
+
+
+def of_the_student(file):
+    """Tell whether a file is the student's, and no one of ours, of NumPy or of Python."""
+    return not file.startswith(OTHERS)
+
+
+class Watch:
+    """The student's values of one stage beside those of the formula, in three of the trials."""
+
+    def __init__(self, checking, stage, trials, wrong, change=None):
+        self.stage, self.wrong = stage, [trial for trial in trials if is_wrong(trial, wrong)]
+        self.trials = self.wrong[:2] + [trial for trial in trials if trial not in self.wrong][:1]
+        self.formula = checking.subject.formulas[stage]
+        self.students = [self.student(checking, trial) for trial in self.trials]
+        self.of_shape: dict[tuple, list] = {}
+        for key, some in self.students[0].items():
+            self.of_shape.setdefault((len(some), some[0].shape), []).append(key)
+        self.right = [self.formulas(self.formula, trial) for trial in self.trials]
+        self.changed = self.right if change is None else [
+            self.formulas(change, trial) for trial in self.trials]
+
+    def student(self, checking, trial):
+        """Return the student's values in one trial."""
+        with contextlib.suppress(Stop):
+            if self.stage == "function":
+                return values_of(lambda: checking.student_on(trial.case), of_the_student)
+            if self.stage == "forward":
+                return values_of(trial.forward, of_the_student)
+            _, cache = trial.forward()
+            watched = {f"{name}.grad": (lambda p=p, name=name: np.asarray(
+                p.grad) - trial.start[name]) for name, p in trial.parameters.items()}
+            return values_of(lambda: trial.backward(cache), of_the_student, watched)
+        return {}
+
+    def formulas(self, formula, trial):
+        """Return {(name, n): [values]} of the formula in one trial, n for its nth line."""
+        found = values_of(lambda: predict(formula, self.stage, trial), "<changes>".__eq__)
+        lines: dict[str, int] = {}
+        values = {}
+        for (_, _, name), some in found.items():
+            lines[name] = lines.get(name, -1) + 1
+            values[name, lines[name]] = some
+        return values
+
+    def keys(self, wanted):
+        """Return the student's keys that hold the `wanted` values, a list for each trial."""
+        if max((x.size for some in wanted for x in some), default=0) < 2 or not wanted[0]:
+            return []
+        return [key for key in self.of_shape.get((len(wanted[0]), wanted[0][0].shape), ()) if all(
+            len(mine.get(key, ())) == len(some) and all(map(same, mine.get(key, ()), some))
+            for mine, some in zip(self.students, wanted))]
+
+    def holding(self, values, name):
+        """Return the student's keys that hold what the formula calls `name`."""
+        return self.keys([some.get(name, ()) for some in values])
+
+    def spot(self, tensors):
+        """Return the Spot at which the student's values go wrong, or None.
+
+        tensors : {name: [(got, want) in each trial]} of the wrong results
+        """
+        wrong, right, unseen = {}, {}, False
+        for name in self.changed[0]:
+            changed, good = ([some.get(name, []) for some in every]
+                             for every in (self.changed, self.right))
+            if name[0] and list(map(len, changed)) != list(map(len, good)):
+                unseen = True
+            elif name[0] and not all(
+                    same(x, y) for a, b in zip(changed, good) for x, y in zip(a, b)):
+                wrong[name], right[name] = changed, good
+        for name, pairs in tensors.items():
+            wrong[name, -1] = [[np.asarray(got)] for got, _ in pairs]
+            right[name, -1] = [[want] for _, want in pairs]
+        found = []
+        for name, values in wrong.items():
+            for key in filter(lambda key: key[1] != ARGUMENT, self.keys(values)):
+                pairs = [(when, trial.case, got, want) for trial, mine, a, b in zip(
+                    self.trials, self.students, values, right[name])
+                         for when, got, want in zip(mine[key].when, a, b)
+                         if trial in self.wrong and not same(got, want)]
+                if pairs:
+                    found.append((min(when for when, *_ in pairs), key, name[1] >= 0, pairs))
+        if not found:
+            return None
+        first, key, inside, pairs = min(found, key=lambda each: each[0])
+        _, *smallest = min(pairs, key=lambda pair: np.size(pair[3]))
+        return Spot(key, self.last_right(key, first), inside or not unseen, *smallest)
+
+    def last_right(self, key, first):
+        """Return the student's key that held a right value last before time `first`, or None."""
+        mine = self.students[0]
+        good = {k for name in self.right[0] if name[0] for k in self.holding(self.right, name)}
+        before = [k for k in good if k[2] and k[1] not in (ARGUMENT, key[1])
+                  and mine[k].when[0] < first]
+        return max(before, key=lambda k: mine[k].when[0], default=None)
+
+    def names(self):
+        """Return {name of the formula: the student's only name for the same values}."""
+        found: dict[str, set] = {}
+        for name, n in self.changed[0]:
+            mine = {key[2] for key in self.holding(self.changed, (name, n))} - {""}
+            found[name] = found.get(name, mine) & mine
+        return {name: name if name in mine else mine.pop() for name, mine in found.items()
+                if name and (len(mine) == 1 or name in mine)}
