@@ -2,7 +2,7 @@
 
 import pytest
 from browser import chromium, visit  # noqa: F401
-from test_live_browser import path, run, settled  # noqa: F401
+from test_live_browser import axe, path, run, settled  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     sizes = page.evaluate(LETTERS)
     assert len(sizes) > 20
     assert [one for one in sizes if one[0] < height / 40] == []
-    for name in ("h1", ".side", "#why", "#figure", "#source"):
+    for name in (".side", "#why", "#figure", "#source"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="Present").click()
@@ -132,3 +132,26 @@ def test_figure_1_has_tokens_at_its_foot_and_probabilities_at_its_top(page):
     assert "H66" in memory[0]
     around = [d for d in paths if "H12.7" in d or "H87.3" in d]
     assert len(around) == 2 + 3                                        # one for each sub-layer
+
+
+@pytest.mark.parametrize(("motion", "name"), [("no-preference", "flows"), ("reduce", "none")])
+def test_what_is_lit_flows_unless_motion_is_reduced(visit, path, motion, name):  # noqa: F811
+    page = visit(path, reduced_motion=motion)
+    settled(page)
+    lit, shown = page.locator(".curve.lit").first, "e => getComputedStyle(e).animationName"
+    page.locator(".flow-token").nth(-2).click()
+    assert lit.evaluate(shown) == name
+    page.locator("#box-next").click()                                  # nothing moves
+    assert lit.evaluate(shown) == "none"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", ["#tour=1", "#tour=3&guess=1&lang=zh"])
+def test_axe_finds_nothing_on_the_tour_and_at_a_projector(visit, path, axe, scheme, address):  # noqa: F811
+    page = visit(path, address, color_scheme=scheme)
+    settled(page)
+    page.evaluate(axe)
+    for _ in range(2):
+        found = page.evaluate("axe.run()")["violations"]
+        assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:2]) for v in found] == []
+        page.locator("#present").click()

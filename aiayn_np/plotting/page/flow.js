@@ -27,6 +27,8 @@ function plain_name(token) {
   return visible(data.task.scores ? token.replace(BEGINS, "") : token);
 }
 
+let flow_place = "";
+
 function draw_flow() {
   const flows = thoughts.map((thought, side) => {
     const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
@@ -36,6 +38,10 @@ function draw_flow() {
     return make("div", { ...place, "aria-label": label }, ...side_name(side), drawing);
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
+  const { text, kind, layer, head, query, written } = view;
+  const place = [text, kind, layer, head, query, written].join();
+  element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
+  flow_place = place;
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */

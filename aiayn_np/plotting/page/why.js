@@ -41,7 +41,9 @@ function draw_why() {
     drawing.replaceChildren(...(cell?.there ? [score_picture(cell), ...value_picture(cell)] : []));
     numbers.parentNode.hidden = !cell?.there;
     if (!cell?.there) continue;
-    const scroll = make("div", { ...SCROLL, "aria-label": say("why_terms") }, terms_table(cell));
+    const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
+    const label = [say("why_terms"), ...name].join(say("comma"));
+    const scroll = make("div", { ...SCROLL, "aria-label": label }, terms_table(cell));
     numbers.replaceChildren(scroll);
   }
 }
