@@ -108,6 +108,33 @@ def test_a_half_of_the_parts_lacks_tensors(folder):
         load_llama(folder)
 
 
+def test_a_qwen2_is_a_llama_whose_fourth_bias_is_zero(folder, rng):
+    """And a Qwen3 has gammas for its queries and keys; both need all of their tensors."""
+    path, ids = folder / "model.safetensors", np.array([[17, 4, 9, 1]])
+    tensors, biases = load_file(path), {}
+    for i in range(2):
+        for name, width in (("q", 24), ("k", 8), ("v", 8), ("o", 12)):
+            biases[f"model.layers.{i}.self_attn.{name}_proj.bias"] = rng.standard_normal(width)
+            if name == "o":
+                biases[f"model.layers.{i}.self_attn.o_proj.bias"][:] = 0
+    save_file(tensors | biases, path)
+    config(folder, attention_bias=True)
+    want = load_llama(folder).logits(ids)
+    save_file(tensors | {n: b for n, b in biases.items() if "o_proj" not in n}, path)
+    config(folder, model_type="qwen2", architectures=["Qwen2ForCausalLM"])
+    qwen = load_llama(folder)
+    np.testing.assert_array_equal(qwen.logits(ids), want)
+    assert qwen.model.stack.encoder.layers[1].self_attention.linear_O.b is None
+    gammas = {f"model.layers.{i}.self_attn.{n}_norm.weight": rng.standard_normal(4)
+              for i in range(2) for n in "qk"}
+    save_file(tensors | gammas, path)
+    config(folder, model_type="qwen3", attention_bias=False, architectures=["Qwen3ForCausalLM"])
+    attention = load_llama(folder).model.stack.encoder.layers[1].self_attention.attention
+    for rotary, name in ((attention.rotary_Q, "q"), (attention.rotary_K, "k")):
+        want = gammas[f"model.layers.1.self_attn.{name}_norm.weight"]
+        np.testing.assert_array_equal(rotary.norm.gamma.value, want)
+
+
 def test_every_command_works_on_it(folder, tmp_path, monkeypatch, capsys, blank_pictures):
     """Without a tokenizer a text is a list of ids."""
     monkeypatch.chdir(tmp_path)

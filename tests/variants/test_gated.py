@@ -38,6 +38,8 @@ def test_with_its_gate_held_it_is_linear_in_x(rng):
     y, cache = layer.forward(x)
     grad_y = rng.standard_normal(y.shape)
     held = layer.backward(grad_y, frozen(cache))
+    through = (grad_y @ layer.linear_2.W.value.T * cache.gate) @ layer.linear_1.W.value.T
+    assert_allclose(held, through, rtol=0, atol=1e-13)     # the gate is held, and not the other
     assert_allclose((held * x).sum(), (grad_y * y).sum(), rtol=1e-13)
     assert abs((layer.backward(grad_y, cache) * x).sum() - (grad_y * y).sum()) > 1e-3
 

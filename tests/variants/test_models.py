@@ -225,6 +225,11 @@ def test_defaults_of_a_llama(rng):
     assert type(model.stack.encoder.norm) is type(layer.norm_1) is type(layer.norm_2) is RMSNorm
     assert {p.value.ndim for p in layer.self_attention.parameters()} == {2}       # no biases
     assert llama(9, **sizes, d_k=6, rng=rng).stack.encoder.layers[0].self_attention.d_v == 6
+    of_K = llama(9, **sizes, base=77.0, rng=rng).stack.encoder.layers[0].self_attention.attention
+    assert of_K.rotary_Q.base == of_K.rotary_K.base == 77
+    layer = llama(9, **sizes, gate_bias=True, rng=rng).stack.encoder.layers[0]
+    assert layer.feed_forward.linear_gate.b is not None
+    assert layer.self_attention.linear_O.b is None
     untied = llama(9, **sizes, tied=False, rng=rng).output_projection.E.value
     assert untied.shape == (9, 12)
     assert 0.1 < untied.std() < 0.6

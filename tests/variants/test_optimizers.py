@@ -67,7 +67,7 @@ def test_matrices_decay_and_gains_and_biases_do_not(rng):
 def test_the_cosine_rises_in_a_line_and_falls_to_its_least():
     def rate(step):
         return cosine_rate(step, 110, peak=0.4, warmup_steps=10, least=0.25)
-    assert [rate(1), rate(5), rate(10)] == [0.04, 0.2, 0.4]
+    assert [rate(1), rate(5), rate(9), rate(10)] == pytest.approx([0.04, 0.2, 0.36, 0.4])
     assert rate(60) == pytest.approx(0.4 * (0.25 + 0.75 / 2))
     assert rate(35) == pytest.approx(0.4 * (0.25 + 0.75 * (1 + math.sqrt(0.5)) / 2))
     assert rate(110) == rate(500) == pytest.approx(0.1)
