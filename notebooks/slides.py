@@ -70,6 +70,7 @@ class Words:
     what_we_do: str
     stop: str
     minutes: str
+    section: str
     choice: str
     mistakes: str
 
@@ -77,9 +78,10 @@ class Words:
 WORDS = {
     "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
                 "Summary", "Questions", "In the paper:", "What we do", "", "{} minutes.",
-                "{} is {}.", "Common mistakes in the exercises:"),
+                "The section takes {} minutes.", "{} is {}.", "Common mistakes in the exercises:"),
     "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
-                "要做的事", "：", "{} 分钟。", "{} {}。", "练习中常见的错误："),
+                "要做的事", "：", "{} 分钟。", "本节 {} 分钟。",
+                "{} {}。", "练习中常见的错误："),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
@@ -161,11 +163,11 @@ class Deck:
         if lead and self.title != before:                              # it has nothing else to show
             parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program),
                      drawn(self.printed, LINES + 2 - self.program.count("\n"))]
-            self.slides.append(Slide(self.title, [*filter(None, parts)], self.ideas.notes))
+            self.slides.append(Slide(self.title, [*filter(None, parts)], self.notes()))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
         if self.title:
-            spent = self.words.minutes.format(round(self.took[f"## {title}"]))
+            spent = self.words.section.format(round(self.took[f"## {title}"]))
             known = mistakes(self.exercises, title.split()[0], self.language)
             self.ideas = Slide(title, notes=[spent, *known])
             self.lead, self.told, self.result = None, "", None
@@ -195,7 +197,7 @@ class Deck:
         choices = "\n".join(
             f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
             f"**{LETTERS[i]}** {choice}\n:::\n" for i, (choice, _) in enumerate(prediction.choices))
-        notes = [self.words.minutes.format(2), *(
+        notes = [*self.notes(), self.words.minutes.format(2), *(
             f"{self.words.choice.format(LETTERS[i], verdicts[i == prediction.right])} {says}".strip()
             for i, (_, says) in enumerate(prediction.choices))]
         asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
@@ -228,7 +230,12 @@ class Deck:
         caption = next(filter(PICTURE.search, reversed(told)), lead or last)
         shown = [caption, image(png, self.title)]
         shown = shown if is_wide(png) else ["::: {.beside .caption}", *shown, ":::"]
-        self.slides.append(Slide(self.title, ["\n\n".join(shown)]))
+        self.slides.append(Slide(self.title, ["\n\n".join(shown)], self.notes()))
+
+    def notes(self):
+        """What is to be said of the section, once: with its first slide."""
+        notes, self.ideas.notes = self.ideas.notes, []
+        return notes
 
     def flush(self):
         """Finish the slide of ideas; the first sentence of the section where it has no other."""
@@ -244,7 +251,7 @@ class Deck:
             height = part.count("\n") + 1.5 * part.count("$$")         # in lines, about
             if filled + height > FULL:
                 self.slides.append(Slide(self.title, notes=ideas.notes))
-                filled = 0
+                filled, ideas.notes = 0, []
             self.slides[-1].parts.append(part)
             filled += height
         return ""

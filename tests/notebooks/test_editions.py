@@ -126,7 +126,8 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
              "## 1.4 D\n\nA loop.", "%1")
     ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
-    assert "3 minutes." in ideas.notes
+    assert "The section takes 3 minutes." in ideas.notes
+    assert third.notes == loop.notes == ["The section takes 0 minutes."]
     assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
     assert "::: question\nHow many?" in asks.parts[0]
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
