@@ -36,7 +36,8 @@ class NotRunnable(ValueError):
 
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str = '',
-              states: dict | None = None, lessons: str = '', metrics: dict | None = None) -> str:
+              states: dict | None = None, lessons: str = '', metrics: dict | None = None,
+              recorded: list[dict] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
     Parameters
@@ -50,13 +51,19 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
     metrics : what metrics.json has of the model, for its sentence at the top and for the footer
+    recorded : for a model that is too large, what was computed before of each example: "text",
+        "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
     """
     values: list[np.ndarray] = []
-    check_runnable(model)
-    tree = described(model, values, {})
+    if recorded is None:
+        check_runnable(model)
+        tree = described(model, values, {})
+    else:
+        tree = outline(model)
+        recorded = [one | dict(cache=nested(one["maps"], values), maps=None) for one in recorded]
     weights = base64_of(values, "<f4")
     if len(weights) > MOST:
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
@@ -69,7 +76,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        examples=examples, metrics=told_metrics(metrics or {}),
+        recorded=recorded, examples=examples, metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
     return filled(data, words["en"], title=escape(name), no_script_zh=words["zh"]["no_script"])
@@ -129,6 +136,32 @@ def described(node, values, places):
     parts = {name: described(child, values, places) for name, child in vars(node).items()
              if not isinstance(child, Dropout)}                        # decoding drops nothing
     return {"class": type(node).__name__, "formula": formula_of(type(node))} | parts
+
+
+def outline(model):
+    """Return the stacks of a model as plain data: each attention with its number of heads."""
+    def stack(part):
+        names = ("self_attention", "cross_attention")
+        return {"layers": [{name: {"h": getattr(layer, name).h, "attention": {}}
+                            for name in names if hasattr(layer, name)} for layer in part.layers]}
+    ends = {"pad": getattr(model, "pad", None)}
+    if hasattr(model, "stack"):
+        return {"class": "LanguageModel", "stack": {"encoder": stack(model.stack.encoder)}} | ends
+    decoder = stack(model.decoder) if hasattr(model, "decoder") else {"layers": []}
+    return {"class": "Transformer", "encoder": stack(model.encoder), "decoder": decoder} | ends
+
+
+def nested(maps, values):
+    """Return {path: map} as a tree of the paths; add the maps to `values`."""
+    tree: dict[str, Any] = {}
+    for path, weights in maps.items():
+        *parts, last = path.replace("stack.encoder", "decoder").split(".")
+        node = tree
+        for part in parts:
+            node = node.setdefault(part, {})
+        node[last] = dict(shape=weights.shape, at=sum(value.size for value in values))
+        values.append(weights)
+    return tree
 
 
 def base64_of(arrays, dtype):

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from ..plotting.live import NotRunnable, write_live
+from ..plotting.maps import attention_maps
 from ..text.cutting import rules_of
 from ..text.words import Characters, WordsTask
 from .run import Run
 
+WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str = '',
                     lessons: str = '') -> Path:
@@ -17,17 +19,59 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, ti
 
     title, lessons : as in `live_page`
 
-    Raises NotRunnable if the page cannot run the model, or cannot cut sentences into pieces.
+    A model that was imported or is too large has a page of maps that are computed now. Raises
+    NotRunnable if the page cannot run the model, or cannot cut sentences into pieces.
     """
-    if run.imported:
-        raise NotRunnable("it was imported from Hugging Face")
-    states = run.states.states if run.states else {}
     examples = [run.task.text(src[0]) for src in sources]
+    if run.imported:
+        task, recorded = recorded_of(run, sources, examples)
+        return write_live(path, run.model, task, examples, title=title, recorded=recorded)
+    states = run.states.states if run.states else {}
     metrics = {}
     if run.metrics.is_file():
         metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
                       lessons=lessons, metrics=metrics)
+
+
+def recorded_of(run, sources, texts):
+    """Return (task, what the page shows of each text) for a model that does not run in a page."""
+    labels: dict[str, int] = {}
+    recorded = [record(run, src, text, labels) for src, text in zip(sources, texts)]
+    return dict(name=run.task.name, tokens=list(labels), pad=None, bos=None, eos=None,
+                max_length=run.task.max_length), recorded
+
+
+def record(run, src, text, labels):
+    """Return what `live_page` takes of one source (1, T); add new tokens to `labels`."""
+    def numbered(tokens):
+        return [labels.setdefault(token, len(labels)) for token in tokens]
+
+    if run.command == "generate":
+        tokens = run.written(src[0], steps=WRITTEN, temperature=0, rng=np.random.default_rng(0))
+        whole = np.append(src[0], [int(token) for token in tokens])
+        logits, cache = run.forward(whole[None, :-1])
+        reads, writes = run.task.tokens(src[0]), run.task.tokens(whole[:-1])
+        steps = run.task.tokens(whole[src.shape[1]:])
+    elif run.command == "fill":
+        logits, cache = run.forward(src)
+        masked = src[0] == run.not_asked
+        reads, writes = run.task.tokens(src[0]), []
+        steps = run.task.tokens(run.example(src)[2][0][masked])
+    else:
+        _, tgt, out = run.example(src)
+        logits, cache = run.trained().forward(src, tgt)
+        reads, writes, *_ = run.attention(src)
+        steps = run.task.tokens(out[0])
+    five = []
+    for row in logits[0]:
+        shares = np.exp(row - row.max())
+        ids = np.argsort(-row)[:5]
+        five.append([[token, float(share)] for token, share in
+                     zip(run.task.tokens(ids), shares[ids] / shares.sum())])
+    maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
+    return dict(text=text, src=numbered(reads), tgt=numbered(writes), steps=numbered(steps),
+                token=numbered(steps)[-1] if steps else None, five=five, maps=maps)
 
 
 def rules_of_words(vocabulary):

@@ -59,11 +59,11 @@ const PARTS = {
   },
   step: ({ model }, text) => ({ written: number_of(text, model.max_len) }),
   state: ({ states }, text) => ({ state: number_of(text, states) }),
-  kind({ model }, kind) {
-    require_that(KINDS.includes(kind) && (model.encoder || kind === "decoder_self"));
+  kind({ kinds = KINDS }, kind) {
+    require_that(kinds.includes(kind));
     return { kind };
   },
-  layer: ({ model }, text) => ({ layer: number_of(text, model.decoder.layers.length) }),
+  layer: ({ model }, text) => ({ layer: number_of(text, most_layers(model)) }),
   head: ({ model }, text) => ({ head: number_of(text, at(model, attention_paths(model)[0]).h) }),
   side: (page, text) => ({ side: number_of(text, 2) }),
   query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),

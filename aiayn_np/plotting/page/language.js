@@ -60,11 +60,7 @@ function tell_about() {
   if (held_out) about.push(say("gap"), say("about_right", right));
   const scores = Object.values(bleu ?? {});
   if (scores.length) about.push(say("gap"), say("about_bleu", { bleu: scores.at(-1) }));
-  element("about").replaceChildren(
-    ...about,
-    say("gap"),
-    say(has_source ? "about_type" : "about_begin"),
-  );
+  element("about").replaceChildren(...about, say("gap"), say(ABOUT));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
   element("footer").replaceChildren(
@@ -72,6 +68,8 @@ function tell_about() {
     make("p", {}, say("footer_command"), " ", make("code", {}, "aiayn-np explore RUN")),
   );
 }
+
+const ABOUT = data.recorded ? "about_recorded" : data.model.encoder ? "about_type" : "about_begin";
 
 /** What a language model has in the place of a source. */
 const ALONE = { ask_label: "ask_label_alone", if_replace: "if_replace_alone" };

@@ -11,7 +11,7 @@ function brief(weight) {
 }
 
 function draw_heads() {
-  const layers = trained.decoder.layers.length;
+  const layers = layer_count();
   const rows = Array.from({ length: layers }, (_, layer) => {
     const { h } = attended(thoughts[0], view.kind, layer).place;
     const heads = Array.from({ length: h }, (_, head) => one_head(layer, head));

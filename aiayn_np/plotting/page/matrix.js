@@ -62,7 +62,8 @@ function build(node, values) {
   if (node === null || typeof node !== "object") return node;
   if (node.shape) return parameter(node.shape, values.subarray(node.at));
   const entries = Object.entries(node).map(([name, child]) => [name, build(child, values)]);
-  return new LAYERS[node.class](Object.fromEntries(entries));
+  const parts = Object.fromEntries(entries);
+  return node.class ? new LAYERS[node.class](parts) : parts;
 }
 
 /** A list of numbers, a Matrix, or a list of matrices: what has 1, 2 or 3 axes. */

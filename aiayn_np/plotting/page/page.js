@@ -14,6 +14,7 @@ function draw() {
   draw_heads();
   draw_flow();
   draw_grids();
+  if (data.recorded) return write_address();
   draw_shares();
   draw_why();
   draw_tokens();
@@ -31,7 +32,7 @@ function show_took() {
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
-  draw_note();
+  if (!data.recorded) draw_note();
   element("app").setAttribute("aria-busy", "true");
   const show_begun = () => {
     element("app").inert = false; // it is until the first token is there
@@ -218,12 +219,16 @@ function mark_of(thought, ids, src) {
 
 /** The written token that the best five are of: that of the chosen query, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
+  if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
   return view.kind === "encoder_self" ? last : Math.min(view.query, last);
 }
 
 function best_table(thought, side) {
-  const rows = best(shown(thought).logits.row(best_place(thought)), 5).map(([token, share]) => ({
+  const { logits, five } = shown(thought);
+  const place = best_place(thought);
+  const found = five ? five[place] : best(logits.row(place), 5);
+  const rows = found.map(([token, share]) => ({
     cells: [token_element(token), bar(share), digits(share)],
   }));
   return make_table(side_name(side), [say("token"), "", say("probability")], rows);
@@ -338,6 +343,8 @@ function listen() {
 function begin_page() {
   element("time").hidden = !data.states.length;
   element("app").classList.toggle("alone", !has_source);
+  document.body.classList.toggle("recorded", Boolean(data.recorded));
+  element("strip").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   for (const id of ["what-if", "time"])
     // a phone shows one line of each

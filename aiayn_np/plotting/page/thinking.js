@@ -4,7 +4,8 @@
 const vocabulary = vocabulary_of(data.task);
 const { pad, bos, eos } = data.task;
 const has_source = Boolean(data.model.encoder); // a language model has none
-const kinds = has_source ? KINDS : ["decoder_self"];
+const layers = (data.model.decoder ?? data.model.stack.encoder).layers.length; // BERT has none
+const kinds = !has_source ? ["decoder_self"] : layers ? KINDS : ["encoder_self"];
 
 /** What is shown at first. */
 const START = {
@@ -13,7 +14,7 @@ const START = {
   state: data.states.length,
   changes: AS_TRAINED,
   kind: kinds.at(-1),
-  layer: (data.model.decoder ?? data.model.stack.encoder).layers.length - 1,
+  layer: (layers || data.model.encoder.layers.length) - 1,
   head: 0,
   query: 0,
   key: null, // null is the key with the highest weight
@@ -46,7 +47,7 @@ const trained = build(data.model, new Float32Array(bytes_of(data.weights).buffer
 const models = new Map([[data.states.length, trained]]);
 
 /** What addresses name; see address.js. */
-const page = { model: trained, tokens: data.task.tokens, states: data.states.length };
+const page = { model: trained, tokens: data.task.tokens, states: data.states.length, kinds };
 
 /** The model as it was in a state; the last one is the trained model. */
 function model_of(state) {
@@ -89,6 +90,14 @@ function begin(model, src) {
   return { model, src, decoding, steps: [], done: false };
 }
 
+/** What was computed before of the typed text, or of the first one: see runs/live_page.py. */
+function recorded() {
+  const one = data.recorded.find(({ text }) => text === view.text) ?? data.recorded[0];
+  const cache = build(one.cache, new Float32Array(bytes_of(data.weights).buffer));
+  const steps = one.steps.map((token) => ({ token }));
+  return { model: trained, src: one.src, steps, done: true, kept: { ...one, cache } };
+}
+
 /** Write the next token. One forward pass is kept, and not one for each token: see `shown`. */
 function think_on(thought) {
   const { value, done } = thought.decoding.next();
@@ -107,6 +116,10 @@ function think_on(thought) {
  */
 async function think(show, show_begun) {
   const mine = ++round;
+  if (data.recorded) {
+    thoughts = [recorded()];
+    return show(0);
+  }
   const started = performance.now();
   let drawn = started;
   const { ids } = source_ids();
@@ -149,6 +162,7 @@ const written = (thought) => Math.min(view.written, thought.steps.length);
 
 /** The forward pass that is shown: the one that made, or will make, the next token. */
 function shown(thought) {
+  if (data.recorded) return thought.kept;
   const place = Math.min(written(thought), thought.steps.length - 1);
   const [before, { token }] = [thought.steps.slice(0, place), thought.steps[place]];
   const tgt = [...thought.model.begin(thought.src, bos), ...before.map((step) => step.token)];
@@ -164,8 +178,12 @@ const names = (ids) => ids.map((id) => data.task.tokens[id]);
 /** The tokens that go into a stack: the source, or what is written so far. */
 const tokens_of = (thought, stack) => names(stack === "encoder" ? thought.src : shown(thought).tgt);
 
+/** How many layers a kind of attention has; encoder and decoder may differ. */
+const layer_count = (kind = view.kind) =>
+  trained[kind === "encoder_self" ? "encoder" : "decoder"].layers.length;
+
 /** {path, cache, attention, queries, keys} of the chosen kind and layer of attention. */
-function attended(thought, kind = view.kind, layer = view.layer) {
+function attended(thought, kind = view.kind, layer = within(view.layer, layer_count(kind))) {
   const stack = kind === "encoder_self" ? "encoder" : "decoder";
   const path = `${stack}.layers.${layer}.${kind === "cross" ? "cross" : "self"}_attention`;
   return {
@@ -190,6 +208,7 @@ const within = (i, count) => Math.max(0, Math.min(i, count - 1));
 /** Make every part of the view one that exists. */
 function settle() {
   view.side = within(view.side, thoughts.length);
+  view.layer = within(view.layer, layer_count());
   const { queries, keys, cache } = attended(thoughts[view.side]);
   view.query = within(view.query, queries.length);
   const row = [...cache.weights[view.head].row(view.query)];
