@@ -8,6 +8,7 @@ sum, done by the BLAS for all rows at once.
 import numpy as np
 
 SHORT = 64  # up to this length a maximum is faster down the columns of a copy than along rows
+FEW = 256  # up to so many classes a product with one-hot rows is faster than np.add.at
 
 
 def row_sum(x: np.ndarray) -> np.ndarray:
@@ -48,7 +49,7 @@ def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     total (V, d)   ids (n,)   rows (n, d).   For few classes as a product with the one-hot ids.
     """
     V = len(total)
-    if V > SHORT:
+    if V > FEW:
         np.add.at(total, ids, rows)
     else:
         one_hot = ids == np.arange(V)[:, None]       # (V, n)

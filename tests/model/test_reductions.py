@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from aiayn_np.reductions import (
+    FEW,
     SHORT,
     add_at,
     column_sum,
@@ -53,7 +54,7 @@ def test_what_is_not_finite_stays_in_its_row():
     assert_array_equal(row_max(np.full((2, 3), -np.inf)), np.full((2, 1), -np.inf))
 
 
-@pytest.mark.parametrize("V", [2, 5, SHORT, SHORT + 1])
+@pytest.mark.parametrize("V", [2, 5, FEW, FEW + 1])
 @pytest.mark.parametrize("dtype", "fdD")
 def test_rows_are_added_where_their_ids_say(rng, V, dtype):
     ids = rng.integers(0, V, 40)
