@@ -76,8 +76,9 @@ class MadeOf(Result):
             f" for {listed('shares')} %, AttnLRP for {listed('AttnLRP')} %, ALTI+ for"
             f" {listed('ALTI+')} %, the last cross map for {listed('last cross map')} %, gradient ×"
             f" input for {listed('gradient × input')} %; the token that shares name carries at"
-            f" least {self.carried.min():.2f} of the largest loss, and with the weights held the"
-            f" last word keeps at most {100 * self.moved.max():.0f} % of its effect."
+            f" least {100 * self.carried.min() // 1:.0f} % of the largest loss, and with the"
+            f" weights held the last word keeps at most {100 * self.moved.max():.0f} % of its"
+            f" effect."
         )
 
     @property
@@ -276,6 +277,7 @@ MADE_OF = Experiment(
     alt="Two panels, eight methods from above to below and four tasks: the share of words for which"
     " the method names the token that says the word, and the one whose replacement costs most."
     " Shares and AttnLRP lie at the right edge for all tasks, cross maps and ALTI+ a little before"
-    " it, rollout is scattered, integrated gradients and gradient times input lie far to the left.",
+    " it, rollout and integrated gradients are scattered, gradient times input lies far to the"
+    " left.",
     run=made_of, result=MadeOf, trains=True,
 )
