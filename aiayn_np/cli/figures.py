@@ -56,7 +56,7 @@ def make_figures(args):
         with replacing(args.out / "about.json") as file:
             file.write(about)
     elif not args.name:
-        note_machine(args.out, time.perf_counter() - started)
+        note_machine(args.out, time.perf_counter() - started, len(chosen))
     if all((args.out / file).exists() for file in [*map("{}.json".format, EXPERIMENTS),
                                                    "about.json"]):
         check_results(EXPERIMENTS.values(), args.out)

@@ -63,14 +63,15 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
 def made(folder):
     """On what machine and in what time the numbers were made, as `note_machine` noted it."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
-    return (f"All were last made together in {about['seconds'] / 60:.0f} minutes, with Python"
+    return (f"{about['figures']} of the figures were last made together in"
+            f" {about['seconds'] / 60:.0f} minutes, with Python"
             f" {about['python']} and NumPy {about['numpy']} on {about['machine']}.")
 
 
-def note_machine(folder: str | Path, seconds: float) -> None:
-    """Write about.json: versions, machine, and the seconds that all experiments took."""
+def note_machine(folder: str | Path, seconds: float, figures: int) -> None:
+    """Write about.json: versions, machine, how many figures were made, and in what time."""
     about = dict(python=platform.python_version(), numpy=np.__version__, machine=processor(),
-                 seconds=round(seconds))
+                 seconds=round(seconds), figures=figures)
     with replacing(Path(folder) / "about.json") as file:
         file.write((json.dumps(about) + "\n").encode())
 

@@ -286,7 +286,8 @@ def test_figures_without_a_name_makes_all_and_the_gallery(toys, tmp_path, capsys
                  "| again | `aiayn-np figures two`, trains models |"):
         assert part in text
     about = json.loads((tmp_path / "about.json").read_text())
-    assert set(about) == {"python", "numpy", "machine", "seconds"}
+    assert set(about) == {"python", "numpy", "machine", "seconds", "figures"}
+    assert about["figures"] == 2
 
 
 def test_figures_of_one_renews_the_gallery_where_all_are_there(toys, tmp_path, capsys):
