@@ -69,8 +69,8 @@ function build(node, values) {
 /** A list of numbers, a Matrix, or a list of matrices: what has 1, 2 or 3 axes. */
 function parameter(shape, values) {
   const size = shape.reduce((a, b) => a * b, 1);
-  if (shape.length === 1) return Float64Array.from(values.subarray(0, size));
-  if (shape.length === 2) return new Matrix(...shape, Float64Array.from(values.subarray(0, size)));
+  if (shape.length === 1) return new Float64Array(values.subarray(0, size));
+  if (shape.length === 2) return new Matrix(...shape, new Float64Array(values.subarray(0, size)));
   const [n, ...rest] = shape;
   return Array.from({ length: n }, (_, i) => parameter(rest, values.subarray((i * size) / n)));
 }

@@ -30,7 +30,13 @@ const view = { ...START }; // and lang, once it is chosen
 
 // ---- the models ----------------------------------------------------------------------------
 
-const bytes_of = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+/** The bytes of base64, one after the other: `from` would make a list of millions of strings. */
+function bytes_of(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
 
 /** Bytes of little-endian float16 as numbers. */
 function float16(bytes) {
@@ -44,6 +50,7 @@ function float16(bytes) {
 }
 
 const trained = build(data.model, new Float32Array(bytes_of(data.weights).buffer));
+if (!data.recorded) data.weights = null; // which leaves its memory to others
 const models = new Map([[data.states.length, trained]]);
 
 /** What addresses name; see address.js. */
