@@ -42,7 +42,10 @@ def test_typing_never_waits_and_numbers_come_quickly(page):
 
 @pytest.mark.timing
 def test_a_key_is_drawn_at_once(page):
-    """From the input event to the frame after everything is drawn, ten symbols to twelve tokens."""
+    """From the input event to the frame after all is drawn, ten symbols to twelve tokens.
+
+    Where the loop takes 6 ms, 13 loops are 80 ms.
+    """
     yard, key, drawing = page.evaluate(f"""async () => {{
       {YARD} {MEDIAN}
       trained.max_len = 12; // it is not trained, and would never end
@@ -66,5 +69,5 @@ def test_a_key_is_drawn_at_once(page):
       return times.map(median);
     }}""")
     print(f"loop {yard:.1f} ms, key to drawn {key:.1f} ms, of that drawing {drawing:.1f} ms")
-    assert drawing <= 3 * yard
-    assert key <= 8 * yard
+    assert drawing <= 5 * yard
+    assert key <= 13 * yard
