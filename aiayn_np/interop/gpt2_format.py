@@ -67,7 +67,9 @@ def config_of(model):
                          f" {type(model).__name__}")
     stack, layer = model.stack, model.stack.encoder.layers[0]
     activation, name = activation_of(layer)
-    attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
+    attention, norm = layer.self_attention, next((n for _, n in leaves(model, LayerNorm)), None)
+    if norm is None:
+        raise ValueError(f"a GPT-2 has LayerNorm, got {type(stack.encoder.norm).__name__}")
     N, d_ff = len(stack.encoder.layers), layer.feed_forward.linear_1.d_out
     P_drop = stack.dropout.P_drop
     built = LanguageModel(

@@ -298,6 +298,17 @@ def test_without_sentencepiece_characters_are_left(tmp_path, capsys, monkeypatch
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize("options", [[], ["--norm", "pre"], ["--like", "llama"]])
+def test_a_model_that_is_no_gpt2_is_not_exported(options, tmp_path, capsys):
+    folder = trained(tmp_path, "--steps", "1", *options)
+    capsys.readouterr()
+    assert main(["export", str(folder), str(tmp_path / "gpt2"), "--to", "gpt2"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("aiayn-np: error: a GPT-2 has L")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "gpt2").exists()
+
+
 @pytest.mark.slow
 def test_transformers_opens_an_exported_run_with_the_same_logits(tmp_path, capsys):
     transformers = pytest.importorskip("transformers")
