@@ -49,7 +49,7 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
-BLOCK = re.compile(r"\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
+BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|图")
@@ -161,8 +161,10 @@ class Deck:
     def heading(self, title):
         lead, before = self.flush(), self.slides[-1].title if self.slides else ""
         if lead and self.title != before:                              # it has nothing else to show
-            parts = [lead, *[f"```python\n{self.program}\n```"] * bool(self.program),
-                     drawn(self.printed, LINES + 2 - self.program.count("\n"))]
+            program, printed = max(self.programs, default=("", ""),
+                                   key=lambda pair: (bool(pair[1]), pair[0].count("\n")))
+            parts = [lead, f"```python\n{program}\n```" * bool(program),
+                     drawn(printed, LINES + 2 - program.count("\n"))]
             self.slides.append(Slide(self.title, [*filter(None, parts)], self.notes()))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
@@ -170,8 +172,7 @@ class Deck:
             spent = self.words.section.format(round(self.took[f"## {title}"]))
             known = mistakes(self.exercises, title.split()[0], self.language)
             self.ideas = Slide(title, notes=[spent, *known])
-            self.lead, self.told, self.result = None, "", None
-            self.program = self.printed = ""
+            self.lead, self.told, self.result, self.programs = None, "", None, []
 
     def text(self, text):
         """The first sentence says what a section is about, or what was measured."""
@@ -207,18 +208,17 @@ class Deck:
         self.slides.append(self.result)
 
     def code(self, text):
-        """The longest program that a slide has room for."""
-        lines = re.sub("  +#", "  #", text).splitlines()
-        self.shown = (len(self.program.splitlines()) < len(lines) <= LINES
-                      and max(map(len, lines)) <= COLUMNS)
-        if self.shown:
-            self.program, self.printed = "\n".join(lines), ""
+        """Keep a program and what it prints, if a slide has room for it."""
+        program = re.sub("  +#", "  #", text)
+        self.fits = program.count("\n") < LINES and max(map(len, program.splitlines())) <= COLUMNS
+        self.programs += [(program, "")] * self.fits
 
     def print(self, text):
         if self.result and not self.result.said:
             self.result.printed += text
-        elif self.shown:
-            self.printed += text
+        elif self.fits:
+            program, printed = self.programs.pop()
+            self.programs.append((program, printed + text))
 
     def picture(self, png):
         if self.result and not (self.result.said or self.result.png):
@@ -284,7 +284,7 @@ def drawn(text, most=LINES):
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
-    if not 1 < longest <= BARS:
+    if not 1 < longest <= BARS or 2 * len(lines) > most + 2:           # a bar is as high as a line
         return as_printed(lines)
     largest = max(abs(x) for row in numbers for x in row) or 1
     made = ""
