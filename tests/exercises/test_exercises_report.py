@@ -49,8 +49,10 @@ def test_the_report_names_the_worst_entry_and_the_line():
 ], ids=["x", "grad_y", "beta", "gamma"])
 def test_the_report_names_what_was_changed_in_place(edit, words):
     report = check(answer(2, "LayerNorm", edit))
-    assert report.diagnosis == "changed in place"
-    assert f"{words}, which it was given, in place." in report.message
+    moved = "self." in edit[1]                                         # a parameter
+    assert report.diagnosis == ("parameter moved" if moved else "changed in place")
+    assert (f"{words}.value." if moved else f"{words}, which it was given, in place.") in (
+        report.message)
 
 
 def test_the_report_tells_a_wrong_forward_from_a_wrong_pair():

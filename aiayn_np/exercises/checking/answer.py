@@ -6,7 +6,6 @@ still count. While the file runs, `check` and `train_with` do nothing.
 
 import ast
 import base64
-import inspect
 import io
 import json
 import linecache
@@ -19,7 +18,7 @@ from ..exercise import EXERCISES, SUBJECTS
 from ..grading.honesty import asked, held, lines_of, replaced
 from ..language import say, speaking
 from .calling import describe
-from .checker import checked
+from .checker import checked, is_answer
 
 try:
     import resource
@@ -152,7 +151,7 @@ def run(tree, filename, names):
 def look_at(name, names, errors, seed):
     """Return {name, points, diagnosis, cause, text, html} of one class or function."""
     thing = names.get(name)
-    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+    if not is_answer(thing):
         own = [n for n, v in names.items() if getattr(v, "__module__", "") == "__main__"]
         why = say("; it defines {names}", names=", ".join(own[:5])) if own else ""
         why += say("; {error}", error=errors[0]) if errors else ""

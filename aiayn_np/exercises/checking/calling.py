@@ -1,9 +1,12 @@
 """Call the student's code, and turn an error into one sentence with the student's own line."""
 
+import contextlib
 import copy
 import linecache
 import re
+import signal
 import textwrap
+import threading
 import traceback
 import warnings
 from pathlib import Path
@@ -16,6 +19,7 @@ from .errors import advice, question_of_error
 from .operands import parts, shown
 from .shapes import BESIDE
 
+SECONDS = 10  # of the processor, for one call of the student's code
 PACKAGES = (str(Path(__file__).parents[2]), str(Path(np.__file__).parent))  # ours, and NumPy
 NOT_STUDENTS = *PACKAGES, "<__array_function__", "<frozen"
 
@@ -46,7 +50,7 @@ def call(what, function, *args, case="", **options):
     """Call a student's function without warnings, and turn any error into a Stop."""
     forget()
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with np.errstate(all="ignore"), warnings.catch_warnings(), limited(what):
             warnings.simplefilter("ignore")
             return function(*args, **options)
     except Stop:
@@ -66,6 +70,29 @@ def call(what, function, *args, case="", **options):
         where, question = seen_in(error, what, case)
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
                    question=question) from error
+
+
+@contextlib.contextmanager
+def limited(what):
+    """Raise a Stop if the `with` block computes for more than SECONDS.
+
+    It needs signals of the processor's time, and so the main thread and no Windows.
+    """
+    def end(*_):
+        raise Stop("endless", say("{what} does not end: it was stopped after {seconds} seconds."
+                                  " Look at the condition of its loop.", what=what,
+                                  seconds=SECONDS))
+    is_main = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "SIGVTALRM") or not is_main:
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def describe(error):

@@ -73,7 +73,7 @@ def report_of_stop(subject, checking, stop, hint):
 
 def subject_of(student):
     """Return the Subject that a class or function is an answer to."""
-    if not (inspect.isclass(student) or inspect.isfunction(student)):
+    if not is_answer(student):
         raise TypeError(say("student must be a class or function itself, got {student}",
                             student=repr(student)))
     if (name := name_of(student)) not in SUBJECTS:
@@ -82,20 +82,26 @@ def subject_of(student):
     return SUBJECTS[name]
 
 
+def is_answer(thing):
+    """Tell whether a thing is a class or a function, also one that functools.partial made."""
+    return inspect.isclass(thing) or inspect.isfunction(getattr(thing, "func", thing))
+
+
 def name_of(student):
     """Return the name of a class or function, or a name in SUBJECTS that its file assigned it to.
 
     `causal = lambda T: ...` and `Softmax = MySoftmax` are answers, too.
     """
-    functions = filter(inspect.isfunction, [student, *vars(student).values()])
+    inside = getattr(student, "func", student)
+    functions = filter(inspect.isfunction, [inside, *vars(student).values()])
     scope = next((function.__globals__ for function in functions), {})
     names = [name for name in SUBJECTS if scope.get(name) is student]
-    return student.__name__ if student.__name__ in SUBJECTS or not names else names[0]
+    return inside.__name__ if inside.__name__ in SUBJECTS or not names else names[0]
 
 
 def must_be_the_students(subject, student):
     """Raise a Stop if `student` is the package's own, or inherits a method that it must define."""
-    methods = [student]
+    methods = [getattr(student, "func", student)]
     if inspect.isclass(student):
         wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
         methods += [owner(student, name) for name in wanted if hasattr(student, name)]

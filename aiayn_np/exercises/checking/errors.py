@@ -101,11 +101,11 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      "not kept", "Nothing of that name was kept: backward finds in the cache what forward put into"
      " it, and in self what __init__ put into it."),
     (r"doesn't match the broadcast shape.*`.*\.grad", "not summed", NOT_SUMMED),
-    (r"matmul.*mismatch.*`.*\.grad\b.*=.*\.T\b", "number of axes",
+    (r"(?:matmul.*mismatch|not aligned).*`.*\.grad\b.*=.*\.T\b", "number of axes",
      "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
      " a sum over all positions of all sequences: lay them one below another first,"
      " x.reshape(-1, x.shape[-1]), and grad_y too."),
-    (r"matmul.*mismatch", "error", FACTORS),
+    (r"matmul.*mismatch|not aligned", "error", FACTORS),
     (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
      " place that it is written into."),
 )

@@ -41,6 +41,7 @@ class FunctionCheck:
         try:
             self.must_fit(trials)
         except Stop as stop:
+            self.must_repeat(trials[0])
             if stop.got is None or not (explanation := self.explain(trials)):
                 raise
             self.found(trials, None, "", explanation)
@@ -69,7 +70,11 @@ class FunctionCheck:
         """Raise a Stop if a second run of a case gives other results."""
         got, again = trial.got, self.student_on(trial.case)
         if again.keys() != got.keys() or not all(
-                is_numbers(got[n]) and same(got[n], again[n]) for n in again):
+                same(got[n], again[n]) for n in again if is_numbers(got[n])):
+            if draws(getattr(self.student, "__code__", None)):
+                raise Stop("random", say(
+                    "Your code draws random numbers. Nothing is random here: a decoder takes the"
+                    " most probable token, argmax."))
             in_class = [name for name, value in vars(self.student).items()
                         if isinstance(value, (list, dict, set, np.ndarray)) and name[:2] != "__"]
             raise Stop("stale", say(SHARED, name=in_class[0]) if in_class else say(
@@ -115,6 +120,13 @@ class FunctionCheck:
         every = with_later(trials, self.trials, "function")
         more = seen_elsewhere(explanation, "function", every, wrong)
         return explanation._replace(why=explanation.why + more)
+
+
+def draws(code):
+    """Tell whether code, or a function inside it, names NumPy's or Python's random numbers."""
+    names = getattr(code, "co_names", ())
+    return any("random" in name or name == "default_rng" for name in names) or any(
+        map(draws, getattr(code, "co_consts", ())))
 
 
 class Tried:

@@ -1,12 +1,15 @@
 """Check a layer: the values of forward, then every gradient, then the protocol, then dtypes."""
 
 import contextlib
+import copy
 import dataclasses
 from typing import Any
 
 import numpy as np
 
+from ...module import Parameter
 from ...proofs.gradient_check import ALL, Proof
+from ..exercise import SUBJECTS
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .changes import CLIPPED
@@ -123,6 +126,10 @@ class LayerCheck:
 
     def why(self, stage, trials, wrong):
         """Return (diagnosis, sentences, Explanation or None) for the wrong tensors."""
+        if part := self.wrong_part(stage, next(t for t in trials if is_wrong(t, wrong)), wrong):
+            return "another layer", say(
+                "With the right {part} in its place everything is right here: your {part} is not"
+                " right yet. Check it first: check({part}).", part=part), None
         seen = compared(telling(trials, wrong[:1]), wrong[0])
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
@@ -144,6 +151,25 @@ class LayerCheck:
             why += seen_elsewhere(explanation, stage, with_later(trials, self.trials, stage),
                                   wrong)
         return key, why, explanation
+
+    def wrong_part(self, stage, trial, wrong):
+        """Return the name of a student's layer inside this one that alone is wrong, or None."""
+        for name, part in list(vars(trial.layer).items()):
+            right = getattr(trial.ours, name, None)
+            if type(part).__name__ not in SUBJECTS or type(part) is type(right):
+                continue
+            setattr(trial.layer, name, made := copy.copy(right))
+            vars(made).update({n: p for n, p in vars(part).items() if isinstance(p, Parameter)})
+            try:
+                y, cache = trial.forward()
+                fits = same(y, trial.want) and (stage == "forward" or all(same(
+                    value, trial.expected[n]) for n, value in trial.backward(cache).items()))
+            except Stop:
+                fits = False
+            setattr(trial.layer, name, part)
+            if fits:
+                return type(part).__name__
+        return None
 
     def without_options(self, trials, wrong):
         """Return (diagnosis, sentence) if the student's output is right without an option, or None.

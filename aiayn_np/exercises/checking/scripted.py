@@ -7,7 +7,7 @@ import numpy as np
 from ..language import say
 from .calling import Stop
 
-VOCAB_SIZE = 9
+VOCAB_SIZE, CALLS = 9, 1000
 
 
 class ScriptedModel:
@@ -20,7 +20,7 @@ class ScriptedModel:
     def __init__(self, pad=0, bos=1, eos=2, endless=False, max_len=64):
         self.pad, self.bos, self.eos, self.endless = pad, bos, eos, endless
         self.max_len, self.vocab_size = max_len, VOCAB_SIZE
-        self.encoded = 0                                               # rows of all sources
+        self.encoded = self.decoded = 0                                # rows of all sources; calls
 
     def encode(self, src, *, rng=None):
         """Return the ids themselves as memory (B, T_src, 1), and None as the cache."""
@@ -29,6 +29,11 @@ class ScriptedModel:
 
     def decode(self, tgt, memory, *, memory_allowed=None, rng=None):
         """Return (logits, None); the logits at position t depend on tgt[:, : t + 1] and memory."""
+        self.decoded += 1
+        if self.decoded > CALLS:
+            raise Stop("endless", say("The model has been asked {count} times: the loop never ends."
+                                      " Does the target grow, and does the loop end after max_len"
+                                      " tokens?", count=CALLS))
         if tgt.shape[1] > self.max_len:
             raise Stop("longer than the model", say(
                 "The model has {count} positions, and is asked for {number}: max_len=None is"

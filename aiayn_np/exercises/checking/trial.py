@@ -127,8 +127,7 @@ class Trial:
                 "forward must return two things, the output and a cache with all that backward"
                 " needs: `return y, cache`. It returns {kind}.", kind=kind(result)), "output")
         must_be_unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
-        must_be_unchanged("forward", self.parameters, values,
-                          [p.value for p in self.parameters.values()])
+        self.must_not_move("forward", values)
         y, cache = result
         if not other and self.swapped(y, cache, inputs):
             raise Stop("order", say(
@@ -136,6 +135,14 @@ class Trial:
                 " first."), "output")
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
+
+    def must_not_move(self, what, values):
+        """Raise a Stop if a value of a Parameter is no longer the one in `values`."""
+        for (name, p), value in zip(self.parameters.items(), values):
+            if not np.array_equal(p.value, value, equal_nan=True):
+                raise Stop("parameter moved", say(
+                    "{what} changes {name}.value. Only the optimizer moves a parameter, later:"
+                    " forward reads it, and backward adds to {name}.grad.", what=what, name=name))
 
     def swapped(self, y, cache, inputs):
         """Tell whether forward returned the output second, and no attempt at it first.
@@ -161,8 +168,7 @@ class Trial:
         what = f"{self.name}.backward"
         returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)
         must_be_unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
-        must_be_unchanged("backward", self.parameters, values,
-                          [p.value for p in self.parameters.values()])
+        self.must_not_move("backward", values)
         results = {}
         for name, gradient in zip(self.moving, self.counted(returned)):
             tensor = f"grad_{name}"

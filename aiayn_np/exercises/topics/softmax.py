@@ -111,6 +111,9 @@ WHOLE, SUM = "w * (grad_weights - total)", "(grad_weights * w).sum(axis=-1, keep
      " was divided by the number of entries. It is an average already, weighted by w."),
     (SUM, "(grad_weights * w).sum()", "sum over everything", "The sum runs over the whole array."
      " Each row has its own: sum(axis=-1, keepdims=True)."),
+    *((WHOLE, code, "w minus grad", "w - grad belongs to cross-entropy and softmax together, p - q."
+       " Softmax alone hands back w_k (grad_w_k - sum).")
+      for code in ("w - grad_weights", "w * (w - grad_weights)")),
     (WHOLE, "grad_weights - total", "w missing", "The factor w_k in front is missing."),
     (WHOLE, "grad_weights * (grad_weights - total)", "grad_w instead of w", "The factor in front"
      " must be w_k, not grad_w_k."),
