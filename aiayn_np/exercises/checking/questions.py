@@ -57,7 +57,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "What is each gradient multiplied by in the sum over j?": ("sum of the gradient alone",),
     "The weights of a row add up to 1 already: what does your mean divide by?": (
         "mean instead of sum",),
-    "Which factor stands in front of the bracket?": ("w missing", "grad_w instead of w"),
+    "Which factor stands in front of the bracket?": (
+        "w missing", "grad_w instead of w", "w minus grad"),
     "How does a weight depend on its own score?": ("own term missing",),
     "A query that may look nowhere has only such scores: what does its row of weights become?": (
         "large number instead of -inf",),
