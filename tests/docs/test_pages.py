@@ -18,8 +18,8 @@ every_page = pytest.mark.parametrize("page", EVERY_PAGE,
 
 
 def prose(text):
-    """The text without its blocks of code."""
-    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    """The text without its blocks of code and its comments."""
+    return re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
 
 
 @every_page

@@ -104,7 +104,8 @@ def kept(cache):
 
     A box stands for the first layer of its stack; what the others keep has a name of its own.
     """
-    found, seen = {}, set()
+    found: dict[str, dict[str, np.ndarray]] = {}
+    seen = set()
     for path, array in leaves(cache, np.ndarray):
         if id(array) not in seen:
             seen.add(id(array))
