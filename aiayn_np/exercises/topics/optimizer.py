@@ -224,7 +224,7 @@ RATE = f"d_model ** -0.5 * {LEAST}"
      " warmup_steps the rate stays. It must fall as 1 / sqrt(step)."),
     (f"min(step ** -0.5, {RISE})", "min(1, step / warmup_steps)", "never falls", "The rate rises"
      " and then stays. After warmup_steps it must fall as 1 / sqrt(step)."),
-    ("warmup_steps ** -1.5", "warmup_steps ** free(-1.5)", "exponent of warmup_steps", "The"
+    ("warmup_steps ** -1.5", "warmup_steps ** free(-1.0)", "exponent of warmup_steps", "The"
      " exponent of warmup_steps must be -1.5, so that the two branches meet."),
     ("d_model ** -0.5", "1", "d_model missing", "The factor d_model^-0.5 is"
      " missing."),

@@ -67,7 +67,7 @@ WAVES = "Even features must be sines and odd ones cosines."
         ("two_i // d_model", "`//` divides to whole numbers: every exponent is 0, and all features"
          " have the same wave."),
     )),
-    ("10000", "free(1e4)", "wrong base", "The base must be 10 000."),
+    ("10000", "free(1e3)", "wrong base", "The base must be 10 000."),
     ((COS, SIN), (SIN, COS), "sine and cosine swapped", f"{WAVES} Here it is the other way round."),
     (COS, SIN, "cosine missing", f"All features are sines. {WAVES}"),
     (SIN, COS, "sine missing", f"All features are cosines. {WAVES}"),
