@@ -284,3 +284,15 @@ def test_nothing_odd_that_is_returned_ends_in_an_error_of_ours(name):
 def renamed(function, name):
     function.__name__ = name
     return function
+
+
+def test_a_value_that_may_be_right_is_called_neither_right_nor_wrong():
+    """Without its mask, the scores are those of the step before it."""
+    report = check(answer(4, "ScaledDotProductAttention", (
+        "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
+        "masked = scores * 1; cache.mask = self.mask.forward(scores, allowed=allowed)[1]; scores ="
+        " masked")))
+    assert report.diagnosis == "mask ignored"
+    assert "masked" not in report.where
+    assert "`scores`" not in report.where
+    assert "Your output is the same with `allowed` and without it." in report.question

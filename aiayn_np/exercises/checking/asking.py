@@ -19,7 +19,7 @@ from .comparing import TOLERANCE, errors, is_numbers, same
 from .diagnosis import has, observed
 from .example import Example
 from .operators import text
-from .questions import HAND, KINDS, SEEN, SHAPES, TURN, question_of
+from .questions import FIXED, HAND, KINDS, SEEN, SHAPES, TURN, question_of
 from .report import kinds_in, listed
 from .tracing import Watch
 
@@ -93,7 +93,8 @@ class Story:
         """Return the Example of the first wrong value, in the smallest case, or None."""
         name = (self.spot and self.spot.key[2]) or self.finding.wrong[0]
         case, (got, want) = self.trial().case, self.compared()
-        ids = np.asarray(want).dtype.kind == "i" and np.ndim(got) == 2 and np.size(got)
+        ids = np.asarray(want).dtype.kind == "i" and np.ndim(got) == 2 and (
+            len(got) == len(want) and np.size(got) > 0)
         return Example.of(name, case.what, got, want) if ids or (
             np.shape(got) == np.shape(want)) else None
 
@@ -187,12 +188,13 @@ class Story:
             return say(SEEN[seen[0]])
         if not explanation:
             return say(SEEN.get(self.diagnosis, HAND))
-        if explanation.known and (question := question_of(explanation.key)):
-            return say(question)
         if isinstance(self.change, Turn):
             return say(TURN)
         change = getattr(self.change, "both", [self.change])[0]
         kind, wrong = kind_of(*change.pieces[0])
+        question = question_of(explanation.key) if explanation.known else None
+        if question and (question, kind) != (FIXED, "comparison"):
+            return say(question)
         return say(KINDS[kind], wrong=f"`{self.in_his_names(wrong)}`")
 
     def cause_of(self, change):
@@ -253,7 +255,7 @@ def conditions(given):
 def sums(got, want):
     """Say so if a row of the right array adds up to 0 or 1, and one of the student's does not."""
     got, want = np.asarray(got), np.asarray(want)
-    if not (want.ndim and want.shape[-1] > 1 and np.isfinite(got).all() and np.any(want)
+    if not (want.ndim > 1 and want.shape[-1] > 1 and np.isfinite(got).all() and np.any(want)
             and want.dtype.kind == "f" and np.isfinite(want).all()):
         return ""
     for total in (1, 0):

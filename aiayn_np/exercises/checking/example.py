@@ -45,7 +45,7 @@ class Example:
             if rows[0] != rows[1]:
                 break
         wide = max(len(cell) for cells in rows for cell in cells)
-        names = [say("yours"), say("must be")]
+        names = [say("yours"), say("expected")]
         columns = max(map(width, names))
         lines = [f"  {flush_left(name, columns)}  {' '.join(cell.rjust(wide) for cell in cells)}"
                  for name, cells in zip(names, rows)]

@@ -44,7 +44,7 @@ def pictures(example):
     largest = max((float(np.abs(x[np.isfinite(x)]).max(initial=0)) for x in (got, want)), default=1)
     signed = any(bool((x < 0).any()) for x in (got, want)) or largest > 1
     numbers = got.dtype.kind in "fiub"
-    shown = [(say("yours"), got, shade), (say("must be"), want, shade)]
+    shown = [(say("yours"), got, shade), (say("expected"), want, shade)]
     if got.shape == want.shape:
         wrong = apart(got, want) > TOLERANCE * max(largest, 1e-30)
         shown.append((say("where they differ"), wrong, mark))

@@ -62,8 +62,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "How does a weight depend on its own score?": ("own term missing",),
     "A query that may look nowhere has only such scores: what does its row of weights become?": (
         "large number instead of -inf",),
-    "What does True mean in the mask, and what does your code take it for?": (
-        "inverted", "mask inverted"),
+    "What does True mean in the mask, and what does your code take it for?": ("mask inverted",),
+    "What must get through, and what does get through?": ("inverted",),
     "What is exp of a masked score?": ("mask with 0", "inf instead of -inf"),
     "What is 0 * inf?": ("nan instead of -inf",),
     "Does your output change when the mask does?": ("mask ignored",),
@@ -84,7 +84,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
         "scale missing in backward", "scale twice"),
     "Which gradients must know of the division?": ("scale forgotten for one",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
-    "Which array stood beside it in forward?": (
+    "Which array is needed here, and which one stands here?": (
         "gradient instead of weights", "scores instead of weights"),
     # linear maps, heads, feed-forward
     "Which parameters does the layer have, and which does your line use?": (
@@ -107,7 +107,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Who divides by sqrt(d_k) already?": ("scaled twice",),
     "Which input goes into which projection?": (
         "values from the keys", "all from the queries", "one projection for two"),
-    "Where in Fig. 2 does x_Q come in?": ("residual added",),
+    "Which box of Fig. 1 adds the input of a sub-layer?": ("residual added",),
     "How many caches are there after the loop, and how many do you keep?": (
         "cache of the last head",),
     "Which gradient goes back through which projection, and in which order are they returned?": (

@@ -183,9 +183,13 @@ class Watch:
         for name, pairs in tensors.items():
             wrong[name, -1] = [[np.asarray(got)] for got, _ in pairs]
             right[name, -1] = [[want] for _, want in pairs]
-        found = []
+        found, good, both = [], self.good(), set[Key]()
         for name, values in wrong.items():
-            for key in filter(lambda key: key[1] != ARGUMENT, self.keys(values)):
+            for key in self.keys(values):
+                if key in good:                                        # it may be either
+                    both.add(key)
+                if key[1] == ARGUMENT or key in both:
+                    continue
                 pairs = [(when, trial.case, got, want) for trial, mine, a, b in zip(
                     self.trials, self.students, values, right[name])
                          for when, got, want in zip(mine[key].when, a, b)
@@ -196,12 +200,16 @@ class Watch:
             return None
         first, key, inside, pairs = min(found, key=lambda each: each[0])
         _, *smallest = min(pairs, key=lambda pair: np.size(pair[3]))
-        return Spot(key, self.last_right(key, first), inside or not unseen, *smallest)
+        return Spot(key, self.last_right(good - both, key, first), inside or not unseen, *smallest)
 
-    def last_right(self, key, first):
-        """Return the student's key that held a right value last before time `first`, or None."""
+    def good(self):
+        """Return the student's keys that hold what the right formula computes on its way."""
+        return {key for name in self.right[0] if name[0]
+                for key in self.holding(self.right, name)}
+
+    def last_right(self, good, key, first):
+        """Return the key of `good` that got its value last before time `first`, or None."""
         mine = self.students[0]
-        good = {k for name in self.right[0] if name[0] for k in self.holding(self.right, name)}
         before = [k for k in good if k[2] and k[1] not in (ARGUMENT, key[1])
                   and mine[k].when[0] < first]
         return max(before, key=lambda k: mine[k].when[0], default=None)
