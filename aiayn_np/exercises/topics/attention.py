@@ -39,6 +39,7 @@ def cases(rng):
     nowhere = allowed.copy()
     nowhere[1, 0, 1] = False
     sizes = dict(B=2, h=7, T_q=3, T_k=5, d_k=4, d_v=6)
+    large = tuple(1e3 * x for x in arrays(2))
     return [
         Case("Q (2, 7, 3, 4)", plain, arrays(2, 7), {}, sizes),
         Case("d_k = 9", plain, arrays(2, d_k=9), {}, sizes | dict(d_k=9)),
@@ -48,6 +49,7 @@ def cases(rng):
         Case("two axes, (T, d)", plain, arrays(), special=True),
         Case("rng given without dropout", plain, arrays(2), dict(rng=np.random.default_rng(2)),
              special=True),
+        Case("inputs around 1 000", plain, large, special=True),
         Case("a query that may look nowhere", plain, arrays(2, 7), dict(allowed=nowhere),
              special=True),
         Case("one sequence of one position", plain, arrays(1, 1, T_q=1, T_k=1), special=True),
