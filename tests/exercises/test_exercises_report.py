@@ -123,6 +123,7 @@ class Softmax(Module):
     ('np.einsum("bm,bn->mn", x, grad_y)', "`x` is (2, 3, 4), `grad_y` is (2, 3, 5)"),
     ("x.sum(axis=0) * grad_y", "`x.sum(axis=0)` is (3, 4), `grad_y` is (2, 3, 5)"),
     ("rows.T @ grad_y.reshape(7, -1)", "`grad_y` is (2, 3, 5)"),
+    ("x[:, :grad_y.size / 2]", "`x` is (2, 3, 4)"),
     ("self.W @ grad_y", "`self.W` is a Parameter of (4, 5), `grad_y` is (2, 3, 5)"),
 ])
 def test_an_error_of_numpy_names_the_parts_of_the_line_and_their_shapes(code, shapes):

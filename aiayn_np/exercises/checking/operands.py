@@ -85,7 +85,10 @@ def values(nodes, frame):
     found = []
     for node in nodes:
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.Starred)):
-            pure = ast.parse(ast.unparse(node), mode="eval").body      # read, not stored
+            try:
+                pure = ast.parse(ast.unparse(node), mode="eval").body  # read, not stored
+            except SyntaxError:                                        # `:, None` of an index
+                continue
             if is_pure(pure, frame) and (value := value_of(pure, frame)) is not FAILED:
                 found.append((ast.unparse(node), value))
     return found
