@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | compute attention by hand with and without the scale, derive the variance of a dot product line by line, and measure what it does to the softmax, to the gradient and to training |
+# | **You will do** | compute attention by hand with and without the scale, derive the variance of a dot product line by line, and measure what it does to the softmax and to the gradient |
 # | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
 # | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
@@ -26,7 +26,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-import inspect
 import math
 
 import numpy as np
@@ -50,7 +49,7 @@ from aiayn_np.variants.scoring import AdditiveScore, DotScore, ScoredAttention, 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# The scale stands inside every attention. In Figure 1 these boxes are lit.
+# One factor stands between attention and chance. Take it out, and coin flips decide where a query looks: you will see it happen with sixteen. The factor is $1/\sqrt{d_k}$ in Equation 1. It stands inside each box that is lit.
 
 # %%
 figure_1("attention")
@@ -60,83 +59,54 @@ figure_1("attention")
 #
 # Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ is the number of places where they agree, minus
 # the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
-# and 6 places. A key of coin flips agrees in 8 places on average. So the first key is a little better than chance, and
-# the last key a little worse.
+# and 6 places. Their scores are 4, 0 and $-4$. A key of coin flips agrees in 8 places on average. So the first key is a little better than chance.
+#
+# > **Predict.** Softmax takes these scores as they are. How many times the weight of the second key does the first one get?
+# >
+# > - 5/4 times → This is 10 places over 8. Softmax does not compare places, it takes the exponential of scores.
+# > - About 3 times → This is near $e$, the ratio for a difference of 1.
+# > - About 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
+# > - More than 50 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 -->
+# >
+# > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. Three keys agree with the query in 10, 8 and 6 places, so the scores are {scores[0]}. -->
 
 # %%
 def agreeing(places, d_k):
     return np.where(np.arange(d_k) < places, 1.0, -1.0)                # (d_k,)
 
-Q = np.stack([np.ones(16), np.tile([1.0, -1.0], 8)])                   # (2, 16)  two queries
+q = np.ones((1, 16))                                                   # (1, 16)
 K = np.stack([agreeing(n, 16) for n in (10, 8, 6)])                    # (3, 16)
-V = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])                     # (3, 2)
-d_k = Q.shape[-1]
+V = np.eye(3)                                                          # (3, 3)
+attention, unscaled = ScaledDotProductAttention(), ScoredAttention(DotScore())  # q · k alone
+_, cache = attention.forward(q, K, V)
+_, unscaled_cache = unscaled.forward(q, K, V)
+scores = q @ K.T                                                       # (1, 3)
+print("by hand, with    ", Softmax()(scores / math.sqrt(16))[0])
+print("by hand, without ", Softmax()(scores)[0])
+print("class, with      ", cache.weights[0])
+print("class, without   ", unscaled_cache.weights[0])
 
 # %% [markdown]
-# > **Predict.** What is the first query's score for each key? And if softmax took these scores as they are, how many times the weight of the second key would the first one get?
-
-# %%
-scores = Q @ K.T                                                       # (2, 3)
-print("scores", *scores, sep="\n  ")
-print("e^4 =", math.exp(4), "  e =", math.e)
-
-# %% [markdown]
-# The scores are $10 - 6 = 4$, then 0 and $-4$. A difference of 4 is a ratio of $e^4$ (Lesson 2). So a key that is better
-# in two places of sixteen gets more than fifty times the weight. Now divide by $\sqrt{d_k} = 4$, as Equation 1 does. The
-# scores become 1, 0 and $-1$, and the ratio becomes $e$. The second query agrees with each key in 8 places, so its
-# scores are 0 with and without the scale.
-
-# %%
-softmax = Softmax()
-scaled = scores / math.sqrt(d_k)                                       # (2, 3)
-weights = softmax(scaled)                                              # (2, 3)
-out = weights @ V                                                      # (2, 2)
-for name, array in {"scaled": scaled, "weights": weights, "out": out}.items():
-    print(name, array.shape, *array, sep="\n  ")
-
-# %% [markdown]
-# The class does the same. Its `cache.weights` are our weights, and its output is ours.
-
-# %%
-attention = ScaledDotProductAttention()
-from_class, cache = attention.forward(Q, K, V)
-print("weights:", np.abs(cache.weights - weights).max() < 1e-12)
-print("out:    ", np.abs(from_class - out).max() < 1e-12)
-print(cache)
-
-# %% [markdown]
-# The library also has an attention without the scale: `DotScore` is $q \cdot k$ and nothing else, and `ScoredAttention`
-# makes an attention from any score. This is the whole of `DotScore`:
-
-# %%
-print(inspect.getsource(DotScore.forward))
-
-# %%
-unscaled = ScoredAttention(DotScore())
-_, unscaled_cache = unscaled.forward(Q, K, V)
-print("its scores are Q Kᵀ:", np.array_equal(DotScore()(Q, K), scores))
-print("with    ", cache.weights[0])
-print("without ", unscaled_cache.weights[0])
-
-# %% [markdown]
-# Without the scale the first key takes 0.98 of the weight. This is nearly a hard look-up, and two places of sixteen
-# have decided it.
+# A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2), so two places of sixteen decide nearly everything. Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
 #
-# > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. Which weights with the scale? And without?
+# > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
+# >
+# > - Hardly more than a third → It agrees in only 52 % of the places. But there are many places, and a score counts all of them.
+# > - About two thirds, as for 16 places <!-- true: np.allclose(wide["with"], cache.weights[0]) and 0.66 < wide["with"][0] < 0.67 -->
+# > - Practically 1 → It leads by 32 points now. The divisor has grown as well.
+# >
+# > <!-- given: All entries are $+1$ or $-1$. For $d_k = 16$ the keys agreed in 10, 8 and 6 places, and with the scale their weights were {cache.weights[0]}. -->
 
 # %%
 q_wide = np.ones((1, 1024))                                            # (1, 1024)
 K_wide = np.stack([agreeing(n, 1024) for n in (528, 512, 496)])        # (3, 1024)
-for name, layer in {"with    ": attention, "without ": unscaled}.items():
-    _, wide_cache = layer.forward(q_wide, K_wide, V)
-    print(name, wide_cache.weights[0])
-print("share of places that agree:", 528 / 1024)
+wide = {name: layer.forward(q_wide, K_wide, V)[1].weights[0]
+        for name, layer in (("with", attention), ("without", unscaled))}
+for name, weights in wide.items():
+    print(f"{name:8}", weights)
 
 # %% [markdown]
-# With the scale the weights are the same as before. Without it the first key gets everything: it leads by 32 points,
-# because it agrees in 528 places of 1024. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation**
-# of $\sqrt{d_k} / 2$: this is 2 places of 16, and 16 places of 1024. So both first keys are one standard deviation above
-# chance. With the scale, a score counts standard deviations. Now we derive that.
+# With the scale the weights are the same as before; without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: this is 2 places of 16, and 16 places of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations. Now we derive that.
 #
 # ## 3.2 Why do dot products get large?
 #
@@ -159,52 +129,31 @@ print("share of places that agree:", 528 / 1024)
 #
 # Every line is a claim, so measure every line, for $d_k = 64$ and many pairs of a query and a key.
 #
-# > **Predict.** What is the standard deviation of $q \cdot k$ here: 1, 8 or 64?
-
 # %%
 rng = np.random.default_rng(0)
 d_k = 64
 q, k = rng.standard_normal((2, 20_000, d_k))                           # (20000, 64) each
 products = q * k                                                       # (20000, 64)  q_i k_i
-print(f"q_i        mean {q.mean():7.4f}   variance {q.var():.4f}")
-print(f"q_i k_i    mean {products.mean():7.4f}   variance {products.var():.4f}")
-
-# %%
 cov = np.cov(products.T)                                               # (64, 64)
-pairs = cov[~np.eye(d_k, dtype=bool)]                                  # (64 · 63,)  i ≠ j
-print(f"covariances of two products: {len(pairs)}, the largest |Cov| {np.abs(pairs).max():.3f}")
-print(f"sum of the variances   {np.trace(cov):8.2f}")
-print(f"sum of the covariances {pairs.sum():8.2f}")
-
-# %%
 dot = products.sum(axis=1)                                             # (20000,)  q · k
+print(f"q_i k_i    mean {products.mean():7.4f}   variance {products.var():.4f}")
+print(f"sum of the variances {np.trace(cov):.2f}, of the covariances {cov.sum() - np.trace(cov):.2f}")
 print(f"q · k      mean {dot.mean():7.4f}   variance {dot.var():.2f}   std {dot.std():.2f}")
 
 # %% [markdown]
-# The standard deviation is 8, the root of 64. (The two sums above add up to the variance, as they must.) So why do dot
-# products get large? A dot product is a sum of $d_k$ terms, and each term adds its variance. Terms with different signs
-# cancel in part, so a typical sum is not 64. But they do not cancel completely. The sum is like a walk of $d_k$ steps,
-# each left or right at random: after 64 steps you stand about 8 steps from where you began.
+# The standard deviation is 8, the root of 64. A dot product is a sum of $d_k$ terms, and each term adds its variance. Terms with different signs cancel, but not completely. The sum is like a walk of $d_k$ steps, each left or right at random: after 64 steps you stand about 8 steps from where you began.
 #
-# The derivation uses only mean, variance and independence. So the result holds for other distributions, too:
+# The derivation uses only mean, variance and independence. So signs will do as well:
 
 # %%
-draws = {
-    "normal":         lambda shape: rng.standard_normal(shape),
-    "uniform":        lambda shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape),
-    "+1 or -1":       lambda shape: rng.choice([-1.0, 1.0], shape),
-    "mean 1, not 0":  lambda shape: 1 + rng.standard_normal(shape),
-}
-for name, draw in draws.items():
-    q, k = draw((2, 20_000, d_k))                                      # (20000, 64) each
-    print(f"{name:14} mean {(q * k).sum(axis=1).mean():6.2f}"
-          f"   variance {(q * k).sum(axis=1).var():6.2f}")
+signs = rng.choice([-1.0, 1.0], (2, 20_000, d_k))                      # (2, 20000, 64)
+shifted = 1 + rng.standard_normal(signs.shape)                         # (2, 20000, 64)
+for name, (q, k) in {"+1 or -1": signs, "mean 1, not 0": shifted}.items():
+    sums = (q * k).sum(axis=1)                                         # (20000,)
+    print(f"{name:14} mean {sums.mean():6.2f}   variance {sums.var():6.2f}")
 
 # %% [markdown]
-# The last row breaks an assumption, and so the result fails: a mean that is not 0 does not cancel. (Here every product
-# has mean 1 and variance 3.) With mean 0 the result holds at every width. The figure shows the variance of $q \cdot k$
-# for normal entries and widths from 1 to 16384. Square markers show the variance after scaling:
-# $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# The last row breaks an assumption, and the result fails: a mean that is not 0 does not cancel. Otherwise it holds at every width. The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()
@@ -220,136 +169,82 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# Now our sentence, with random queries and keys of width 512. Take first the whole vectors, and then only the first
-# four entries of the same vectors.
+# Now our sentence, with random queries and keys of width 512, and with only their first four entries.
 
 # %%
 tokens = list(SENTENCE)
 Q, K = rng.standard_normal((2, 4, 512))                                # (4, 512) each
-V = np.eye(4)                                                          # (4, 4)
 maps = {}
 for width in (4, 512):
     for name, layer in {"without": unscaled, "with": attention}.items():
-        _, cache = layer.forward(Q[:, :width], K[:, :width], V)
-        maps[f"d_k = {width}, {name} scale"] = cache.weights          # (4, 4)
-print("scores of 'cat', d_k =   4:", Q[1, :4] @ K[:, :4].T)
-print("scores of 'cat', d_k = 512:", Q[1] @ K.T)
+        _, cache = layer.forward(Q[:, :width], K[:, :width], np.eye(4))
+        maps[f"d_k = {width},\n{name} scale"] = cache.weights         # (4, 4)
+plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
-# > **Predict.** What is the largest of the four weights of `cat` for $d_k = 512$ without the scale?
-
-# %%
-for name, weights in maps.items():
-    print(f"{name:24} weights of 'cat' {weights[1]}")
-
-# %% [markdown]
-# The largest weight is practically 1. The picture shows the four maps, and each row is a query. Look at the map below on
-# the left, width 512 without the scale: its rows are hard look-ups, although nobody has learned anything. Chance has
-# decided. With the scale, no row of width 512 is a hard look-up.
-
-# %%
-plot_attention(np.stack(list(maps.values())), tokens, tokens,
-               titles=[name.replace(", ", ",\n") for name in maps])
-
-# %% [markdown]
-# Four tokens are an anecdote. The experiment `SATURATION` draws 2048 queries with 32 keys each. It counts the queries
-# for which *one* key gets more than 0.99 of the weight.
+# At width 512 without the scale the rows are hard look-ups, although nobody has learned anything. Chance has decided. The experiment `SATURATION` draws 2048 queries with 32 keys each.
+#
+# > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in how many of these queries does one key of 32 get more than 0.99 of the weight?
+# >
+# > - In none → So large a weight needs no training: chance is enough.
+# > - In more than a fifth <!-- true: 0.2 < saturation.one_hot[1, list(saturation.d_k).index(64)] < 0.25 -->
+# > - In more than a half → This needs still wider vectors.
+# > - In nearly all → The best two of 32 keys are sometimes close to each other.
+# >
+# > <!-- given: Queries and keys are random, with independent entries of mean 0 and variance 1. Each query has 32 keys. -->
 
 # %%
 saturation = SATURATION.run(queries=2048)
-print("keys of each query:", saturation.n_keys)
-print("d_k    with   without     share of queries with one weight > 0.99")
-for d_k, share_with, share_without in zip(saturation.d_k, *saturation.one_hot):
-    print(f"{d_k:<5} {share_with:6.3f} {share_without:8.3f}")
+print("share of queries with one weight > 0.99")
+for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_hot))[::3]:
+    print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# Without the scale, one key gets nearly everything in about two thirds of the queries at $d_k = 512$. The model of the
-# paper has $d_k = 64$. There this happens in more than a fifth of them. With the scale it happens at no width.
+# Without the scale, more than a fifth of the queries at $d_k = 64$ look at one key only, and two thirds at 512. With the scale it happens at no width.
 #
 # ## 3.4 What that does to the gradient
 #
-# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. The matrix is almost zero where one weight is
-# almost 1. The next cell computes it for the query of `cat`: first its norm, then the norm of the gradient of the
-# scores that it lets through.
-
-# %%
-grad_w = rng.standard_normal(4)                                        # (4,)  from above
-for name, weights in maps.items():
-    w = weights[1]                                                     # (4,)
-    J = np.diag(w) - np.outer(w, w)                                    # (4, 4)
-    print(f"{name:24} norm of J {np.linalg.norm(J):.1e}"
-          f"   of grad_s {np.linalg.norm(J.T @ grad_w):.1e}")
-
-# %% [markdown]
-# The paper says that large scores push the softmax to where its gradients are extremely small. For this query that is
-# so. Is it so for all queries? We need the gradient that reaches a query. One step of the chain rule gives it: the
-# query stands in every score, $s_j = q \cdot k_j / \sqrt{d_k}$, each time with the factor $k_j / \sqrt{d_k}$. So
-# $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
-# (Without the scale, leave out $1/\sqrt{d_k}$. Lesson 4 derives the gradients of all the other arrays.) The same
-# experiment measured the norm of this gradient for each of its 2048 queries. Half of the queries lie below the
-# **median**. The **mean** counts all of them.
+# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is almost 1. The paper suspects that large scores push the softmax to where its gradients are extremely small. Look at the gradient that reaches a query, which stands in every score, $s_j = q \cdot k_j / \sqrt{d_k}$, each time with the factor $k_j / \sqrt{d_k}$:
 #
-# > **Predict.** $d_k = 512$, with the scale and without. Which *median* is larger? And which *mean*? (A hint: without the
-# > scale nothing shortens the keys in this formula, and a key of width 512 is about 22 long. And how many queries of width 512 have one weight > 0.99, in the table above?)
+# $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
+#
+# Without the scale, leave out $1/\sqrt{d_k}$. A key of width 512 is about 22 long, and then nothing shortens it. `SATURATION` measured the length of this gradient for each query. Half of the queries lie below the **median**. The **mean** counts all of them.
+#
+# > **Predict.** $d_k = 512$. The scale is taken out. What happens to the gradient?
+# >
+# > - Median and mean fall → A softmax that is sure lets nothing through. But a third of the queries is not sure.
+# > - The median rises, the mean falls → Which queries get almost nothing, the many or the few?
+# > - The median falls, the mean rises <!-- true: median[1, at] < median[0, at] and mean[1, at] > mean[0, at] -->
+# > - Median and mean rise → Nothing shortens the keys any more. But two thirds of the queries have a Jacobian near zero.
+# >
+# > <!-- given: Random queries, each with 32 random keys. Without the scale, one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
 
 # %%
-at = list(saturation.d_k).index(512)
 median, mean = saturation.gradient[:, :, 1], saturation.mean_gradient  # (2, widths) each
-for name, size in {"median": median, "mean": mean}.items():
-    for i in (list(saturation.d_k).index(64), at, -1):
-        print(f"d_k = {saturation.d_k[i]:<5} {name:7} with {size[0, i]:.3f}   without {size[1, i]:.3f}"
-              f"   ratio {size[1, i] / size[0, i]:.2g}")
-
-# %% [markdown]
-# Without the scale the median is smaller: about a tenth at 512, and nothing is left at 4096. But at 64, the width of the
-# paper, the median is *larger* without the scale, more than three times. So at the paper's own width one does not yet
-# see gradients vanish, at least not at the start of training. And the mean is larger without the scale at all three
-# widths, several times. The picture shows the norm of $J$ and of the gradient against $d_k$. A band holds the middle half
-# of the queries, and on the right the dotted line is the mean.
-
-# %%
+at = list(saturation.d_k).index(512)
+print("           median              mean\nd_k      with  without     with  without")
+for i in (6, at, -1):
+    print(f"{saturation.d_k[i]:<6} {median[0, i]:6.3f} {median[1, i]:8.3f}   {mean[0, i]:6.3f} {mean[1, i]:8.3f}")
 saturation.figure()
 
 # %% [markdown]
-# On the right, the median without the scale rises up to $d_k = 32$. From 256 on it is below the scaled one, and then it
-# falls steeply. The mean does not fall. So which queries get the gradient at 512? Draw 2048 queries again, in 32 groups
-# that share their keys, as the experiment does. Sort them, from the one that gets least to the one that gets most.
-
-# %%
-Q = rng.standard_normal((32, 64, 512))                                 # 32 groups of 64 queries
-K, V = rng.standard_normal((2, 32, 32, 512))                           # 32 keys and values each
-grad_out = rng.standard_normal(Q.shape) / math.sqrt(512)               # rows of length 1
-shares, means = {}, {}
-for name, layer in {"with": attention, "without": unscaled}.items():
-    _, cache = layer.forward(Q, K, V)
-    grad_Q, _, _ = layer.backward(grad_out, cache)                     # (32, 64, 512)
-    size = np.linalg.norm(grad_Q, axis=-1).ravel()                     # (2048,)
-    order = size.argsort()                                             # ascending
-    poor, rich = order[:1024], order[-205:]
-    shares[name] = size[poor].sum() / size.sum(), size[rich].sum() / size.sum()
-    means[name] = size[rich].mean()
-    largest = cache.weights.max(axis=-1).ravel()                       # (2048,)  of each query's weights
-    print(f"{name:8} the poorer half gets {shares[name][0]:.3f} of the gradient, the richest tenth {shares[name][1]:.3f}")
-    print(f"         median of the largest weight: poorer half {np.median(largest[poor]):.3f},"
-          f" richest tenth {np.median(largest[rich]):.3f}; mean gradient of that tenth {means[name]:.2f}")
-
-# %% [markdown]
-# Without the scale, one half of the queries gets next to nothing. These queries are sure by chance, and almost no
-# gradient can change that. Two thirds of the gradient go to one tenth of the queries: those that happen to be undecided,
-# as their largest weights show. They get more than twenty times as much as the richest tenth gets with the scale: without it the gradient of $q$ is
-# $\sum_j \mathrm{grad\_s}_j\, k_j$, and a key of width $d_k$ is about $\sqrt{d_k}$ long. So the claim in its honest form is:
-# without the scale and with a wide $d_k$, the gradient of *most* queries vanishes, and a few get more than ten times as much.
+# Without the scale the median falls to about a tenth, and the mean rises to six times as much. Most queries are sure by chance, and almost no gradient can change that. A quarter of the queries happens to be undecided. It gets more than four fifths of the gradient.
 #
-# What matters here is the spread *between queries*. The absolute sizes matter less, for an optimizer such as Adam
-# (Lesson 10) divides the size of a gradient out.
-
-# %% [markdown]
+# In the picture a band holds the middle half of the queries. Look at $d_k = 64$ on the right, the width of the paper: there the median is *larger* without the scale, more than three times. So at the start of training one does not yet see gradients vanish there. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+#
 # ## 3.5 Why the root, and not d_k itself?
 #
 # Smaller scores help. Would still smaller scores help more? Divide by $d_k^p$ with $p = 0$ (no scale), $p = \tfrac12$ (the
-# paper's) and $p = 1$. The cell divides the query and not the score; that is the same.
+# paper's) and $p = 1$.
 #
-# > **Predict.** What is the variance of $q \cdot k / d_k$? With 32 keys and a wide $d_k$, what do the weights then look like?
+# > **Predict.** Divided by $d_k$ itself, with $d_k = 1024$: what is the largest of a query's 32 weights, typically?
+# >
+# > - About 0.03, an equal share <!-- true: 1 / 32 < table[1, 1024][1] < 1.2 / 32 -->
+# > - About 0.15, as with the root → The variance of the scores is not 1 any more.
+# > - About 0.5 → Scores that are divided by more lie closer together.
+# > - Practically 1 → This is the case without a scale.
+# >
+# > <!-- given: Queries and keys are random, with independent entries of mean 0 and variance 1. With the divisor $\sqrt{d_k}$ the largest of 32 weights is {table[0.5, 1024][1]} in the median. -->
 
 # %%
 def measure(d_k, p):
@@ -357,36 +252,18 @@ def measure(d_k, p):
     q = Q / d_k**p
     _, cache = unscaled.forward(q, K, V)                               # scores q · k / d_k^p
     grad_q, _, _ = unscaled.backward(rng.standard_normal(V.shape) / math.sqrt(d_k), cache)
-    grad_Q = grad_q / d_k**p                                           # q = Q / d_k^p
-    size = np.median(np.linalg.norm(grad_Q, axis=-1))
-    return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), size
+    size = np.linalg.norm(grad_q / d_k**p, axis=-1)                    # q = Q / d_k^p
+    return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), np.median(size)
 
-# %%
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 128, 1024)}
 print("divided by       d_k   variance   largest weight   |grad_q|     (medians)")
 for (p, d_k), (var, largest, size) in table.items():
     print(f"d_k^{p:<10} {d_k:5} {var:10.4f} {largest:16.3f} {size:10.1e}")
-print("an equal share:", 1 / 32)
 
 # %% [markdown]
-# Divided by $d_k$, the variance is $d_k / d_k^2 = 1/d_k$: the wider the vectors, the flatter the weights. In a wide model the largest of 32 weights is then hardly more than an equal share, so every query gets nearly the plain mean, whatever it asks. Nothing is
-# saturated, but the gradient shrinks too, about as $1/\sqrt{d_k}$. To look at one key at all, the model would have to
-# learn scores that are $\sqrt{d_k}$ times larger. Only with the root do variance, weights and gradient stay the same at
-# every width, *at the start of training*. After training, $q$ and $k$ are no longer independent, and dot products may
-# grow as $d_k$ (Question 3). For this reason a rule named μP divides by $d_k$ after all (Yang et al., 2022): it carries
-# learning rates from narrow models to wide ones.
+# Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay the same at every width: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
-# Why does the gradient stay the same? Look at the formula of Lesson 3.4: each $k_j$ is about $\sqrt{d_k}$ long, and the
-# factor $1/\sqrt{d_k}$ cancels that length.
-
-# %%
-Q, K, V = rng.standard_normal((3, 32, 512))                            # (32, 512) each
-grad_out = rng.standard_normal(Q.shape)
-_, cache = attention.forward(Q, K, V)
-grad_Q, _, _ = attention.backward(grad_out, cache)
-grad_s = softmax.backward(grad_out @ V.T, cache.softmax)               # (32, 32)
-print("mean length of a key:", np.linalg.norm(K, axis=1).mean(), "  √512 =", math.sqrt(512))
-print("the formula is backward:", np.abs(grad_s @ K / math.sqrt(512) - grad_Q).max() < 1e-12)
+# This holds *at the start of training*. Later $q$ and $k$ are no longer independent, and dot products may grow as $d_k$ (Question 3). For this reason a rule named μP divides by $d_k$ after all (Yang et al., 2022).
 
 # %% [markdown]
 # ## 3.6 For the keen: are the entries of q and k like that?
@@ -398,7 +275,11 @@ print("the formula is backward:", np.abs(grad_s @ K / math.sqrt(512) - grad_Q).m
 # $d_{model}$ products, so by the derivation above
 # $$\mathrm{Var}(q_i) = d_{model} \cdot 1 \cdot \frac{2}{d_{model} + h\, d_k}$$
 #
-# > **Predict.** The base model has $d_{model} = 512$, $h = 8$, $d_k = 64$. What is $\mathrm{Var}(q_i)$? And if each head had $d_k = 512$?
+# > **Predict.** The base model has $d_{model} = 512$ and $h = 8$ heads of $d_k = 64$, so $\mathrm{Var}(q_i)$ is 1. What is it if each head has $d_k = 512$?
+# >
+# > - 8 → The sum has no more terms than before: it goes over $d_{model}$.
+# > - 1, as before → $W^Q$ has more columns now, and Xavier counts them.
+# > - 2/9 <!-- true: abs(Q.var() - 2 / 9) < 0.02 -->
 
 # %%
 d_model, h = 512, 8
@@ -507,66 +388,27 @@ for d_k in (4, 256):
 # ## 3.8 Why does additive attention not need it?
 #
 # The other common score is a little network: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with a learned vector
-# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$. The paper says that for large
-# $d_k$ it does better than dot products without the scale, and cites Britz et al. (2017).
-#
-# > **Predict.** From $d_k = 4$ to $d_k = 1024$ the variance of $q \cdot k$ grows 256 times. Does the variance of the additive score grow as well?
+# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$. The cell measures its variance as it is, then with $q$ and $k$ a hundred times as long, then with larger numbers in $v$.
 
 # %%
-widths = np.array([4, 16, 64, 256, 1024])
-variances = {"dot, no scale": [], "dot / √d_k": [], "additive": []}
-for d_k in widths:
-    h = 4096 // d_k                                                    # heads: so many draws of v
-    Q, K = rng.standard_normal((2, h, 16, d_k))                        # (h, T, d_k) each
-    dot = DotScore()(Q, K)                                             # (h, T, T)
-    additive = AdditiveScore(h, d_k, rng=rng)(Q, K)                    # (h, T, T)
-    for name, s in zip(variances, (dot, dot / math.sqrt(d_k), additive)):
-        variances[name].append(s.var())
-for name, values in variances.items():
-    print(f"{name:14} {np.array(values)}")
+additive = {}
+print("variance of       q · k    additive   q, k × 100   Var(v_i) = 1")
+for d_k in (4, 64, 1024):
+    score = AdditiveScore(4096 // d_k, d_k, rng=rng)                   # many heads: many draws of v
+    Q, K = rng.standard_normal((2, 4096 // d_k, 16, d_k))              # (h, T, d_k) each
+    row = [DotScore()(Q, K).var(), score(Q, K).var(), score(100 * Q, 100 * K).var()]
+    score.v.value *= math.sqrt(d_k)                                    # its variance was 1/d_k
+    additive[d_k] = [*row, score(Q, K).var()]
+    print(f"d_k = {d_k:<6} {row[0]:10.2f} {row[1]:11.2f} {row[2]:12.2f} {additive[d_k][3]:14.2f}")
 
 # %% [markdown]
-# The variance of the additive score does not grow. There are two reasons, and the first is well known: **tanh is
-# bounded.** Every entry of the hidden layer is between -1 and 1, so $|\mathrm{score}| \le \sum_i |v_i|$, however long $q$
-# and $k$ are. A dot product has no such bound. The next cell makes $q$ and $k$ longer.
-
-# %%
-score = AdditiveScore(1, 64, rng=rng)
-Q, K = rng.standard_normal((2, 1, 32, 64))                             # (h, T, d_k) each
-print(f"Σ|v| = {np.abs(score.v.value).sum():.3f}")
-for factor in (1, 10, 100):
-    s, dot = score(factor * Q, factor * K), DotScore()(factor * Q, factor * K) / math.sqrt(64)
-    print(f"q, k × {factor:3}   largest |additive| {np.abs(s).max():8.3f}"
-          f"   largest |q·k| / √d_k {np.abs(dot).max():12.1f}")
-
-# %% [markdown]
-# The bound is not the whole reason, since $\sum_i |v_i|$ is itself a sum over the width. The second reason: **the
-# parameters start small enough.** The entries of $v$ are drawn with variance $1/d_a$, where $d_a$ is the width of the
-# hidden layer, here $d_k$. This is a factor $1/\sqrt{d_a}$ that nobody writes into the formula. The next cell takes it
-# away: with entries of $v$ of variance 1, the additive score grows just like the dot product.
-
-# %%
-grown = []
-for d_k in widths:
-    h = 4096 // d_k
-    score = AdditiveScore(h, d_k, rng=rng)
-    score.v.value *= math.sqrt(d_k)                                    # variance 1/d_k becomes 1
-    Q, K = rng.standard_normal((2, h, 16, d_k))
-    grown.append(score(Q, K).var())
-print("d_k                        ", widths)
-print("variance with Var(v_i) = 1 ", np.array(grown))
-
-# %% [markdown]
-# So additive attention has its scale inside: in a tanh that holds each hidden entry below 1, and in parameters that can
-# be drawn small. A dot product has neither a tanh nor parameters of its own. So its scale stands in the formula.
+# It needs no scale for two reasons. **tanh is bounded:** a hidden entry is between -1 and 1, however long $q$ and $k$ are. And **the parameters start small:** the entries of $v$ are drawn with variance $1/d_k$, a factor $1/\sqrt{d_k}$ that nobody writes into the formula. Without it (last column) the score grows, too. A dot product has neither, so its scale stands in the formula. (Lesson 12.4 derives it.)
 
 # %% [markdown]
 # ## 3.9 For the keen: try it in a trained model
 #
 # In a trained model one can take the scale away and look. The heads of the next page have $d_k = 16$, so that without
-# the scale all scores are 4 times as large.
-#
-# > **Predict.** The scale is taken out of a model that has learned to reverse. Do its rows of weights become sharper or more even? And does it still reverse `3 1 4`?
+# the scale all scores are 4 times as large. Do the rows of weights become sharper or more even? And does the model, which has learned to reverse, still reverse `3 1 4`?
 #
 # Open [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)
 # and compare "as trained" with "changed". Then move the slider "Scale of the scores" to the other side.
@@ -581,36 +423,29 @@ print("variance with Var(v_i) = 1 ", np.array(grown))
 # ## 3.10 Check what this lesson claimed
 
 # %%
-check = np.random.default_rng(1)
-Q, K = check.standard_normal((2, 4, 256, 256))
-assert np.abs(from_class - out).max() < 1e-12                          # the class is Equation 1
-assert abs((Q @ K.mT).var() / 256 - 1) < 0.1                           # Var(q · k) = d_k
-assert abs((Q @ K.mT / math.sqrt(256)).var() - 1) < 0.1                # after the scale: 1
 assert variance.error < 0.03                                           # at every width
 assert saturation.one_hot[1, at] > 0.5                                 # 512: mostly one-hot
-assert saturation.one_hot[0].max() < 0.01                              # with the scale: never
 assert median[1, at] < 0.3 * median[0, at]                             # the median query starves,
-assert mean[1, at] > 2 * mean[0, at]                                   # the mean does not
-assert median[1, 6] > 2 * median[0, 6]                                 # but not at d_k = 64
-assert shares["without"][0] < 0.05 < 0.2 < shares["with"][0]
-assert 0.6 < shares["without"][1] < 0.75                               # two thirds to one tenth
-assert table[1, 1024][1] < 1.5 / 32                                    # / d_k: too flat
+assert mean[1, at] > 5 * mean[0, at]                                   # the mean does not
+assert (median[1, at] / 2 + saturation.gradient[1, at, 2] / 4) < mean[1, at] / 5  # three quarters
+assert median[1, 6] > 3 * median[0, 6]                                 # but not at d_k = 64
 assert after < 1e-12 < before                                          # W^Q can do it, too
 assert training.final[1, 1].min() > 1.5 * training.final[0, 1].max()   # d_k = 256: far behind
 assert sure_after["without", 256] > 0.5 > 10 * sure_after["with", 256]
-assert max(variances["additive"]) < 2 * min(variances["additive"])
-assert grown[-1] > 50 * grown[0]                                       # v makes the difference
+assert max(row[1] for row in additive.values()) < 0.6                  # additive: no growth
+assert additive[1024][3] > 50 * additive[4][3]                         # v makes the difference
 print("all true")
 
 # %% [markdown]
 # ## Summary
 #
 # - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
-#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Divided by $d_k$ it would be too flat.
-# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a few get more than ten times as much. At the paper's own $d_k = 64$ this is not yet what one sees at the start: a fifth of the queries is
-#   one-hot, and the typical gradient is larger, not smaller.
+#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width.
+# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a quarter far too much. At the paper's own $d_k = 64$ a fifth of the queries is one-hot, but the typical gradient is larger, not smaller.
 # - The scale stands in the backward pass as well, where it cancels the length of the keys.
 # - Additive attention needs no scale: tanh is bounded, and its parameters start small.
+#
+# **What you can do now:** say from the width alone how large a score is by chance, and what softmax makes of it. Lesson 4 sends a gradient back through all of attention.
 #
 # ## Questions
 #
