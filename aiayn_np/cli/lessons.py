@@ -36,22 +36,30 @@ def add_lessons_options(parser):
 def add_exercises_options(parser):
     """Add the options that `lessons` and `exercises` share."""
     parser.add_argument("folder", type=new_path, help="folder to write, one that is not there yet")
-    parser.add_argument("--zh", action="store_true", help="in Chinese, 中文")
+    parser.add_argument("--zh", action="store_true",
+                        help="in Chinese, 中文; the default where AIAYN_LANG or the locale is zh")
     parser.add_argument("--teacher", action="store_true",
                         help="with outputs and solutions, and what they are made by")
 
 
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
-    files = lesson_files(args.teacher, "zh" if args.zh else "en", args.pages)
+    files = lesson_files(args.teacher, language_of(args), args.pages)
     return write_out(files, args.folder, args.pages)
 
 
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
-    found = notebooks_in("zh" if args.zh else "en")
+    found = notebooks_in(language_of(args))
     files = below("exercises/", found) if args.teacher else student_exercises(found)
     return write_out(self_contained(files), args.folder)
+
+
+def language_of(args):
+    """The language that was asked for, or that of the system."""
+    from ..exercises.language import spoken
+
+    return "zh" if args.zh else spoken()
 
 
 def lesson_files(teacher: bool = False, language: str = "en",

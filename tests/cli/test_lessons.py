@@ -23,7 +23,9 @@ LINK = re.compile(r"\]\(([^()\s#]+\.(?:ipynb|md|py))[^()\s]*\)")
                                         "lessons --zh --teacher", "exercises --zh"])
 def written(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("out") / "new" / "here"
-    assert main([*request.param.split(), str(folder)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIAYN_LANG", "en")
+        assert main([*request.param.split(), str(folder)]) == 0
     return request.param, folder
 
 
@@ -101,6 +103,14 @@ def test_in_chinese_the_text_is_chinese_and_the_outputs_are_the_english_ones(wri
         ours, theirs = ([cell.get("outputs") for cell in cells(path)]
                         for path in (folder / name, ROOT / "notebooks" / name))
         assert ours == theirs
+
+
+@pytest.mark.parametrize(("language", "chinese"), [("zh_CN.UTF-8", True), ("en", False)])
+def test_the_language_of_the_system_is_the_default(tmp_path, monkeypatch, language, chinese):
+    monkeypatch.setenv("AIAYN_LANG", language)
+    assert main(["exercises", str(tmp_path / "here")]) == 0
+    text = (tmp_path / "here" / "README.md").read_text(encoding="utf-8")
+    assert ("练习" in text) is chinese
 
 
 @pytest.mark.parametrize("command", ["lessons", "exercises"])
