@@ -107,7 +107,9 @@ for word, count in Counter(" ".join(lines).split()).items():
 print(neighbours.most_common(5))
 
 # %% [markdown]
-# `nd` is in *und* and *and*, in *hundert* and *hundred*: one vocabulary for both languages shares what they share. SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
+# `nd` is in *und* and *and*, in *hundert* and *hundred*: one vocabulary for both languages shares what they share.
+#
+# SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%
 vocabulary = Vocabulary.train(lines, 200)
