@@ -17,7 +17,7 @@ generate.everything()
 project, author = "aiayn_np", "The aiayn_np project"
 project_copyright = "the aiayn_np project, MIT license"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
-              "site_extension", "site_chinese", "check_links"]
+              "sphinx_copybutton", "site_extension", "site_chinese", "check_links"]
 html_theme, html_title = "furo", "aiayn_np"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static", str(LOCALE / "zh_CN" / "LC_MESSAGES" / "sphinx.js")]
@@ -37,6 +37,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"                                             # notebooks come executed
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
 nb_code_prompt_show = "You have a prediction? Then see what comes out"
 nb_code_prompt_hide = "What comes out"
 
