@@ -20,7 +20,7 @@ Read it beside the paper, in this order:
     interop/                                 the same weights in PyTorch, and its formats of files
     variants/                                other scores, positions, norms, layers, models
     experiments/                             the paper's claims, measured
-    zoo/                                     32 bugs of the field, and the checks that catch them
+    zoo/                                     38 bugs of the field, and the checks that catch them
     exercises/                               write it yourself, and be told what is wrong
 """
 
