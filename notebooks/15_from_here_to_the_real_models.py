@@ -3,13 +3,13 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | write the translator of Lesson 14 as a folder of Hugging Face and open it again, turn the paper's decoder into GPT-2, one small difference at a time, and build a small BERT, generate with kept keys and values, and find out on which words a translation depends |
-# | **You will learn** | what GPT-2, BERT and OPUS-MT changed, and what they did not; what the files of a downloaded model hold; what a gradient with respect to the input tells, and what it does not |
-# | **You need** | Lessons 9 and 14; Lesson 7 for the norms |
+# | **You will do** | train a language model on Python's manual, take out its heads one by one, ask what a word was made of, and write your model as a GPT-2 |
+# | **You will learn** | how the work of a head is found by its effect; who says *what* is written and who says *where to look*; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
+# | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 35 minutes |
+# | **Time** | 45 minutes |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -26,186 +26,222 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %% [markdown]
-# This lesson needs three packages more: SentencePiece, which cuts text into pieces, safetensors, which reads weights, and sacreBLEU, which scores translations.
+# This lesson needs two packages more: SentencePiece, which cuts text into pieces, and safetensors, which reads weights.
 
 # %%
-for package in ("sentencepiece", "safetensors", "sacrebleu"):
+for package in ("sentencepiece", "safetensors"):
     if importlib.util.find_spec(package) is None:
         if "ipykernel" not in sys.modules:
             raise ImportError(f"{package} is missing: pip install {package}")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-import inspect
-import json
-import os
 import tempfile
+from pathlib import Path
 
 import numpy as np
 
-from aiayn_np import (
-    DecoderLayer,
-    EncoderLayer,
-    LearnedPositionalEncoding,
-    ReLU,
-    Softmax,
-    Transformer,
-    check_gradients,
-    not_padding,
-    plot_attention,
-)
-from aiayn_np.decoding.generation import GrowingText, WholeText, generate
-from aiayn_np.interop import marian_format
+from aiayn_np import EncoderLayer, LearnedPositionalEncoding, check_gradients, plot_attention
+from aiayn_np.experiments.claims.induction import INDUCTION, heads_of
+from aiayn_np.experiments.claims.made_of import trained
+from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import COLORS, new_figure
-from aiayn_np.pretrained import load_marian
-from aiayn_np.runs.open import open_run
-from aiayn_np.runs.text_start import start
-from aiayn_np.text.number_words import number_words, write_number_words
-from aiayn_np.text.translation import translate
-from aiayn_np.variants.activations import GELU, SiLU, TanhGELU
-from aiayn_np.variants.embeddings import SinusoidsInHalves, UnscaledEmbedding
+from aiayn_np.pretrained import load_gpt2
+from aiayn_np.reading import replaced, shares
+from aiayn_np.reductions import log_softmax
+from aiayn_np.runs.words_run import start_words
+from aiayn_np.text.pictures import plot_words_training
+from aiayn_np.variants.activations import GELU, TanhGELU
+from aiayn_np.variants.embeddings import UnscaledEmbedding
 from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
-from aiayn_np.variants.models import LanguageModel
+from aiayn_np.variants.models import LanguageModel, llama
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
-np.set_printoptions(precision=2, suppress=True)
+np.set_printoptions(precision=2, suppress=True, linewidth=100)
 
 # %% [markdown]
-# In Figure 1 this lesson asks what later models kept of the two halves. GPT-2 (Radford et al., 2019) kept the boxes that are lit: the right half, without the attention to a source and its Add & Norm. BERT (Devlin et al., 2018) kept the left half.
-# OPUS-MT (Tiedemann and Thottingal, 2020) kept both: it is a collection of a thousand translators.
+# In half a minute, a model that has never seen a word will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source. GPT is built so.
 
 # %%
 figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1", "decoder.feed_forward",
          "decoder.add_norm_3", "output_projection", "softmax")
 
 # %% [markdown]
-# ## 15.1 A model as others keep it
+# ## 15.1 A language model of your own
 #
-# Many trained models are kept on one site, Hugging Face, in folders of one form. The translators of OPUS-MT are there, too. They were trained by a program called
-# Marian, so their form has the name *marian*. Lesson 14 trained a translator of number words. We train it again, for six epochs, and write it in this form. In a
-# terminal this is `aiayn-np export runs/text numbers-de-en --to marian`.
+# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back. In a terminal, `aiayn-np train words --text my.txt` takes your own text.
 
 # %%
 work = tempfile.TemporaryDirectory()
-place = Path(work.name)
-training, validation, *_ = write_number_words(place / "numbers")
-run, _ = start(place / "run", dict(pairs=training, validation_pairs=validation), preset="numbers", epochs=6)
+run, _ = start_words(Path(work.name) / "words", None, dict(
+    task="words", seed=1, dtype="float32", variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
+    model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
+    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)), vocab_size=500)
+print(next(run.announcement()).partition(", into")[0])
+
+def write(text, steps=80):
+    ids = run.written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=np.random.default_rng(0))
+    return text + run.task.text(ids)
+
+print("\nBEFORE", write("If a class "), sep="\n")
+
+# %%
 run.history = list(run.train())
-folder = place / "numbers-de-en"
-folder.mkdir()
-for line in marian_format.write(run, folder):
-    print(line)
-for path in sorted(folder.iterdir()):
-    print(f"{path.stat().st_size:9,}  {path.name}")
+model = run.trained()
+print("AFTER", write("If a class "), sep="\n")
+print(f"\n{run.nats_per_character(run.held_out):.2f} nats for each character that was held back")
+plot_words_training(run.history)
 
 # %% [markdown]
-# The first lines say what changes on the way out: the layer norms of Marian have $\epsilon = 10^{-5}$, and that hardly changes a logit. Then come three kinds of files.
-# `model.safetensors` holds the numbers; safetensors is a plain format for arrays. `config.json` says how large the model is and which of a few options it
-# has. The rest turns text into ids. **No file holds a program**: what the numbers mean is written in a library, such as the one that you have read.
+# It writes words, quotes and line breaks of a manual, and no sense. More steps help: the command takes 2 000 steps and a wider model.
+#
+# ## 15.2 Which heads work, and at what?
+#
+# A reader who sees a text for the second time knows how it goes on. Does the model? Here it reads 20 held-back tokens twice, in one window.
+#
+# > **Predict.** How much does a token cost the second time, against the first?
+# >
+# > - Less than half → All 20 tokens stand in the window. Somebody would have to go and fetch them.
+# > - Less by a fifth to a half → This is what a partial memory would give.
+# > - About the same <!-- true: 0.85 < second / first < 1.15 -->
+# >
+# > <!-- given: A language model of two layers has read Python's manual for 600 steps. Now it reads the same 20 tokens twice in one window. The cost of a token is its loss in nats. -->
 
 # %%
-config = json.loads((folder / "config.json").read_text())
-for name in ("d_model", "encoder_layers", "encoder_attention_heads", "activation_function", "scale_embedding",
-             "decoder_start_token_id"):
-    print(f"{name:24} {config[name]}")
+rows = np.concatenate([run.some.batch(n + 1)[0] for n in range(run.some.per_epoch)])[:60]  # (60, 48)
+
+def nats(ids):                                                         # (B, T) -> (B, T - 1)
+    log_p = log_softmax(model(ids)[:, :-1])
+    return -np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]
+
+cost = nats(np.tile(rows[:, :20], 2)).mean(axis=0)                     # (39,)
+first, second = cost[5:19].mean(), cost[25:39].mean()                  # the same 14 tokens
+print(f"nats for a token: {first:.2f}, then {second:.2f}")
 
 # %% [markdown]
-# ## 15.2 Open it
+# The second time costs about the same: this model does not look up how the text went on. So what do its eight heads do? Ask for their effect: set a head's rows of $W^O$ to 0, so that it says nothing, and measure the loss on held-back text.
 #
-# > **Predict.** How many arrays does the file hold in all, with one layer on each side? (Each attention has four matrices, and each of them has a bias. Each network has two matrices with biases. Each norm has two arrays. Then there are $E$ and, unlike in the paper, a bias of the logits.)
+# > **Predict.** Which heads are missed most?
+# >
+# > - Those of layer 1 <!-- true: effect[0].min() > effect[1].max() -->
+# > - Those of layer 2 → They are nearer to the output, and they read what layer 1 has made. Does the model need that yet?
+# > - All eight about equally → They started with random numbers of the same size.
+# >
+# > <!-- given: The model has two layers of four heads. Each head is taken out alone. -->
 
 # %%
-loaded = load_marian(folder)
-state = loaded.state()
-print(len(state), "arrays, such as")
-for name in list(state)[:6]:
-    print(f"{name:48} {state[name].shape}")
-
-# %%
-sources, references = zip(*number_words().test)
-before = translate(run.trained(), run.task.vocabulary, sources)
-after = translate(loaded.decoding_model(), loaded.vocabulary, sources)
-print(f"{sum(a == b for a, b in zip(before, after))} of {len(sources)} translations are the same")
+effect = np.zeros((2, 4))                                              # (layers, heads), nats for a token
+for i, layer in enumerate(model.stack.encoder.layers):
+    W_O = layer.self_attention.linear_O.W.value                        # (h d_v, d_model)
+    for head, its_rows in enumerate(heads_of(layer.self_attention)):
+        kept = W_O[its_rows].copy()
+        W_O[its_rows] = 0
+        effect[i, head] = nats(rows).mean()
+        W_O[its_rows] = kept
+effect -= nats(rows).mean()
+for name, losses in zip(("layer 1", "layer 2"), effect):
+    print(name, np.round(losses, 3))
 
 # %% [markdown]
-# The file has 44 arrays: 16 of the encoder layer (8 of its attention, 4 of its network, 4 of its norms), 26 of the decoder layer, $E$, and the bias of the logits.
-# The class behind `loaded.model` is the `Transformer` of Lesson 9. Five small things differ from the paper, and one the paper does not say:
+# The heads of layer 1 are missed most; without any one of layer 2 the loss hardly rises.
 #
-# | what | the paper | an OPUS-MT model |
-# |---|---|---|
-# | attention's projections | without biases | with biases (ours were written as zeros) |
-# | activation | ReLU | mostly SiLU (ours has ReLU) |
-# | sinusoids | sine and cosine in turn | all sines, then all cosines |
-# | logits | $x E^T$ | $x E^T + b$ |
-# | first token of a target | a start token | the token of padding |
-# | $\epsilon$ of the layer norms | not said | $10^{-5}$ |
-#
-# The order of the sinusoids makes no difference. If the channels (the features of a token) of *every* matrix change places together, no logit changes: with a matrix $P$ that only changes places, $(x P)(P^\top W) = x W$. The function that wrote the file has
-# changed them so, and the last cell shows that the translations stayed the same.
-#
-# The first token is a trap. Our mask hides padding. Then the first token would be hidden, and the first row would have nothing to look at. So our model has one
-# more row in $E$, a start token with the same numbers as padding:
+# Larger models have a head that looks up. Olsson et al. (2022) call it an **induction head**: it finds where the token just read stood before, and copies what followed. The experiment `induction` trains models of one and of two layers, five each, on sequences that repeat themselves.
 
 # %%
-print("rows of E:", len(loaded.model.src_embedding.E.value), "  pieces:", loaded.V, "  the start is id", loaded.bos)
+if Path("../figures/induction.json").exists():                         # what the whole experiment found
+    induction = INDUCTION.load("../figures")
+else:                                                                  # a small one, in half a minute
+    induction = INDUCTION.run(seeds=(0,), tests=100)
+for name, copied in zip(("one layer", "two layers"), induction.copied):
+    print(f"{name:10} share of symbols copied: {copied.min():.2f} to {copied.max():.2f}")
 
 # %% [markdown]
-# ## 15.3 Other activations
+# Two layers copy nearly everything, one layer cannot. In each model of two layers a head looks at what followed. Is it *needed*?
 #
-# The feed-forward network of the paper has ReLU. OPUS-MT models mostly have SiLU, which is $x\,\sigma(x)$ with $\sigma(x) = 1 / (1 + e^{-x})$. GPT-2 and BERT have GELU
-# (Hendrycks and Gimpel, 2016), which is $x\,\Phi(x)$: $\Phi(x)$ is the share of a standard normal distribution that lies below $x$. Both multiply $x$ by a factor between 0 and 1.
-#
-# > **Predict.** At $x = -1$ ReLU is 0. Are the other two above or below 0 there?
+# > **Predict.** This one head of eight is taken out. With it the model gets 88 of 100 sequences right as a whole (the median). Without it?
+# >
+# > - About 75 → One head of eight is gone, but do the others do the same work?
+# > - About 45 → This would be half of the sequences.
+# > - Less than 30 <!-- true: np.median(without) < 0.3 -->
 
 # %%
-x = np.linspace(-4, 3, 300)
-fig = new_figure(4.6, 5)
-axes = fig.subplots(2, 1, sharex=True)
-for color, activation, style in zip(COLORS, (ReLU(), GELU(), SiLU()), ("-", "--", ":")):
-    y, cache = activation.forward(x)
-    for ax, values in zip(axes, (y, activation.backward(np.ones_like(x), cache))):
-        ax.plot(x, values, style, color=color, label=type(activation).__name__, linewidth=2)
-axes[0].set(title="activation", ylabel="y")
-axes[1].set(title="its derivative", xlabel="x", ylabel="dy / dx")
-axes[0].legend()
-at = np.array([-1.0])
-print(" ".join(f"{type(a).__name__} {a(at)[0]:.3f}" for a in (ReLU(), GELU(), SiLU())))
-fig
+without, needed = induction.at_best(induction.without), induction.without[1, :, :4].min(axis=-1)
+print(f"nothing taken out           {np.median(induction.exact[1]):.2f}")
+print(f"this head taken out         {np.median(without):.2f}")
+print(f"one head of layer 1 instead {np.median(needed):.2f}")
+induction.figure()
 
 # %% [markdown]
-# Both are below 0 there, and their derivative is not zero: a unit that is a little below 0 still learns. By the product rule the derivative of GELU is $\Phi(x) + x\,\varphi(x)$, where $\varphi = \Phi'$ is
-# the density of the normal distribution. GPT-2 has an approximation of it by a tanh, `TanhGELU`. All three backward passes are checked by the complex step:
+# Less than 30 are right without it. The same happens without the most needed head of layer 1: that one tells each symbol which symbol stood before it, and the induction head looks for this mark. The two work as a pair.
+#
+# On the right of the picture some heads with a high weight lie high: they look at the right place, and hardly anybody misses them.
+#
+# ## 15.3 What was a word made of, and who said where to look?
+#
+# A source makes this clearer. A translator of number words, as in Lesson 14, trains in seconds. With all attention weights held, `shares` splits a logit exactly among the words of the source, the words written so far, and the biases.
+
+# %%
+translator, task, _ = trained("numbers", seed=0, steps=300)
+word_of = {i: word for word, i in task.ids.items()} | {1: "<bos>", 2: "<eos>"}
+german = ["fünf", "hundert", "drei", "und", "zwanzig", "<eos>"]
+src, tgt = [task.ids.get(word, 2) for word in german], [1]
+found = []
+while tgt[-1] != 2 and len(tgt) < 10:
+    found.append(shares(translator, src, tgt))
+    tgt.append(found[-1].token)
+english = [word_of[i] for i in tgt]
+gap = max(abs(s.source.sum() + s.target.sum() + s.biases - s.value) for s in found)
+print(f"the shares miss the logit by {gap:.0e}")
+plot_attention(np.array([s.source for s in found]), english[1:], german, signed=True, quantity="share")
+
+# %% [markdown]
+# Each row is a written word; purple speaks for it, orange against it. *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*, although the order of German is another.
+#
+# The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
+#
+# > **Predict.** Another word in the place of *and*, the last one written, costs *twenty* much. How much of this cost is left with the weights held?
+# >
+# > - About half → *and* would have to be in the word itself as much as in the looking.
+# > - Less than a tenth <!-- true: effect_of.target_held[-1] < 0.1 * effect_of.target[-1] -->
+# > - Nearly all → Then *twenty* would be made of *and*.
+# >
+# > <!-- given: A translator reads *fünf hundert drei und zwanzig*. It has written *five hundred and*, and writes *twenty* next. -->
+
+# %%
+at = english.index("twenty")
+effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size), rng=np.random.default_rng(0))
+print("replaced     share    cost  weights held")
+for words, share, cost_of, held in ((german, found[at - 1].source, effect_of.source, effect_of.source_held),
+                                    (english, found[at - 1].target, effect_of.target, effect_of.target_held)):
+    print(*("{:10}{:8.1f}{:8.1f}{:14.1f}".format(*row) for row in zip(words, share, cost_of, held)), sep="\n")
+
+# %% [markdown]
+# Less than a tenth is left: *and* gave nearly nothing to *twenty*. It said where to look. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
+#
+# So a small share is no small influence. A map says where a head looks, shares say what was written, and an experiment says what is needed.
+#
+# ## 15.4 The real models: one table
+#
+# OPUS-MT (Tiedemann and Thottingal, 2020) is a collection of a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts.
+#
+# | | the paper | OPUS-MT | GPT-2 | BERT | Llama |
+# |---|---|---|---|---|---|
+# | half | both | both | right | left | right |
+# | mask | causal on the right | the same | causal | none | causal |
+# | norm | after each Add | the same | before each sub-layer, one at the end | after each Add | RMS norm, as in GPT-2 |
+# | activation | ReLU | mostly SiLU | GELU, by tanh | GELU | SwiGLU |
+# | biases in attention | no | yes | yes | yes | no |
+# | positions | sinusoids | sines first, then cosines | learned | learned | rotary |
+# | embedding | $E$ times √d_model | the same | $E$ | $E$, a vector for the sentence, a norm | $E$ |
+#
+# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$; SiLU is $x\,\sigma(x)$. Rotary positions are in Lesson 8.4, grouped queries and SwiGLU in [a page of their own](../docs/since-2017.md). The next cell turns the paper's decoder into a GPT-2, one difference at a time, and checks all gradients after each. Then it makes a small BERT and a small Llama, and changes token 5 of a text of 8 tokens for each. (All numbers are random, so none of them writes.)
 
 # %%
 rng = np.random.default_rng(0)
-points = rng.standard_normal((3, 5))
-right = {cls.__name__: bool(check_gradients(cls(), points)) for cls in (GELU, TanhGELU, SiLU)}
-print(right)
-
-# %% [markdown]
-# ## 15.4 Half a Transformer: GPT-2 and BERT
-#
-# GPT-2 is the decoder without the attention over a source, since there is none. BERT is the encoder alone. What else they changed:
-#
-# | | the paper | GPT-2 | BERT |
-# |---|---|---|---|
-# | half | both | decoder | encoder |
-# | mask | causal in the decoder | causal | none but padding |
-# | norm | after each Add | before each sub-layer, and one at the end | after each Add |
-# | activation | ReLU | GELU, by tanh | GELU |
-# | biases in attention | no | yes | yes |
-# | positions | sinusoids | learned | learned |
-# | embedding | $E$ times $\sqrt{d_\text{model}}$ | $E$ | $E$, plus a vector for the first or second sentence, then a norm |
-# | trained to guess | the next token of the target | the next token | tokens that were hidden |
-#
-# The next cell turns the paper's decoder into a small GPT-2, one difference at a time, and checks all its gradients after each. All numbers are random. Then it builds a small BERT, and changes one token of a text for both:
-
-# %%
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64)
 ids = rng.integers(1, 50, (1, 8))
-chosen, steps_right = {}, []
+chosen, right = {}, []
 for difference, options in (
     ("decoder without a source", dict(layer=EncoderLayer)),           # and with a causal mask
     ("norm before each sub-layer", dict(layer=PreNormEncoderLayer)),
@@ -216,174 +252,79 @@ for difference, options in (
 ):
     chosen |= options
     gpt2 = LanguageModel(50, pad=None, rng=rng, **chosen, **sizes)
-    steps_right.append(bool(check_gradients(gpt2, ids)))
-    print(f"{difference:28}{sum(p.value.size for p in gpt2.parameters()):7,} parameters  {'gradients right' if steps_right[-1] else 'wrong'}")
-
-bert = MaskedLanguageModel(
-    50, layer=layer_factory(EncoderLayer, bias=True, activation=GELU), rng=rng, **sizes)
+    right.append(bool(check_gradients(gpt2, ids)))
+    print(f"{difference:28}{'gradients right' if right[-1] else 'wrong'}")
+bert = MaskedLanguageModel(50, layer=layer_factory(EncoderLayer, bias=True, activation=GELU), rng=rng, **sizes)
+models = {"GPT-2": gpt2, "BERT": bert, "Llama": llama(50, h_kv=1, rng=rng, **sizes)}
 changed = ids.copy()
 changed[0, 5] = ids[0, 5] % 49 + 1
-for name, model in (("GPT-2", gpt2), ("BERT", bert)):
-    moved = np.abs(model(changed) - model(ids)).max(axis=-1)[0]
-    print(f"{name:6}", np.where(moved > 0, "moved", "-"))
+moved = {name: np.abs(m(changed) - m(ids)).max(axis=-1)[0] > 0 for name, m in models.items()}
+for name, where in moved.items():
+    print(f"{name:6}", np.where(where, "moved", "-"))
 
 # %% [markdown]
-# The norm adds one of its own at the end of the stack, the biases and the learned positions add numbers of their own; GELU and the missing factor add none. Position 5 was changed. In GPT-2 only the positions from there on change: that is the causal mask. In BERT all positions change, since each one reads left and right.
-# So BERT cannot be trained to guess the next token, which it sees. It is trained to guess tokens that were hidden from it.
+# In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on. So BERT cannot learn by guessing the next token, which it sees: it guesses tokens that were hidden.
 #
-# GPT-2 writes one token after another. With a causal mask earlier positions never change (Lesson 5.7), so their keys and values can be kept. The cell shows how `GrowingText` does it: only the new tokens pass the layers, whose attentions keep the rest.
+# ## 15.5 Your model is a GPT-2
 #
-# > **Predict.** A text of 60 tokens is written. How many positions are computed in all, if the whole prefix is computed for each token? And with kept keys and values?
+# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **No file holds a program**: what the numbers mean is written in a library like this one. The model of 15.1 has the norm before each sub-layer and learned positions, so it can be written as a GPT-2.
+#
+# > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written, and opened again. How far are the logits apart?
+# >
+# > - By more than 1 → √64 = 8 is a large factor. Where could it go?
+# > - By less than 0.001 <!-- true: apart < 1e-3 -->
+# > - By 0.01 to 0.1 → Biases are small, but what should they be where there were none?
 
 # %%
-print(inspect.getsource(GrowingText.next_logits))
-whole, growing, steps = WholeText(gpt2), GrowingText(gpt2), 60
-text = rng.integers(1, 50, (1, steps))
-largest, computed = 0.0, [0, 0]
-for t in range(steps):
-    a, b = whole.next_logits(text[:, t : t + 1]), growing.next_logits(text[:, t : t + 1])
-    largest = max(largest, float(np.abs(a - b).max()))
-    computed = [computed[0] + t + 1, computed[1] + 1]
-print(f"positions: {computed[0]} and {computed[1]}, largest difference of a logit {largest:.0e}")
-print(list(generate(gpt2, [7, 8, 9], steps=8, temperature=0)))
+folder = Path(work.name) / "gpt2"
+save_gpt2(model, folder)
+print(*sorted(path.name for path in folder.iterdir()))
+opened = load_gpt2(folder)
+for name, array in list(opened.state().items())[:7]:
+    print(f"{name:36} {array.shape}  largest {np.abs(array).max():.2f}")
+apart = np.abs(opened.model(rows) - model(rows)).max()
+print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
-# All prefixes together have 1 + 2 + … + 60 = 1830 positions. With kept keys and values 60 are computed. The logits are the same.
+# The logits are the same to the last digits of float32. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
-# The models after GPT-2 changed a few more parts. These are the most frequent changes, with the papers that brought them:
-#
-# | instead of | many models of today have | what it does |
-# |---|---|---|
-# | layer norm | RMSNorm (Zhang and Sennrich, 2019) | divides by the root of the mean square, and subtracts no mean |
-# | ReLU or GELU | SwiGLU (Shazeer, 2020) | multiplies SiLU of one linear map by another linear map |
-# | positions that are added | rotary positions (Su et al., 2021) | turn queries and keys by an angle that grows with the position (Lesson 8.4) |
-# | keys and values for each head | grouped queries (Ainslie et al., 2023) | several heads share keys and values, so less must be kept |
-#
-# RMSNorm is in `aiayn_np/variants`. The others are good exercises: each is a change to one class that you know.
-#
-# ## 15.5 Its maps
-#
-# The maps of an opened model are in its cache, as they always were. Below is the number model. **With a downloaded folder** (`OPUS_MT=path` in the environment)
-# the same cell draws a real translator. Nothing else changes.
-
-# %%
-opened = open_run(os.environ.get("OPUS_MT", folder))
-sentence = os.environ.get("SENTENCE", "fünf hundert drei und zwanzig")
-src = opened.task.source(sentence)
-source, written, weights, _ = opened.translation_attention(src)
-rows = [f"{read} → {write}" for read, write in zip(["<start>", *written], written)]
-looked = weights.mean(axis=0)                                          # (T_tgt, T_src), of the last layer
-print(opened.task.text(opened.decode(src)[0]))
-plot_attention(weights, rows, source, title="the heads of the last layer")
+# The same way leads back: `aiayn-np import FOLDER` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it: take out a head, ask for shares.
 
 # %% [markdown]
-# A row has read one token and writes the next (Lesson 11.2). Columns are the words of the source. English says the tens before the units, German says them after: in head 1 the rows that write *twenty*, the hyphen and *three* go backwards.
-#
-# ## 15.6 On which words does a token depend?
-#
-# A map says where a layer looked. It does not say what the token depends on (Lesson 11.7). Two other measurements ask the model itself:
-#
-# - **The gradient.** How much would the log-probability of the written token change, if the vector of a source word moved a little? We go back to these vectors with the
-#   model's own backward, and take the length of each gradient. Such pictures are called saliency maps (Simonyan et al., 2013).
-# - **Hiding.** How much of its log-probability does the token lose, if a source word is hidden from the decoder, as in Lesson 14.8?
-#
-# The gradient of $\log p$ with respect to the logits is $\mathbb{1}[\text{token}] - p$ (Lesson 2.6). We do not take a logit alone: a constant added to all logits changes no probability.
-#
-# > **Predict.** The model writes *twenty* in "five hundred and twenty-three". Which source word has the longest gradient? Which one is missed most when it is hidden?
+# ## 15.6 Check what this lesson claimed
 
 # %%
-model, softmax = opened.trained(), Softmax()
-_, tgt_in, tgt_out = opened.example(src)
-steps = np.arange(tgt_out.shape[1])
-
-
-def gradient_lengths(t):
-    """Lengths of the gradients of log p(token t) by the vectors of the source words, (T_src,)."""
-    logits, cache = model.forward(src, tgt_in)
-    grad = np.zeros_like(logits)
-    grad[0, t] = -softmax(logits[0, t])
-    grad[0, t, tgt_out[0, t]] += 1
-    grad = model.output_projection.backward(grad, cache.output_projection)
-    _, grad_memory = model.decoder.backward(grad, cache.decoder)
-    grad_x = model.encoder.backward(grad_memory, cache.encoder)        # (1, T_src, d_model)
-    return np.sqrt((grad_x**2).sum(axis=-1))[0]
-
-
-def log_probability(hidden=None):
-    """log p of every written token, (T_tgt,), where one source word is hidden from the decoder."""
-    memory, _ = model.encode(src)
-    allowed = not_padding(src, model.pad)                              # (1, 1, 1, T_src)
-    if hidden is not None:
-        allowed[..., hidden] = False
-    logits, _ = model.decode(tgt_in, memory, memory_allowed=allowed)
-    return np.log(softmax(logits[0])[steps, tgt_out[0]])
-
-
-lengths = np.array([gradient_lengths(t) for t in steps])
-lost = np.stack([log_probability() - log_probability(j) for j in range(src.shape[1])], axis=1).clip(0)
-shares = [x / x.sum(axis=1, keepdims=True) for x in (lengths, lost)]   # (T_tgt, T_src), rows sum to 1
-plot_attention(np.stack([looked, *shares]), rows, source, quantity="share of the row",
-               titles=["looked at", "length of the gradient", "loss when hidden"])
-
-# %%
-print(f"{'token':10}{'looked at':12}{'gradient':12}hidden")
-for t, word in enumerate(written):
-    print(f"{word:10}" + "".join(f"{source[int(x[t].argmax())]:12}" for x in (looked, *shares)))
-
-# %% [markdown]
-# The word *zwanzig* is missed most for *twenty*, and *drei* for *three*. For five of seven tokens all three columns name the same word. The gradients of *hundred* and *and* are
-# longest at other words, and they are spread over many. Hiding gives one word for each token. (For *and* it is the end mark: hiding a place hides whatever the encoder has put there, and that need not be the word.) The two ask different questions: a gradient asks about a very small
-# change of a vector, and hiding takes a whole word away. (A word whose hiding makes the token *more* likely counts as 0 here.)
-#
-# So a map, a gradient and a missing word are three measurements, and each needs its own sentence. What a map shows and what a model needs has been argued about at length: Jain and
-# Wallace (2019), Wiegreffe and Pinter (2019). This is one sentence and one model.
-#
-# A small model with biases, SiLU and the sinusoids of OPUS-MT is checked as a whole by the complex step:
-
-# %%
-options = dict(bias=True, activation=SiLU)
-small = Transformer(
-    11, N=1, d_model=8, d_ff=12, h=2, positions=SinusoidsInHalves,
-    encoder_layer=layer_factory(EncoderLayer, **options), decoder_layer=layer_factory(DecoderLayer, **options), rng=rng)
-report = check_gradients(small, rng.integers(1, 11, (2, 4)), rng.integers(1, 11, (2, 3)))
-print("gradients right" if report else "wrong")
-
-# %% [markdown]
-# ## 15.7 Check what this lesson claimed
-
-# %%
-assert before == after                                                 # out and in: the same translations
-assert len(state) == 44
-assert all(right.values())
-assert all(steps_right)
-assert computed == [1830, 60]
-assert largest < 1e-10
-assert bool(report)
-if "OPUS_MT" not in os.environ:
-    missed = [source[int(x.argmax())].strip("_▁") for x in lost]
-    assert any([source[j].strip("_▁") for j in head[3:6].argmax(axis=1)] == ["zwanzig", "und", "drei"]
-               for head in weights)                                    # backwards
-    assert [missed[3], missed[5]] == ["zwanzig", "drei"]               # for "twenty" and "three"
+assert run.nats_per_character(run.held_out) < 2                        # it has learned
+assert 0.85 < second / first < 1.15
+assert effect[0].min() > effect[1].max()
+assert induction.copied[1].min() > 0.9 > 0.4 > induction.copied[0].max()
+assert max(np.median(without), np.median(needed)) < 0.3
+assert gap < 1e-9
+assert german[found[at - 1].source.argmax()] == "zwanzig"
+assert effect_of.target_held[-1] < 0.1 * effect_of.target[-1]
+assert all(right)
+assert [int(where.sum()) for where in moved.values()] == [3, 8, 3]
+assert apart < 1e-3
 work.cleanup()
 print("all true")
 
 # %% [markdown]
 # ## Summary
 #
-# - A downloaded model is numbers, sizes and a vocabulary. The program is the one that you know.
-# - OPUS-MT is the paper's Figure 1 with biases, mostly another activation, and a bias on the logits.
-# - GPT-2 is its right half without a source; BERT is its left half with a head that guesses words.
-# - Kept keys and values change what is computed, and no logit.
-# - A map says where a layer looked, a gradient says what a very small change would do, and hiding says what is missed. They need not agree.
+# - A language model is the right half of Figure 1 without a source. Half a minute of training gives words; a head that looks things up needs two layers.
+# - What a head does is found by its effect: take it out, and measure.
+# - Shares say what a word was made of. Who said where to look is another question, and an experiment answers it.
+# - OPUS-MT, GPT-2, BERT and Llama are the paper's model with a few small differences. A downloaded model is numbers and sizes; the program is the one that you know.
+#
+# **What you can do now:** train a language model on a text of your own, find out what its heads do, and open and read a GPT-2, a BERT, an OPUS-MT or a Llama.
 #
 # ## Questions
 #
-# **1.** Why may all channels of a model change places, and why must the positions change with them?
+# **1.** OPUS-MT has all sines first and then all cosines; the paper has them in turn. Why does this change nothing that a model can compute?
 #
 # <details><summary>Answer</summary>
 #
-# Every matrix that writes channels is followed by matrices, norms and sums that read them. If all of them use the new order, each sum has the same terms. The table of positions is
-# added to the channels, so it must come in the same order. This is the difference between sinusoids in turn and in halves.
+# Only the channels (the features of a token) have changed places. If every matrix that writes or reads them uses the new order, each sum has the same terms. With a matrix $P$ that changes places, $(x P)(P^\top W) = x W$.
 #
 # </details>
 #
