@@ -267,7 +267,7 @@ for name, where in moved.items():
 #
 # ## 15.5 Your model is a GPT-2
 #
-# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **No file holds a program**: what the numbers mean is written in a library like this one. The model of 15.1 has the norm before each sub-layer and learned positions, so it can be written as a GPT-2.
+# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **No file holds a program**: what the numbers mean is written in a library like this one. The model of Lesson 15.1 has the norm before each sub-layer and learned positions, so it can be written as a GPT-2.
 #
 # > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written, and opened again. How far are the logits apart?
 # >
