@@ -194,7 +194,7 @@ print("parameters with 1, 8 and 64 heads:", sizes)
 # ## 6.5 What would a bias do?
 #
 # The projections of the paper have no biases. The paper gives no reason, and many later models have all four
-# (Lesson 15.2).
+# (Lesson 15.4).
 #
 # Give each of the four projections a random bias, one after the other.
 

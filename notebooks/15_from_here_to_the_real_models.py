@@ -42,7 +42,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_np import EncoderLayer, LearnedPositionalEncoding, check_gradients, plot_attention
-from aiayn_np.experiments.claims.induction import INDUCTION, heads_of
+from aiayn_np.experiments.claims.induction import INDUCTION
 from aiayn_np.experiments.claims.made_of import trained
 from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.plotting.drawings import figure_1
@@ -133,12 +133,12 @@ print(f"nats for a token: {first:.2f}, then {second:.2f}")
 # %%
 effect = np.zeros((2, 4))                                              # (layers, heads), nats for a token
 for i, layer in enumerate(model.stack.encoder.layers):
-    W_O = layer.self_attention.linear_O.W.value                        # (h d_v, d_model)
-    for head, its_rows in enumerate(heads_of(layer.self_attention)):
-        kept = W_O[its_rows].copy()
-        W_O[its_rows] = 0
+    W_O = layer.self_attention.linear_O.W.value.reshape(4, 16, 64)     # (h, d_v, d_model)
+    for head in range(4):
+        kept = W_O[head].copy()
+        W_O[head] = 0
         effect[i, head] = nats(rows).mean()
-        W_O[its_rows] = kept
+        W_O[head] = kept
 effect -= nats(rows).mean()
 for name, losses in zip(("layer 1", "layer 2"), effect):
     print(name, np.round(losses, 3))
@@ -272,8 +272,8 @@ for name, where in moved.items():
 # > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written, and opened again. How far are the logits apart?
 # >
 # > - By more than 1 → √64 = 8 is a large factor. Where could it go?
-# > - By less than 0.001 <!-- true: apart < 1e-3 -->
-# > - By 0.01 to 0.1 → Biases are small, but what should they be where there were none?
+# > - By less than a thousandth <!-- true: apart < 1e-3 -->
+# > - By a few hundredths → Biases are small, but what should they be where there were none?
 
 # %%
 folder = Path(work.name) / "gpt2"
@@ -288,7 +288,7 @@ print(f"largest difference of a logit {apart:.0e}")
 # %% [markdown]
 # The logits are the same to the last digits of float32. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
-# The same way leads back: `aiayn-np import FOLDER` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it: take out a head, ask for shares.
+# The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it: take out a head, ask for shares.
 
 # %% [markdown]
 # ## 15.6 Check what this lesson claimed

@@ -12,6 +12,7 @@ Public names, by the file that defines them:
 
     claims.additive   start_variances
     claims.head_jobs  cross_attention_heads, job_scores, job_table, solve
+    claims.made_of    trained
     claims.warm_up    blind_loss
     counting          count
     gallery           note_machine, page, processor

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from ...reading.replacing import replaced
 from ...text.chinese_phrases import DIGITS, MONTHS, TENS, UNITS, chinese_phrases, ordinal
 from ...text.number_words import number_words
 from ...training.tasks import BOS, EOS, FIRST_SYMBOL, TASKS, Task, padded
+from ...transformer import Transformer
 from ..attributions import METHODS
 from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result
 from ..learning import each, learn, small_model
@@ -185,7 +187,7 @@ SENTENCES: dict[str, Any] = {"numbers": (number_words, str.split, places_in_germ
 SIZE = dict(N=2, d_model=64, d_ff=128)
 
 
-def trained(name, seed, steps):
+def trained(name: str, seed: int, steps: int) -> tuple[Transformer, Task, Callable]:
     """Return (model, task, function of the places) after the training of one model."""
     task: Task
     if name in ANSWER:
