@@ -42,6 +42,8 @@ def test_the_tour_asks_and_then_shows(page):
         settled(page)
     assert not page.locator("#tour").is_visible()
     assert "tour" not in page.url
+    assert "state=" not in page.url                                    # the page as trained
+    assert page.evaluate("view.state === START.state && view.changes === START.changes")
     assert "It wrote “5 1 4 1 3”." in seen[0][2]
     assert "what-if=positions" in seen[3][1]
     assert "what-if" not in seen[3][0]

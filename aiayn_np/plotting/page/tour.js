@@ -30,11 +30,11 @@ function shown_by(step, guessed) {
   return { ...all, ...before[step], ...(guessed ? after[step] : {}) };
 }
 
-/** Go to a step, or with null away from the tour. */
+/** Go to a step, or with null away from the tour, to the page as it begins. */
 function go_on_tour(tour) {
   stop();
-  const place = tour === null ? { tour } : { ...START, tour, ...shown_by(tour_steps()[tour]) };
-  Object.assign(view, place, { guess: null });
+  const shown = tour === null ? {} : shown_by(tour_steps()[tour]);
+  Object.assign(view, START, shown, { tour, guess: null });
   element("source").value = view.text;
   show_place();
 }
