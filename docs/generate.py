@@ -437,6 +437,6 @@ def directive(name, thing):
 
     if not inspect.isclass(thing):
         return f".. autofunction:: {name}\n"
-    layer = "\n   :undoc-members:\n   :exclude-members: formula, position_wise"
+    layer = "\n   :undoc-members:\n   :exclude-members: formula, position_wise, stack_norm"
     return (f".. autoclass:: {name}\n   :members:\n   :member-order: bysource"
             + layer * issubclass(thing, Module) + "\n")

@@ -70,7 +70,7 @@ def notebook_of_script(text):
     for i, cell in enumerate(notebook.cells):
         cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict({})
         asked = cell.cell_type == "markdown" and predictions.prediction_of(cell.source)
-        if asked and asked["choices"]:
+        if asked:
             cell.metadata["prediction"] = nbformat.from_dict(asked)
             cell["source"] = predictions.folded(cell.source)
     return notebook

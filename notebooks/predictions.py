@@ -47,9 +47,9 @@ def prediction_of(text):
     right = [i for i, found in enumerate(conditions) if found]
     found = dict(question=question, given=given, condition=one_line("".join(TRUE.findall(body))),
                  choices=[[one_line(choice), one_line(says)] for choice, _, says in choices],
-                 right=right[0] if right else None)
+                 right=right[0] if right else 0)
     wrong = fault(found, len(right), text[block.end():].strip())
-    if items and wrong:
+    if wrong:
         raise ValueError(f"{question}: {wrong}")
     return found
 
@@ -73,7 +73,7 @@ def one_line(text):
 def folded(text):
     """The text with its prediction as a notebook shows it: each choice unfolds what is said to it."""
     prediction = prediction_of(text)
-    if not prediction or not prediction["choices"]:
+    if not prediction:
         return text
     block = BLOCK.search(text)
     head = re.match(rf"> {ASKS}", block[0])[0]

@@ -121,7 +121,7 @@ def test_without_jupyter_the_lessons_are_written_and_their_tools_say_what_they_n
     _, err = bare.command("lessons --teacher course")
     assert "pip install 'aiayn-np[notebooks] @ file://" in err
     assert err.count("\n") == 1
-    for script in ("build", "minutes", "questions", "slides", "exercises/build",
+    for script in ("build", "minutes", "quiz", "slides", "exercises/build",
                    "exercises/assignment"):
         out, err = bare.run("python", f"course/{script}.py", code=1)
         assert (out, err.count("\n")) == ("", 1), script

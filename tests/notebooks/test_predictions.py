@@ -43,6 +43,7 @@ def test_a_prediction_is_read():
 
 @pytest.mark.parametrize(("old", "new", "fault"), [
     ("> - 3/4", "> 3/4", "it has 2 choices, and not 3 or 4"),
+    ("> - ", "> ", "it has 0 choices, and not 3 or 4"),
     (" <!-- true: w == 3 / 4 -->", "", "0 of its choices have"),
     ("> - 1 < 2", "> - 1 <!-- true: w < 1 -->", "2 of its choices have"),
     ("1/2, that", "$1/2$, that", "a choice holds a formula"),
@@ -64,7 +65,7 @@ def test_each_choice_unfolds_what_is_said_to_it():
         ("B · 3/4", "**Yes.**"), ("C · 1 &lt; 2", "**No.**")]
     assert "true:" not in shown
     assert "given:" not in shown
-    assert predictions.folded("> **Predict.** How many?") == "> **Predict.** How many?"
+    assert predictions.folded("How many?") == "How many?"
 
 
 def made(answer="q, w = [1.0, 2.0], 3 / 4"):
@@ -125,6 +126,14 @@ def test_what_a_prediction_measures_is_made_by_the_cells_that_follow(source):
         start = max(j for j in range(i) if cells[j].cell_type == "markdown")
         after = names("\n".join(cell.source for cell in cells[start + 1:i + 1]))
         assert names(asked.condition) & after - {"np", "math", "abs", "len"}, asked.question
+
+
+def test_the_right_choice_stands_in_every_place():
+    right = [p.right for source in build.SOURCES
+             for p in predictions.answers_of(notebook(source)).values()]
+    places = [right.count(i) / len(right) for i in range(4)]
+    assert min(places) > 0.05
+    assert max(places) < 0.5
 
 
 @pytest.mark.slow
