@@ -134,7 +134,7 @@ def wrong(report, limit=4):
 # gradients of the model together with its loss, with dropout and padding. An error that is
 # raised is a finding, too.
 #
-# > **Predict.** A bug in one small layer: how many of the model's gradients will be wrong?
+# > **Guess first.** A bug in one small layer: how many of the model's gradients will be wrong?
 
 # %%
 kit = mystery(0)
@@ -162,7 +162,7 @@ for row in report.rows:
 # **Move 2: halve it.** A layer is proven alone, with random inputs, without the rest of the model.
 # Take that last decoder layer apart.
 #
-# > **Predict.** Which of its parts fail?
+# > **Guess first.** Which of its parts fail?
 
 # %%
 layer = mystery(0).model.decoder.layers[1]
