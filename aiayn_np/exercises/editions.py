@@ -1,10 +1,11 @@
-"""Make the student edition of a lesson: no outputs, folded answers, links to its exercises.
+"""Make the student edition of a lesson: no outputs, folded results, links to its exercises.
 
 A notebook is the dict that its JSON holds, so no package for notebooks is needed.
 `aiayn-np lessons DIR` writes this edition. The lessons in `notebooks/` are the teacher edition.
 """
 
 import copy
+import re
 
 from .exercise import EXERCISES, Exercise
 from .grading.submissions import stem
@@ -14,6 +15,8 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
     "en": ("**Predict.**", "After you have run it: what it shows", "Exercises", "Exercise"),
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
+NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>")
+LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
@@ -26,16 +29,18 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     language : "en" or "zh", the language of the notebook's text
     """
     _, shows, exercises, exercise = WORDS[language]
-    edition, asked = copy.deepcopy(notebook), False
+    edition, shown = copy.deepcopy(notebook), False
     for cell in edition["cells"]:
         if cell["cell_type"] == "code":
+            shown = shown or bool(cell["outputs"])
             cell["outputs"], cell["execution_count"] = [], None
+            if CHECK in "".join(cell["source"]):
+                cell["metadata"]["jupyter"] = {"source_hidden": True}
         elif cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
-            if asked and not source.startswith(("## ", "> ")):
-                first, *rest = source.split("\n\n")
-                cell["source"] = "\n\n".join([FOLD.format(shows, first), *rest])
-            asked = asks(source, language)
+            if shown:
+                cell["source"] = folded(source, shows)
+            shown = LIVE in source or asks(source, language)
     links = [f"- [{exercise} {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
              for e in exercises_of(number)]
     if links:
@@ -43,6 +48,17 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
         edition["cells"].append(dict(cell_type="markdown", id="exercises", metadata={},
                                      source=text))
     return edition
+
+
+def folded(source: str, shows: str) -> str:
+    """Fold the first paragraph of a text, which says what was measured, with its formula if it has
+    one; not a heading, a question, or what is said of the next picture."""
+    first, *rest = source.split("\n\n")
+    if first.startswith(("## ", "> ")) or NEXT.search(first):
+        return source
+    if first.endswith((":", "：")) and rest:
+        first = f"{first}\n\n{rest.pop(0)}"
+    return "\n\n".join([FOLD.format(shows, first), *rest])
 
 
 def asks(source: str, language: str = "en") -> bool:

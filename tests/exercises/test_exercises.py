@@ -105,6 +105,7 @@ def test_every_wrong_answer_gets_its_diagnosis(exercise):
         if number == exercise.number:
             report = check(answer(number, name, *edits))
             assert not report, edits
+            assert report.cause not in " ".join(str(report).split()), edits    # it says more
             if report.diagnosis != diagnosis:
                 other.append((diagnosis, report.diagnosis, edits))
     assert not other

@@ -91,8 +91,11 @@ def test_the_page_lists_every_exercise():
     ]
 
 
-def test_the_example_of_the_page_prints_what_it_shows(capsys):
-    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-    shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
+@pytest.mark.parametrize(("name", "language"), [("README.md", "en"), ("README.zh.md", "zh")])
+def test_the_example_of_the_page_prints_what_it_shows(name, language, capsys, monkeypatch):
+    monkeypatch.setenv("AIAYN_LANG", language)
+    page = (FOLDER / name).read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
     run(code)
     assert capsys.readouterr().out == shown

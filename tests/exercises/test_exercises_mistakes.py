@@ -37,7 +37,9 @@ def layer_with(subject, stage, change):
         found = change(plain(self), grad_y, *inputs,
                        **options if change.by_itself else dict(cache=cache))
         grads = tuple(found[f"grad_{n}"] for n in names if f"grad_{n}" in found)
-        return None if not grads else grads[0] if len(grads) == 1 else grads
+        if len(grads) == 1:
+            return grads[0]
+        return grads or None
 
     return type(reference.__name__, (reference,), dict(forward=forward, backward=backward))
 
@@ -55,8 +57,7 @@ def said_of(subject, stage, change, seed=0):
 
 def known_of(formula):
     """The Changes of what is known by heart."""
-    assert len(formula.known) > 1
-    return formula.changes[: len(formula.known)]
+    return [formula.known_one(*entry) for entry in formula.known]
 
 
 @pytest.mark.slow
@@ -69,8 +70,7 @@ def test_every_known_mistake_is_known_again(name, stage):
     assert not other
 
 
-BELOW = [("Softmax", "forward"), ("ScaledDotProductAttention", "forward"), ("Adam", "function"),
-         ("LabelSmoothedCrossEntropy", "forward"), ("greedy_decode", "function")]
+BELOW = [("Adam", "function")]
 NOT_YET = pytest.mark.xfail(reason="here fewer than nine pairs in ten are named as one of the two")
 
 

@@ -143,7 +143,7 @@ def test_find_the_bug_is_chinese():
     assert [text for text in said if not re.search(HAN, text) or english_in(text)] == []
     assert repr(guess(0, "V", language="zh")) == "不对：它确实有错。"
     letter = next(k for k, s in STATEMENTS.items() if s == "residual branch missing in backward")
-    assert repr(guess(0, letter, language="zh")).startswith("对了：反向里缺少残差这一支。")
+    assert repr(guess(0, letter, language="zh")).startswith("对了：反向传播里缺少残差这一支。")
     assert STATEMENTS["V"] == "nothing: it is healthy"
 
 
@@ -184,8 +184,8 @@ def test_the_table_of_grades_is_printed_in_chinese(tmp_path, monkeypatch, capsys
     monkeypatch.setenv("AIAYN_LANG", "zh")
     assert main(["grade", str(tmp_path), "--seed", "3"]) == 0
     first, _, second, *rest, path = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"anna    线性映射  未过    中途退出 +\d+\.\d s  还没有检查，.* 3。", first)
-    assert re.match(r"张三丰  线性映射  未过    语法错误 +\d+\.\d s  SyntaxError", second)
+    assert re.fullmatch(r"anna    线性映射  未通过  中途退出 +\d+\.\d s  还没有检查，.* 3。", first)
+    assert re.match(r"张三丰  线性映射  未通过  语法错误 +\d+\.\d s  SyntaxError", second)
     assert rest[:3] == ["anna：0 / 1 分", "bert：0 / 1 分", "张三丰：0 / 1 分"]
     assert rest[3] == "线性映射最常见的错误：中途退出，3 份错误答案中有 2 份（第 4.1 课）"
     assert rest[4].startswith("  还没有检查")

@@ -28,7 +28,7 @@ class Stop(Exception):
     """Ends a check with a diagnosis, a message and the tensor that they are about.
 
     by_error : whether the student's code stopped with an error
-    got : the student's array, if its shape is wrong
+    tensor : its name, or a list of names; got : the student's array, if its shape is wrong
     cause : the end of the message that names the likely cause, if it has one
     where, question : what a report says before the cause; without them it says the message
     """
@@ -60,14 +60,16 @@ def call(what, function, *args, case="", **options):
     except Exception as error:
         text = describe(error).rstrip(".")
         if "read-only" in text:
-            raise Stop("changed in place", say("{what} writes into an array that it was given"
-                       "{line}. {why}", what=what, line=line_of(error),
-                       why=say(OWN_ARRAY))) from error
-        key, why = advice(text, line_of(error), what)
+            raise Stop("changed in place", say("{what} writes{line} into an array that it was"
+                       " given. {why}", what=what, line=line_of(error, 60),
+                       why=say(OWN_ARRAY)), cause=say(OWN_ARRAY)) from error
+        frames = student_frames(error)
+        found = parts(*frames[-1]) if frames else []
+        key, why = advice(text, line_of(error), found, what)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
-        where, question = seen_in(error, what, case)
+        where, question = seen_in(error, found, what, case)
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
                    question=question) from error
 
@@ -110,17 +112,15 @@ OWN_ARRAY = ("Write x = x + 1 and not x += 1 for what you did not make yourself:
              " it.")
 
 
-def seen_in(error, what, case):
+def seen_in(error, found, what, case):
     """Return (where, question): the student's line with the parts that it puts together."""
-    frames = student_frames(error)
-    found = parts(*frames[-1]) if frames else []
     text = describe(error)
     of_shapes = shown(found) and re.search("matmul|broadcast|aligned", text)
     said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=what, line=line_of(error, 60),
                 error=said, case=say(case))
-    return where, f"{shown(found)} {say(question_of_error(text, found))}".strip()
+    return where, f"{shown(found)} {say(question_of_error(text, line_of(error), found))}".strip()
 
 
 def student_frames(error):
@@ -142,9 +142,14 @@ def line_of(error, most=200):
 
 
 def copied(thing):
-    """Copy arrays and generators, also those in a tuple or dict; return all else as it is."""
+    """Copy arrays and generators, also those in a tuple or dict; return all else as it is.
+
+    The copies of arrays are read-only, so that NumPy stops in the line that writes into one.
+    """
     if isinstance(thing, np.ndarray):
-        return thing.copy()
+        thing = thing.copy()
+        thing.flags.writeable = False
+        return thing
     if isinstance(thing, tuple):
         return tuple(map(copied, thing))
     if isinstance(thing, np.random.Generator):
@@ -157,4 +162,5 @@ def must_be_unchanged(what, names, before, after):
     for name, old, new in zip(names, before, after):
         if isinstance(old, np.ndarray) and not np.array_equal(old, new, equal_nan=True):
             raise Stop("changed in place", say("{what} changes {name}, which it was given, in"
-                       " place. {why}", what=what, name=name, why=say(OWN_ARRAY)))
+                       " place. {why}", what=what, name=name, why=say(OWN_ARRAY)),
+                       cause=say(OWN_ARRAY))

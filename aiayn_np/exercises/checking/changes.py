@@ -35,8 +35,9 @@ WIDTH = 64  # columns of a piece that is shown
 IS_FIXED = "It is one fixed number in your code. It must be the one that is given."
 ARE_FIXED = "They are fixed numbers in your code. They must be the ones that are given."
 CLIPPED = "A large number stays as it is: nothing is clipped."
-KNOWN, PAIR = -2, 5  # costs: less than that of any other change, and more
+KNOWN, FREE, PAIR = -2, 1.2, 5  # costs: of a known mistake; with a free number; of two changes
 PAIRS = 300  # that are tried at most
+EQUAL = 50  # pairs of one kind
 FREED = 20  # pairs with a number that is free
 LIKELIEST = 150  # changes that are tried two at a time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
@@ -66,16 +67,11 @@ class Place:
         else:
             getattr(holder, self.field)[self.index] = node
 
-    def before_and_after(self, number):
-        """Return (before, after) for the largest piece around this place that fits into a line."""
-        shown: Any = next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
+    @functools.cached_property
+    def around(self):
+        """The largest piece of code around this place that fits into a line."""
+        return next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
             p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
-        if shown is self.node:
-            return text(self.node), normal(self.codes[number - 1])
-        self.put(ast.parse(self.codes[number - 1], mode="eval").body)
-        after = ast.unparse(shown)
-        self.put(self.node)
-        return text(shown), after
 
 
 class Formula:
@@ -87,7 +83,6 @@ class Formula:
 
     def __init__(self, function, known=()):
         self.function, self.written = function, -1
-        self.base: list[tuple[int, int]] = []  # what is changed anyway
         self.free = Free()
         self.known = [entry for entry in known if len(entry) == 4]
         self.whys = dict(entry for entry in known if len(entry) == 2)
@@ -104,7 +99,7 @@ class Formula:
         return "cache" not in inspect.signature(self.function).parameters
 
     def __call__(self, *args, **options):
-        """Compute the formula with no change except those in `base`."""
+        """Compute the formula with no change."""
         return self.run((), args, options)
 
     @functools.cached_property
@@ -126,21 +121,20 @@ class Formula:
             if not spots:
                 raise ValueError(f"{self.function.__name__} has no {before}")
             parts += [(i, self.places[i].number(after)) for i in spots]
-        return Change(self, key, parts, KNOWN + ("free(" in str(new)) / 2, why)
+        return Change(self, key, parts, FREE if "free(" in str(new) else KNOWN, why)
 
     def general(self):
-        """List Changes in one place or in all places with the same code."""
-        names, every, groups = names_of(self.tree), [], dict[tuple, tuple[float, str, list]]()
+        """List Changes in one place, or of one kind in a whole line or everywhere."""
+        names, every, groups = names_of(self.tree), [], dict[tuple, Change]()
         for i, place in enumerate(self.places):
             for cost, key, code in replacements(place, names):
-                part = i, place.number(code)
-                same = text(place.node), code
-                if key == "wrong axis":                                # the same one in all calls
-                    same = re.findall(r"axis=[^,)]*", code)[-1], ""
-                groups.setdefault((key, same), (cost, key, []))[2].append(part)
-                every.append((cost, key, [part]))
-        every += [group for group in groups.values() if len(group[2]) > 1]
-        return [Change(self, key, parts, cost, self.said_of(key)) for cost, key, parts in every]
+                part, edit = (i, place.number(code)), (key, *edit_of(text(place.node), code))
+                every.append(Change(self, key, [part], cost, self.said_of(key), edit))
+                for where in ((edit, place.parents[0]), edit, (key, text(place.node), code)):
+                    group = Change(self, key, [], cost, self.said_of(key), edit)
+                    groups.setdefault(where, group).parts.append(part)
+        lines = {str(group.parts): group for group in groups.values() if len(group.parts) > 1}
+        return [*every, *lines.values()]
 
     def said_of(self, key):
         """Return a teacher's sentence for all changes with this key, or ""."""
@@ -184,7 +178,7 @@ class Formula:
             yield Turn(self, key, [(j, self.places[j].number(code)) for j in spots], turn)
 
     def run(self, parts, args, options):
-        """Compute the formula with the changes in `self.base` and in `parts`.
+        """Compute the formula with the changes in `parts`.
 
         parts : a list of (index in `self.places`, number of the code to use there); 0 is the right
             code
@@ -199,7 +193,7 @@ class Formula:
                 exec(compile(self.code(), "<changes>", "exec"), names)
             self.compiled = names[self.function.__name__]
         self.switches[:] = [0] * len(self.switches)
-        for place, number in (*self.base, *parts):
+        for place, number in parts:
             self.switches[place] = number
         return self.compiled(*args, **options)
 
@@ -227,19 +221,27 @@ class Formula:
 
         return PLACE.sub(written, whole)
 
-    def same_as(self, change):
-        """Return the parts that make the Change of another formula in this one.
+    def both(self, one, other):
+        """Return the Change that makes two; two of one kind are one mistake."""
+        if one.edit and one.edit == other.edit:
+            return Change(self, one.key, one.parts + other.parts, PAIR, one.known)
+        return Pair(one, other)
 
-        Its wrong code stands here wherever the right code is the same as there.
+    def equal(self):
+        """Yield two likely Changes of one kind, for each two of three or more places that have it.
         """
-        there = [(change.formula.places[i], n) for i, n in change.parts]
-        return [(i, here.number(place.codes[n - 1])) for place, n in there
-                for i, here in enumerate(self.places) if text(here.node) == text(place.node)]
+        kinds: dict[Any, list] = {}
+        for change in self.changes:
+            if change.edit and len(change.parts) == 1 and change.cost < 1:
+                kinds.setdefault(change.edit, []).append(change)
+        yield from itertools.islice((pair for some in kinds.values() if len(some) > 2
+                                     for pair in itertools.combinations(some, 2)), EQUAL)
 
     def pairs(self, computes):
-        """Yield Pairs of the cheapest Changes, each of which has an effect of its own.
+        """Yield pairs of the cheapest Changes, each of which has an effect of its own.
 
-        Changes that explain a part of the student's numbers come first, paired with all others.
+        Two of one kind come first. Then Changes that explain a part of the student's numbers are
+        paired with all others.
 
         computes : a function that returns (partly, results) for a Change, or None if the Change has
             no effect; `partly` tells whether the Change gives some of the student's numbers
@@ -253,11 +255,12 @@ class Formula:
         both = itertools.chain(((one, other) for one in partly for other in some),
                                ((some[i], some[total - i]) for total in range(2 * len(some))
                                 for i in range(max(0, total - len(some) + 1), (total + 1) // 2)))
-        apart = (Pair(one, other) for one, other in both if one.apart_from(other))
-        yield from itertools.islice(apart, most)
+        both = itertools.chain(self.equal(), itertools.islice((
+            pair for pair in both if pair[0].apart_from(pair[1])), most))
+        yield from (self.both(*pair) for pair in both if pair[0].apart_from(pair[1]))
         known = [change for change in self.changes if change.cost < 0 and not change.free]
         yield from itertools.islice((Pair(one, other) for one in self.changes for other in known
-                                     if one.free and one.cost < 0 and one.apart_from(other)), FREED)
+                                     if one.free and one.known and one.apart_from(other)), FREED)
 
 
 class Change:
@@ -269,14 +272,15 @@ class Change:
     parts : a list of (index in `formula.places`, number of the wrong code that is put there)
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
+    edit : (key, right, wrong): what is changed; it is the same in all places with such a change
     numbers : {name: number} of the numbers in its code that are free, see `free`
     whole : whether it explains nothing if it makes a tensor wrong that the student has right
     """
 
     whole = True
 
-    def __init__(self, formula, key, parts, cost, known=""):
-        self.formula, self.key, self.parts = formula, key, parts
+    def __init__(self, formula, key, parts, cost, known="", edit=()):
+        self.formula, self.key, self.parts, self.edit = formula, key, parts, edit
         self.cost, self.known, self.numbers = cost, known, dict[str, float]()
 
     def __call__(self, *args, **options):
@@ -301,8 +305,12 @@ class Change:
     @property
     def pieces(self):
         """List (right code, wrong code) of each piece that is changed, in one line each."""
-        pieces = dict.fromkeys(tuple(map(in_a_line, self.formula.places[i].before_and_after(n)))
-                               for i, n in self.parts)
+        groups: dict[ast.AST, list] = {}
+        for i, n in self.parts:
+            place = self.formula.places[i]
+            groups.setdefault(place.around, []).append((place, place.codes[n - 1]))
+        pieces = dict.fromkeys(tuple(map(in_a_line, before_and_after(shown, some)))
+                               for shown, some in groups.items())
         pieces = {(before, filled(after, self.numbers)): 1 for before, after in pieces}
         if len(self.numbers) > 1:
             codes = [self.formula.places[i].codes[n - 1] for i, n in self.parts]
@@ -369,6 +377,28 @@ def turn_alone(grad_y, i, axes):
     rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
     counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
     return (counts * rows).reshape(grad_y.shape)
+
+
+def before_and_after(shown, some):
+    """Return (right code, wrong code) of a piece in which (place, code) of some places are put."""
+    for place, code in some:
+        if place.node is shown:
+            return text(shown), normal(code)
+    for place, code in some:
+        place.put(ast.parse(code, mode="eval").body)
+    after = ast.unparse(shown)
+    for place, _ in some:
+        place.put(place.node)
+    return text(shown), after
+
+
+def edit_of(right, wrong):
+    """Return (right, wrong) without the ends that both have, and without brackets and spaces."""
+    codes = [re.sub(r"[() ]", "", code) for code in (right, wrong)]
+    for _ in range(2):                                                 # the start, the end
+        start = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(*codes)))
+        codes = [code[start:][::-1] for code in codes]
+    return tuple(codes)
 
 
 def in_a_line(code):

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...module import Module
 from ..exercise import SUBJECTS
 from ..language import say, speaking
@@ -52,6 +54,7 @@ def checked(subject, student, seed, hint=0):
     checking = CHECKS[subject.kind](subject, student, seed)
     try:
         must_be_the_students(subject, student)
+        must_have_the_defaults(subject, student)
         checking.run()
     except Stop as stop:
         return report_of_stop(subject, checking, stop, hint)
@@ -63,8 +66,9 @@ def checked(subject, student, seed, hint=0):
 def report_of_stop(subject, checking, stop, hint):
     """Return the Report of what a Stop says."""
     rows = checking.rows
-    if stop.tensor in rows and rows[stop.tensor].ok is not False:
-        rows[stop.tensor].verdict = "WRONG"
+    for name in stop.tensor if isinstance(stop.tensor, list) else [stop.tensor]:
+        if name in rows:
+            rows[name].verdict = "WRONG"
     said = told(subject, checking, stop)
     return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
                   sentence(stop.message), list(rows.values()), stage=checking.stage,
@@ -109,6 +113,18 @@ def must_be_the_students(subject, student):
         if method is not Module and method.__module__.split(".")[0] == "aiayn_np":
             raise Stop("not yours", say("This is the {name} of aiayn_np, or inherits from it:"
                        " hand in your own.", name=subject.name))
+
+
+def must_have_the_defaults(subject, student):
+    """Raise a Stop if an argument has a default value that is not that of the stub."""
+    right = inspect.signature(subject.reference).parameters
+    for name, argument in inspect.signature(student).parameters.items():
+        default, own = getattr(right.get(name), "default", argument.empty), argument.default
+        if argument.empty not in (default, own) and np.any(own != default):
+            raise Stop("another default", say(
+                "Without an argument {name}, {subject} takes {own}, and must take {default}. Leave"
+                " the first line as it is in the stub.", name=f"`{name}`", subject=subject.name,
+                own=own, default=default))
 
 
 def owner(student, name):

@@ -127,6 +127,10 @@ def factor(compared):
     return ("factor", sentence) if sentence else None
 
 
+COUNTED = {"real": "the number of real targets", "rows": "the number of rows",
+           "positions": "the number of positions", "sequences": "the number of sequences"}
+
+
 def named_factor(ratios):
     """Return a sentence that names the factor, such as 1 / √d_k, or None."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
@@ -136,15 +140,17 @@ def named_factor(ratios):
         for name in sorted(known):
             if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
                    for case, ratio in ratios):
-                return say("Every entry is {factor} times what it must be (here {number}).",
-                           factor=form.format(name), number=f"{ratios[0][1]:.4g}")
+                return say("It is off everywhere by this factor: {factor}.",
+                           factor=form.format(say(COUNTED.get(name, name))))
     return None
 
 
 def unnamed_factor(ratios):
     """Return a sentence that gives the factors as numbers."""
-    values = say(" and ").join(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
-    return say("Every entry is off by a factor: {values}.", values=values)
+    values = list(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
+    return say("It is off everywhere by this factor: {factor}." if len(values) == 1 else
+               "It is off everywhere by a factor, another one in each case: {factor}.",
+               factor=listed(values, 5))
 
 
 def worst_of(compared):

@@ -1,5 +1,6 @@
 """Find one or two changes of the right formula that give the student's numbers."""
 
+import copy
 import itertools
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from ..language import say, say_name
 from .calling import copied
-from .changes import Change, Pair
+from .changes import KNOWN, Change
 from .comparing import is_numbers, same
 from .free import solutions
 from .report import listed
@@ -80,12 +81,12 @@ def explain(formula, stage, trials, wrong):
                      if solved(change, stage, failing[0], wrong)
                      and explains(change, stage, trials) >= {*wrong}), None)
         explained = set(wrong)
-        if best is not None:
-            keep_needed(best, stage, trials, wrong)
     if best is None and unlikely:
         best, explained = unlikely, explains(unlikely, stage, trials)
     if best is None:
         return None
+    if type(best) is Change and best.cost != KNOWN:
+        best = needed(best, stage, trials, explained)
     why, left = best.why, set(wrong) - explained
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
@@ -93,12 +94,14 @@ def explain(formula, stage, trials, wrong):
     return Explanation(best, why, left)
 
 
-def keep_needed(change, stage, trials, wrong):
-    """Leave out the parts of a change that are not needed to explain the wrong tensors."""
-    for part in list(change.parts):
-        change.parts.remove(part)
-        if not explains(change, stage, trials) >= {*wrong}:
-            change.parts.append(part)
+def needed(change, stage, trials, wrong):
+    """Return a Change without the parts that are not needed to explain the wrong tensors."""
+    for part in change.parts:
+        less = copy.copy(change)
+        less.parts = [other for other in change.parts if other != part]
+        if less.parts and explains(less, stage, trials) >= {*wrong}:
+            change = less
+    return change
 
 
 def solved(change, stage, trial, wrong):
@@ -121,7 +124,7 @@ def solved(change, stage, trial, wrong):
                             for t, array in seen.items())
         return joined(value[t] for t in seen) if fits else None
     for kind, numbers in solutions(compute, starts, joined(seen.values()), names == ["it"]
-                                   and change.cost < 0):
+                                   and change.known):
         change.numbers = dict(zip(names, numbers))
         if explains(change, stage, [trial]) & set(wrong):
             return kind
@@ -147,7 +150,8 @@ def reason(plain, explanation):
     zeros = plain[0] == "zero" and (explanation.key == "replaced by zeros" or not sure)
     if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
         why = say(explanation.change.known)
-    return explanation.key if explanation.known else plain[0], f"{plain[1]} {why}".strip()
+    named = explanation.known or plain[0] == "factor"                  # which factor, says the key
+    return explanation.key if named else plain[0], f"{plain[1]} {why}".strip()
 
 
 def telling(trials, tensors):
@@ -188,24 +192,6 @@ def explains(change, stage, trials):
             elif not same(value, want):
                 differs.add(tensor)
     return differs - off
-
-
-def seen_elsewhere(explanation, stage, trials, wrong):
-    """Return a sentence on a second mistake that only later cases show, or ""."""
-    known, one = telling(trials, wrong), explanation.change
-    for trial in trials[len(known) :]:
-        value = predict(one, stage, trial) or {}
-        for tensor in (value.keys() & set(wrong)) - explanation.left:
-            got, want = observed(trial, tensor)
-            if np.isfinite(got).all() and np.isfinite(want).all() and not same(
-                    got, value[tensor]) and not same(got, want):
-                pairs = [Pair(one, other) for other in one.formula.changes
-                         if one.known and other.known and one.apart_from(other)]
-                why = next((pair.both[1].why for pair in pairs if all(
-                    tensor in explains(pair, stage, some) for some in ([trial], known))), None)
-                return say(" There is more ({case}): {why}" if why else " There is more: look at"
-                           " {case} when this is mended.", case=say(trial.case.what), why=why)
-    return ""
 
 
 def predict(formula, stage, trial):

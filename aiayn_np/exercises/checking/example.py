@@ -72,4 +72,4 @@ SHOWN = 4  # numbers of a row
 
 def short(number, digits=3):
     """Write a number with some digits, a truth value as a word."""
-    return str(bool(number)) if isinstance(number, np.bool_) else f"{number:.{digits}g}"
+    return str(bool(number)) if isinstance(number, np.bool_) else f"{number + 0:.{digits}g}"

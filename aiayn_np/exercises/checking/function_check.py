@@ -1,6 +1,7 @@
 """Check a function, or a class that is no layer, such as an optimizer."""
 
 import dataclasses
+import functools
 import re
 
 import numpy as np
@@ -8,9 +9,9 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Finding, explain, is_wrong, reason, seen_elsewhere, telling
+from .diagnosis import Finding, explain, is_wrong, reason, telling
 from .report import Row
-from .trial import check_shape, with_later
+from .trial import check_shape
 
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
@@ -67,14 +68,14 @@ class FunctionCheck:
         self.finding = Finding("function", wrong, telling(trials, wrong), seen, why, explanation)
 
     def must_repeat(self, trial):
-        """Raise a Stop if a second run of a case gives other results."""
+        """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
         got, again = trial.got, self.student_on(trial.case)
+        if draws(getattr(self.student, "__code__", None)):
+            raise Stop("random", say(
+                "Your code draws random numbers. Nothing is random here: a decoder takes the"
+                " most probable token, argmax."))
         if again.keys() != got.keys() or not all(
                 same(got[n], again[n]) for n in again if is_numbers(got[n])):
-            if draws(getattr(self.student, "__code__", None)):
-                raise Stop("random", say(
-                    "Your code draws random numbers. Nothing is random here: a decoder takes the"
-                    " most probable token, argmax."))
             in_class = [name for name, value in vars(self.student).items()
                         if isinstance(value, (list, dict, set, np.ndarray)) and name[:2] != "__"]
             raise Stop("stale", say(SHARED, name=in_class[0]) if in_class else say(
@@ -106,7 +107,7 @@ class FunctionCheck:
                                                subject=self.subject.name), name)
         check_shape(self.subject.name, name, got, want, case)
         kinds = {"b": "True and False", "i": "integers", "f": "real numbers"}
-        if np.asarray(got).dtype.kind != want.dtype.kind:
+        if want.size and np.asarray(got).dtype.kind != want.dtype.kind:
             raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
                                     name=say_name(name), kind=say(kinds[want.dtype.kind]),
                                     dtype=np.asarray(got).dtype), name)
@@ -114,12 +115,7 @@ class FunctionCheck:
     def explain(self, trials):
         """Return an Explanation of the student's numbers, or None."""
         wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
-        explanation = explain(self.formula, "function", trials, wrong)
-        if not explanation:
-            return None
-        every = with_later(trials, self.trials, "function")
-        more = seen_elsewhere(explanation, "function", every, wrong)
-        return explanation._replace(why=explanation.why + more)
+        return explain(self.formula, "function", trials, wrong)
 
 
 def draws(code):
@@ -151,11 +147,17 @@ class Tried:
         return kinds(self.checking.subject.run(change, self.case))
 
 
+@functools.cache
+def kind_of(name):
+    """Return the kind of a result, such as "value" for "value 0 after step 1"."""
+    return re.split(r" \d", name)[0]
+
+
 def kinds(results):
     """Join numbered results, such as the values after each step, into {kind: array}."""
     parts: dict[str, list] = {}
     for name, array in results.items():
         array = np.asarray(array if is_numbers(array) else np.nan)
-        parts.setdefault(re.split(r" \d", name)[0], []).append(array)
+        parts.setdefault(kind_of(name), []).append(array)
     return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
             for kind, some in parts.items()}

@@ -3,37 +3,38 @@
 import contextlib
 import copy
 import dataclasses
+import linecache
 from typing import Any
 
 import numpy as np
 
 from ...module import Parameter
-from ...proofs.gradient_check import ALL, Proof
 from ..exercise import SUBJECTS
 from ..language import say, say_name
 from .calling import Stop, call, copied, line_of
 from .changes import CLIPPED
-from .comparing import factor, guess, look, row_of, same, some_slices
+from .comparing import guess, look, row_of, same, some_slices
 from .diagnosis import (
     Finding,
     compared,
     explain,
     is_wrong,
-    predict,
     reason,
-    seen_elsewhere,
     telling,
 )
 from .errors import in_words
 from .report import Row, listed
-from .trial import MUST_ADD, Trial, as_list, with_later
+from .tracing import first_double
+from .trial import MUST_ADD, Trial, as_list
 
 SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
     ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
      " off or added there."),
     ("large numbers, around 1 000", 1e3, CLIPPED),
 )
-SURE = ("overwritten", "not summed", "wrong count")  # whatever the cache holds
+DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
+          " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
+          " dtype.")
 
 
 class LayerCheck:
@@ -70,10 +71,7 @@ class LayerCheck:
             with self.axes_counted(trial):
                 self.try_forward(trial, trials)
         if self.wrong(["output"], trials):
-            key, why, explanation = self.why("forward", trials, ["output"])
-            first = next(t for t in trials if is_wrong(t, ["output"]))
-            more = self.own_backward(first) or self.more(trials, explanation)
-            raise Stop(key, f"{why} {more}".strip())
+            raise Stop(*self.why("forward", trials, ["output"]))
 
     def try_forward(self, trial, trials):
         """Run forward in one trial, and try to explain an output of a wrong shape."""
@@ -125,11 +123,11 @@ class LayerCheck:
         return [tensor for tensor in tensors if not self.rows[tensor].ok]
 
     def why(self, stage, trials, wrong):
-        """Return (diagnosis, sentences, Explanation or None) for the wrong tensors."""
+        """Return (diagnosis, sentences) for the wrong tensors."""
         if part := self.wrong_part(stage, next(t for t in trials if is_wrong(t, wrong)), wrong):
             return "another layer", say(
                 "With the right {part} in its place everything is right here: your {part} is not"
-                " right yet. Check it first: check({part}).", part=part), None
+                " right yet. Check it first: check({part}).", part=part)
         seen = compared(telling(trials, wrong[:1]), wrong[0])
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
@@ -141,16 +139,13 @@ class LayerCheck:
                                 zero=plain[1], part=part)
         key, why = (reason(plain, explanation)
                     or (stage == "forward" and self.without_options(trials, wrong))
-                    or guess(seen, compared(with_later(trials, self.trials, stage), wrong[0])))
+                    or guess(seen, compared(trials, wrong[0])))
         if key == "wrong":                                             # others may tell more
             key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
                              for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
                             (key, why))
         self.finding = Finding(stage, wrong, telling(trials, wrong), plain, why, explanation)
-        if explanation and key not in ("zero", "replaced by zeros"):
-            why += seen_elsewhere(explanation, stage, with_later(trials, self.trials, stage),
-                                  wrong)
-        return key, why, explanation
+        return key, why
 
     def wrong_part(self, stage, trial, wrong):
         """Return the name of a student's layer inside this one that alone is wrong, or None."""
@@ -206,52 +201,6 @@ class LayerCheck:
             return say("It begins{line} {how}.", line=line_of(error), how=in_words(error))
         return ""
 
-    def own_backward(self, trial):
-        """Return a sentence if backward is the derivative of the student's own, wrong forward."""
-        try:
-            fits = call("backward", is_derivative, trial.layer, trial.case, self.seed)
-        except Stop:
-            return ""
-        return say("Your backward is the derivative of your own forward: it is the forward that"
-                   " differs.") if fits else ""
-
-    def more(self, trials, explanation):
-        """Look for a mistake in backward too, when forward is wrong; return a sentence or "".
-
-        Gradients are compared in the trials whose output is right. If there is none and the mistake
-        in forward is known, the expected gradients are those of a forward with this mistake.
-        """
-        formula = self.subject.formulas["backward"]
-        try:
-            for trial in trials:
-                trial.results = trial.backward(trial.cache)
-        except Stop as stop:
-            sure = stop.diagnosis in SURE or (formula.by_itself and stop.by_error)
-            return say("There is more: {more}", more=stop.message) if sure else ""
-        right = [trial for trial in trials if not is_wrong(trial, ["output"])]
-        if not right and not (explanation and formula.by_itself):
-            return ""
-        formula.base = [] if right else formula.same_as(explanation.change)
-        try:
-            trials = right or telling(trials, ["output"])
-            if not any(is_wrong(trial, trial.expected) for trial in trials):
-                return ""
-            for trial in trials:                                       # with the mistake in forward
-                trial.expected |= {name: np.array(gradient) for name, gradient in (
-                    predict(formula, "backward", trial) or {}).items()}
-            wrong = [t for t in trials[0].expected if any(is_wrong(trial, [t]) for trial in trials)]
-            if not wrong:
-                return ""
-            more = explain(formula, "backward", trials, wrong)
-            plain = factor(compared(trials, wrong[0]))
-            if more and not more.known and (plain or more.left):       # it is not sure
-                more = None
-            why = reason(plain, more)
-        finally:
-            formula.base = []
-        return say("There is more, in backward: wrong is {names}. {more}", names=listed(wrong),
-                   more=why[1] if why else "").strip() if why or right else ""
-
     def backwards(self, new, trials):
         """Run backward in the new trials, and compare the gradients of all trials so far."""
         for trial in new:
@@ -263,15 +212,16 @@ class LayerCheck:
         if wrong := self.wrong(list(trials[0].expected), trials):
             self.remembers(trials)
             self.adds(trials, wrong)
-            key, why, _ = self.why("backward", trials, wrong)
+            key, why = self.why("backward", trials, wrong)
             if overwritten:
                 raise Stop("overwritten", say(
                     "{message}There is more, in {names}: {more}", message=overwritten,
-                    names=listed(wrong), more=why), trials[0].overwritten[0])
+                    names=listed(wrong), more=why), trials[0].overwritten, cause=overwritten)
             raise Stop(key, say("Forward is right; wrong is {names}. {why}",
                                 names=listed(wrong), why=why))
         if overwritten:
-            raise Stop("overwritten", overwritten.strip(), trials[0].overwritten[0])
+            raise Stop("overwritten", overwritten.strip(), trials[0].overwritten,
+                       question=say("What becomes of a gradient that was there before?"))
 
     def backward_of(self, trial):
         """Run forward on other arrays, then the trial's backward; return the gradients."""
@@ -312,6 +262,23 @@ class LayerCheck:
                 raise Stop("cache changed", say(
                     "A second backward with the same cache gives another {tensor}: backward writes"
                     " into an array of the cache.", tensor=tensor), tensor)
+        self.keeps_a_size(trial, cache, first)
+
+    def keeps_a_size(self, trial, cache, right):
+        """Raise a Stop if backward reads a size that a later forward left in the layer."""
+        for other in self.trials:
+            inputs, options = copied(other.case.inputs), copied(other.case.options)
+            with contextlib.suppress(Exception):                       # it may need another layer
+                trial.layer.forward(*inputs, **options)
+            try:
+                gradients = trial.backward(cache)
+            except Stop:
+                gradients = {}
+            if not all(n in gradients and same(gradients[n], right[n]) for n in right):
+                raise Stop("stale", say(
+                    "backward fails if a forward on arrays of another size came in between"
+                    " ({case}): the layer keeps a size in itself. Take it from an array of"
+                    " the cache.", case=say(other.case.what)))
 
     def methods(self, trial):
         """Check the results of the other methods that the exercise asks for."""
@@ -330,17 +297,31 @@ class LayerCheck:
         """Raise a Stop unless read-only float32 arrays give float32 results."""
         trial = Trial(self.subject, self.student, case, self.rng)
         layer = trial.layer.astype(np.float32)
-        inputs = tuple(read_only(x) for x in case.inputs)
-        options = {k: read_only(v) for k, v in copied(case.options).items()}
-        y, cache = call(f"{self.subject.name}.forward", layer.forward, *inputs, **options)
-        if np.ndim(y):
-            must_be_float32("output", y)
-        grad_y = read_only(np.asarray(trial.grad_y)) if np.ndim(y) else float(trial.grad_y)
-        returned = call(f"{self.subject.name}.backward", layer.backward, grad_y, cache)
-        for name, grad in zip(trial.moving, as_list(returned)):
-            must_be_float32(f"grad_{name}", grad)
-        for name, p in layer.named_parameters():
-            must_be_float32(f"{name}.grad", p.grad)
+        inputs, options, grad_y = map(as_float32, (case.inputs, case.options, trial.grad_y))
+        results: dict[str, Any] = {}
+        parameters = dict(layer.named_parameters())
+
+        def doubles():
+            return [name for name, x in results.items() if np.asarray(x).dtype != np.float32]
+
+        def run():
+            y, cache = call(f"{self.subject.name}.forward", layer.forward, *inputs, **options)
+            results.update({"output": y} if np.ndim(y) else {})
+            if not doubles():
+                returned = call(f"{self.subject.name}.backward", layer.backward, grad_y, cache)
+                results.update(zip([f"grad_{name}" for name in trial.moving], as_list(returned)))
+                results.update((f"{name}.grad", p.grad) for name, p in parameters.items())
+
+        run()
+        if wrong := doubles():
+            key = first_double(run)
+            begins = say("The first array of float64 is made in line {line}: `{code}`.",
+                         line=key[1], code=linecache.getline(*key[:2]).strip()) if key else ""
+            where = say("The numbers are right, but a result must have the type of what comes in:"
+                        " here float32. {tensor} is {dtype}. {begins}", tensor=say_name(wrong[0]),
+                        dtype=np.asarray(results[wrong[0]]).dtype, begins=begins)
+            raise Stop("dtype", f"{where} {say(DOUBLE)}", wrong[0], where=where, cause=say(DOUBLE),
+                       question=say("Which array or number in that line is of another type?"))
 
 
 def axes_of(trial):
@@ -348,27 +329,11 @@ def axes_of(trial):
     return max(np.ndim(x) for x in trial.case.inputs)
 
 
-def is_derivative(layer, case, seed):
-    """Tell whether backward is the derivative of the layer's own forward."""
-    proof = Proof(layer, case.inputs, case.options, seed)
-    gradients, problems = proof.gradients()
-    return not problems and proof.row(ALL, gradients, proof.directions()).ok
-
-
-def read_only(thing):
-    """Return a read-only copy of an array, with floats as float32; return all else as it is."""
-    if not isinstance(thing, np.ndarray):
-        return thing
-    thing = thing.astype(np.float32) if thing.dtype.kind == "f" else thing.copy()
-    thing.flags.writeable = False
-    return thing
-
-
-def must_be_float32(tensor, array):
-    dtype = np.asarray(array).dtype
-    if dtype != np.float32:
-        raise Stop("dtype", say(
-            "The numbers are right, but {tensor} is {dtype} where everything that came in is"
-            " float32. Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a"
-            " Python one would do (math.sqrt, int), or an array made by np.zeros or np.arange"
-            " without a dtype.", tensor=say_name(tensor), dtype=dtype), tensor)
+def as_float32(thing):
+    """Return a read-only copy of arrays, with floats as float32; return all else as it is."""
+    if isinstance(thing, tuple):
+        return tuple(map(as_float32, thing))
+    if isinstance(thing, dict):
+        return {name: as_float32(x) for name, x in thing.items()}
+    floats = isinstance(thing, np.ndarray) and thing.dtype.kind == "f"
+    return copied(thing.astype(np.float32) if floats else thing)

@@ -83,7 +83,7 @@ def value_of(node, frame):
 
 def values(nodes, frame):
     found = []
-    for node in nodes:
+    for node in (part for whole in nodes for part in getattr(whole, "elts", [whole])):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.Starred)):
             try:
                 pure = ast.parse(ast.unparse(node), mode="eval").body  # read, not stored
@@ -129,14 +129,17 @@ def is_pure_call(function, frame):
     return isinstance(owner, np.ndarray) and function.attr in METHODS
 
 
+def tree_of(filename):
+    """Return the syntax tree of a file; an empty one if it cannot be read."""
+    try:
+        return ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
 def statement_at(filename, line):
     """Return the syntax tree of the simple statement or header in a line of a file, or None."""
-    text = "".join(linecache.getlines(filename))
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)
+    found = [node for node in ast.walk(tree_of(filename)) if isinstance(node, ast.stmt)
              and node.lineno <= line <= (node.end_lineno or node.lineno)]
     found = [node for node in found if node.lineno == max(n.lineno for n in found)]
     if len(found) != 1:                                                # several in one line

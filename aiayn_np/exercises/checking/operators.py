@@ -7,6 +7,9 @@ code; {l} and {r} are the two sides of an operator.
 import ast
 import copy
 import functools
+import itertools
+import re
+from typing import Any
 
 OTHERS = {  # names of functions that are easily taken for each other
     "sum": ("mean", "max", "prod", "std"), "mean": ("sum", "max"), "max": ("min", "mean", "sum"),
@@ -27,16 +30,17 @@ def table(*kinds):
 OPERATORS = {
     ast.Add: table(
         (0, "term left out", "{l}", "{r}"), (0, "sign", "{l} - {r}"),
-        (0, "term twice", "{l} + 2 * {r}", "2 * {l} + {r}"),
+        (1, "term twice", "{l} + 2 * {r}", "2 * {l} + {r}"),
         (1, "product instead of sum", "{l} * {r}")),
     ast.Sub: table(
         (0, "term left out", "{l}", "-{r}"), (0, "sign", "{l} + {r}"),
-        (0, "term twice", "{l} - 2 * {r}", "2 * {l} - {r}")),
+        (0.5, "sign", "{r} - {l}"),
+        (1, "term twice", "{l} - 2 * {r}", "2 * {l} - {r}")),
     ast.Mult: table(
-        (0, "factor left out", "{l}", "{r}"), (1, "factor on the wrong side", "{l} / {r}"),
+        (0.1, "factor left out", "{l}", "{r}"), (1, "factor on the wrong side", "{l} / {r}"),
         (1, "factor twice", "{l} * {r} * {r}"), (2, "sum instead of product", "{l} + {r}")),
     ast.Div: table(
-        (-1, "whole-number division", "{l} // {r}"), (0, "factor left out", "{l}", "1 / {r}"),
+        (-1, "whole-number division", "{l} // {r}"), (0.1, "factor left out", "{l}", "1 / {r}"),
         (1, "factor on the wrong side", "{l} * {r}"), (1, "factor twice", "{l} / {r} / {r}"),
         (2, "upside down", "{r} / {l}")),
     ast.Pow: table(
@@ -52,10 +56,9 @@ NAMED = table(
     (3, "the opposite", "~{0}", "-{0}"), (3, "cut to whole numbers", "np.trunc({0})"),
     (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
 )
-NUMBER = table((2, "another number", "({0} + 1)", "({0} - 1)", "-{0}", "free({0}, '{0}')"))
 WHOLE = table(  # the right side of a line
     (4, "factor", *(f"({{0}}) * {factor}" for factor in (
-        "-1", "2", "0.5", "np.pi / 180", "2 * np.pi", "np.log2(np.e)"))),
+        "-1", "2", "0.5", "(np.pi / 180)", "(2 * np.pi)", "np.log2(np.e)"))),
     (4, "a function too many", "np.sqrt({0})", "np.abs({0})", "np.maximum({0}, 0)",
      "np.round({0}, 4)"),
     (4, "float32", "({0}).astype(np.float32)"),
@@ -86,6 +89,12 @@ def replacements(place, names):
             yield 1 if isinstance(node, ast.If) else 0, "line left out", "pass"
         return
     sides = {}
+    if is_index(place):
+        holder, others = place.parents[-1], {"-1", "-2", "0", "1"} - {code}
+        if not isinstance(holder, ast.UnaryOp):
+            yield from ((1, "another size", i) if ".shape[" in text(holder) else
+                        (1, "another index", i) for i in sorted(others))
+        return
     if isinstance(node, ast.BinOp):
         sides = dict(l=f"({text(node.left)})", r=f"({text(node.right)})")
     for cost, key, template in templates(place, code, names):
@@ -97,9 +106,9 @@ def templates(place, code, names):
     """Yield the table rows that fit a place."""
     node, holder = place.node, place.parents[-1]
     if isinstance(node, ast.BinOp):
-        yield from OPERATORS.get(type(node.op), ())
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield from NUMBER[: len(NUMBER) - sized(place)]
+        one = isinstance(node.left, ast.Constant)                      # the 1 of 1 - x alone
+        yield from (row for row in OPERATORS.get(type(node.op), ()) if not (
+            one and row[1:] == ("term left out", "{l}")))
     if isinstance(node, ast.Subscript) and ".shape[" in code:
         yield from SIZE
     if is_array(place, code, names) and not isinstance(holder, ast.keyword):
@@ -109,6 +118,13 @@ def templates(place, code, names):
         yield from WHOLE
     if isinstance(holder, (ast.Return, ast.Dict)) and not isinstance(node, (ast.Dict, ast.Tuple)):
         yield from OUTPUT
+
+
+def is_index(place):
+    """Tell whether a place holds a number in brackets, such as the -1 of x[:, -1]."""
+    around = itertools.dropwhile(lambda p: isinstance(p, (ast.UnaryOp, ast.Tuple, ast.Slice)),
+                                 reversed(place.parents))
+    return re.fullmatch(r"-?\d+", text(place.node)) and isinstance(next(around), ast.Subscript)
 
 
 def is_array(place, code, names):
@@ -140,6 +156,11 @@ def codes(place, code, names):
         yield from kind(node, code, names)
     if is_array(place, code, names):
         yield from ((1, "another array", name) for name in names[0] if name != code)
+    value: Any = getattr(node, "value", None)
+    if isinstance(node, ast.Constant) and type(value) in (int, float):
+        numbers = [f"{value + 1}", f"({value - 1})", f"-{code}"]
+        yield from ((2, "another number", number) for number in (
+            numbers if sized(place) else [*numbers, f"free({code}, '{code}')"]))
     if short := scalar(node, code, place, names):
         yield 1.5, f"{short} is fixed", f"free({code}, {code!r})"
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
@@ -148,6 +169,11 @@ def codes(place, code, names):
     if isinstance(holder, ast.Dict):
         yield from ((0, "gradient of another argument", text(value)) for value in holder.values
                     if value is not node)
+    if isinstance(holder, ast.AugAssign) and isinstance(node, ast.BinOp):
+        yield from ((3, "factor", f"({code}) / len({name})") for name in names[0])
+    if isinstance(holder, ast.Return) and isinstance(node, ast.BinOp):
+        yield from ((3, "factor", f"({code}) {by} math.sqrt({name}.shape[-1])")
+                    for name in names[3] for by in "*/")
     if isinstance(holder, (ast.Return, ast.Dict)) and isinstance(node, (ast.BinOp, ast.Call)):
         yield from ((2, "something added", f"({code}) + {name}") for name in names[0])
         yield from ((2, "something multiplied", f"({code}) * {name}") for name in names[0])
@@ -161,7 +187,7 @@ def called(node, code, names):
         return f"{function}({', '.join([*args, *options])})"
 
     for other in OTHERS.get(short, ()):
-        yield 1, f"{other} instead of {short}", call(
+        yield 0.9, f"{other} instead of {short}", call(
             args, function=function.removesuffix(short) + other)
     if isinstance(node.func, ast.Attribute):
         yield from turned(node.func.value, short, code)
@@ -222,8 +248,19 @@ def added(node, code, names):
         ends = ast.BinOp(one.left, node.op, other), ast.BinOp(one.right, node.op, other)
         yield from ((1, "brackets", ast.unparse(ast.BinOp(first, one.op, last)))
                     for first, last in ((one.left, ends[1]), (ends[0], one.right)))
+    terms = terms_of(node)
+    yield from ((0.5, "terms left out", " + ".join(some)) for count in range(1, len(terms) - 1)
+                for some in itertools.combinations(terms, count))
     if isinstance(node.op, ast.Add) and ".backward(" in text(node.right):
         yield -1, "computed and not added", f"({text(node.right)}, {text(node.left)})[1]"
+
+
+def terms_of(node):
+    """List the terms of a sum, each with its sign."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
+        return [text(node)]
+    sign = "-" if isinstance(node.op, ast.Sub) else ""
+    return [*terms_of(node.left), f"{sign}({text(node.right)})"]
 
 
 def compared(node, code, names):
@@ -237,9 +274,6 @@ def compared(node, code, names):
 
 def indexed(node, code, names):
     yield 2, "index left out", text(node.value)
-    if ".shape[" in code and code.endswith("]"):
-        yield from ((1, "another size", f"{text(node.value)}[{axis}]")
-                    for axis in ("-1", "-2", "0", "1"))
 
 
 KINDS = {

@@ -160,7 +160,7 @@ class Report:
                 where = self.where or ("" if self.question else self.message)
                 lines = [*wrapped(where), *(self.example.lines() if self.example else ()),
                          *wrapped(self.question), *in_columns(self.folded())]
-            text = "\n".join([self.headline, *lines, *wrapped(self.hint)])
+            text = "\n".join([*wrapped(self.headline), *lines, *wrapped(self.hint)])
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         return text.encode(encoding, "replace").decode(encoding)       # "?" where a root cannot be
 
@@ -176,7 +176,7 @@ class Report:
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self.table:
             groups.setdefault((kind_of_tensor(row.tensor), row.verdict), []).append(row)
-        return [(names_of(kind, rows), say(verdict), details_of(rows))
+        return [(listed(names_of(kind, rows)), say(verdict), details_of(rows))
                 for (kind, verdict), rows in groups.items()]
 
     def show(self) -> None:
@@ -199,14 +199,14 @@ STEPS = re.compile(r"(?P<kind>\w+) \d+ after step (?P<step>\d+)")
 
 
 def names_of(kind, rows):
-    """Name the tensors of some rows, in one phrase."""
+    """Name the tensors of some rows, in a list of phrases."""
     names = [row.tensor for row in rows]
     if steps := [int(match["step"]) for name in names if (match := STEPS.fullmatch(name))]:
-        return say("{count} of {kind}, from step {first} on", count=len(names),
-                   kind=say_name(kind), first=min(steps))
+        return [say("{count} of {kind}, from step {first} on", count=len(names),
+                    kind=say_name(kind), first=min(steps))]
     if kind == ".grad" and len(names) > 3:
-        return say("{count} gradients of parameters", count=len(names))
-    return listed([say_name(name) for name in names])
+        return [say("{count} gradients of parameters", count=len(names))]
+    return [say_name(name) for name in names]
 
 
 def kinds_in(rows):
@@ -214,13 +214,13 @@ def kinds_in(rows):
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(kind_of_tensor(row.tensor), []).append(row)
-    return [names_of(kind, some) for kind, some in groups.items()]
+    return [name for kind, some in groups.items() for name in names_of(kind, some)]
 
 
 def details_of(rows):
     """Tell how many entries of the worst row are wrong, or how large the largest error is."""
     worst = max(rows, key=lambda row: row.error if row.size else -1)
-    if not worst.wrong:
+    if not worst.wrong or worst.size == 1:
         return ""
     return say("{wrong} of {size} entries", wrong=worst.wrong, size=worst.size)
 

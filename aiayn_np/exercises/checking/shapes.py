@@ -17,9 +17,6 @@ LOST = ("The second array has lost an axis of the first: a sum, mean or max alon
 GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index"
         " picks from it. Entry by entry, the larger of two is np.maximum.")
 TURNED = "One of the two is the other one's transpose: check the order of the factors."
-FACTORS = ("In a product the last axis of the first factor and the last but one of the second must"
-           " have one length: one of them must be transposed (X.mT swaps the last two axes only,"
-           " X.T all of them), or must not be, or they stand in the wrong order.")
 
 
 def shapes_that_do_not_fit(text, line):

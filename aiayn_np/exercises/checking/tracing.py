@@ -5,9 +5,11 @@ done with the right formula, and with the formula that has the student's mistake
 of the student that holds the same values in every case is the same thing, whatever its name.
 """
 
+import ast
 import contextlib
 import itertools
 import linecache
+import math
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ import numpy as np
 from .calling import NOT_STUDENTS, Stop
 from .comparing import is_numbers, same
 from .diagnosis import is_wrong, predict
+from .operands import statement_at, tree_of
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
@@ -51,14 +54,16 @@ class Values(list):
         self.when: list[int] = []
 
 
-def values_of(function, mine, watched=None):
+def values_of(function, mine, watched=None, helpers=False):
     """Run a function, and return {(file, line, name): Values}.
 
     mine : tells by its file's name whether a function is watched
+    helpers : whether other classes and functions that the first one calls are watched too; a wrong
+        value in them may come from what they are given
     watched : {name: a function that returns an array}, such as gradients that are added to
     """
     values: dict[Key, Values] = {}
-    counted = itertools.count()
+    counted, open_calls = itertools.count(), list[str]()
     last = {name: get().tobytes() for name, get in (watched or {}).items()}
 
     def keep(file, line, name, value):
@@ -70,8 +75,10 @@ def values_of(function, mine, watched=None):
 
     def called(frame, event, argument):
         file = frame.f_code.co_filename
-        if not mine(file):
+        home = home_of(frame.f_code)
+        if not mine(file) or not (helpers or home in [*open_calls, home][:1]):
             return None
+        open_calls.append(home)
         seen: dict[str, tuple] = {}
         line = [ARGUMENT]
 
@@ -91,8 +98,9 @@ def values_of(function, mine, watched=None):
             look()
             if event == "return":
                 parts = argument if isinstance(argument, (tuple, list)) else [argument]
-                for part in parts:
+                for part in parts if frame.f_code.co_name[0] != "<" else ():  # no generator
                     keep(file, line[0], "", part)
+                open_calls.pop()
             line[0] = frame.f_lineno
             return step
 
@@ -109,6 +117,22 @@ def values_of(function, mine, watched=None):
     finally:
         sys.settrace(before)
     return values
+
+
+@functools.lru_cache
+def home_of(code):
+    """Return the name of the class or function at the top of a file that holds some code."""
+    return next((node.name for node in tree_of(code.co_filename).body
+                 if isinstance(node, (ast.ClassDef, ast.FunctionDef))
+                 and node.lineno <= code.co_firstlineno <= node.end_lineno), code.co_name)
+
+
+def first_double(function):
+    """Return the key of the first array of float64 that a function's student makes, or None."""
+    values = values_of(function, of_the_student, helpers=True)
+    found = [(some.when[i], key) for key, some in values.items()
+             for i, x in enumerate(some) if x.ndim and x.dtype == np.float64 and key[1] != ARGUMENT]
+    return min(found)[1] if found else None
 
 
 def of_the_student(file):
@@ -153,6 +177,15 @@ class Watch:
             lines[name] = lines.get(name, -1) + 1
             values[name, lines[name]] = some
         return values
+
+    def source(self):
+        """Return the nodes of the student's functions that hold a value."""
+        lines = {key[:2] for some in self.students for key in some}
+        trees = {file: tree_of(file) for file, _ in lines}
+        return [part for file, tree in trees.items() for node in ast.walk(tree)
+                if isinstance(node, ast.FunctionDef) and any(
+                    (file, n) in lines for n in range(node.lineno, (node.end_lineno or 0) + 1))
+                for part in ast.walk(node)]
 
     def keys(self, wanted):
         """Return the student's keys that hold the `wanted` values, a list for each trial."""
@@ -211,8 +244,27 @@ class Watch:
         """Return the key of `good` that got its value last before time `first`, or None."""
         mine = self.students[0]
         before = [k for k in good if k[2] and k[1] not in (ARGUMENT, key[1])
-                  and mine[k].when[0] < first]
+                  and mine[k].when[0] < first and (first == math.inf or not self.is_copy(k))]
         return max(before, key=lambda k: mine[k].when[0], default=None)
+
+    def is_copy(self, key):
+        """Tell whether a line only gives another name to values that the student has already."""
+        equal = self.keys([some[key] for some in self.students])
+        return key != min(equal, key=lambda k: self.students[0][k].when[0])
+
+    def unknown(self):
+        """Return the student's first key that may be wrong, or None.
+
+        The right formula does not have its values, and no value that is right is made of it.
+        """
+        mine, good = self.students[0], self.good()
+        used = {node.id for key in good for node in ast.walk(statement_at(*key[:2]) or ast.Pass())
+                if key[1] and isinstance(node, ast.Name)}
+        new = [key for key, some in mine.items() if key[2] and key[1] and key not in good
+               and key[2] not in used and some[0].size > 1
+               and isinstance(statement_at(*key[:2]), ast.Assign)
+               and not isinstance(statement_at(*key[:2]).value, (ast.Name, ast.Attribute))]
+        return min(new, key=lambda key: mine[key].when[0], default=None)
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""

@@ -12,10 +12,10 @@ from ...proofs.probing import randomise
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import is_numbers, same, scale_of
-from .errors import GRADIENTS, UNPACK
+from .errors import GRADIENTS, SUM, UNPACK
+from .report import listed
 from .shapes import shape_guess
 
-COUNT = "one gradient for each array of forward that stands before the *"
 ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
          " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
 ROUNDING = 1e-14  # of the size of what is multiplied: some units in the last place
@@ -203,25 +203,33 @@ class Trial:
     def counted(self, returned):
         """Return the gradients as a list; raise a Stop if the list has the wrong length."""
         gradients = [g for g in as_list(returned) if g is not None]
+        names = listed([f"grad_{name}" for name in self.moving]) if self.moving else ""
         if len(self.moving) and not gradients:
-            raise Stop("nothing returned", say("backward returns nothing: it must return {count}.",
-                                               count=say(COUNT)), f"grad_{self.moving[0]}")
+            raise Stop("nothing returned", say("backward returns nothing: it must return {names}.",
+                                               names=names), f"grad_{self.moving[0]}")
         if gradients and not self.moving:
             raise Stop("wrong count", say(
                 "backward must return None: ids have no gradient, and those of the parameters are"
                 " added to them."))
         if len(gradients) != len(self.moving):
-            numbers = dict(count=say(COUNT), right=len(self.moving), number=len(gradients))
-            if self.parameters and len(gradients) > len(self.moving):
-                raise Stop("wrong count", say(
-                    "backward must return {count}, {right} here, and returns {number}. The"
-                    " gradients of parameters are not returned: add them to `.grad`.", **numbers))
+            why = say("The gradients of parameters are not returned: add them to `.grad`.") if (
+                self.parameters and len(gradients) > len(self.moving)) else ""
+            if len(gradients) == 1 and self.is_sum(gradients[0]):
+                why = say(SUM)
             raise Stop("wrong count", say(
-                "backward must return {count}, {right} here, and returns {number}.", **numbers))
+                "backward must return {names}, and returns {number}. {why}", names=names, why=why,
+                number=say("one array") if len(gradients) == 1 else say(
+                    "{count} arrays", count=len(gradients))).strip())
         if len(gradients) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
             raise Stop("wrong count", say(
                 "backward must return a single gradient as it is, not in a tuple."))
         return gradients
+
+    def is_sum(self, gradient):
+        """Tell whether a gradient is the sum of the expected ones."""
+        expected = [self.expected[f"grad_{name}"] for name in self.moving]
+        return len(set(map(np.shape, expected))) == 1 and is_numbers(gradient) and same(
+            gradient, sum(expected))
 
     def must_not_be_another(self, tensor, gradient):
         """Raise a Stop if `gradient` has the shape of another input's gradient, and not its own."""
@@ -233,19 +241,6 @@ class Trial:
                 "backward: {tensor} has the shape of {other}. The gradients must come in the order"
                 " of the inputs: {names}.", tensor=tensor, other=f"grad_{others[0]}",
                 names=names), tensor)
-
-
-def with_later(trials, every, stage):
-    """Run the trials that come after `trials`, and return `every` trial of the check.
-
-    If the student's code stops in one of them, return only `trials`.
-    """
-    try:
-        for trial in every[len(trials) :]:
-            trial.compute(stage)
-    except Stop:
-        return trials
-    return every
 
 
 def another(thing):

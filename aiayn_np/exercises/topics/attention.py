@@ -61,7 +61,6 @@ SCORES = "Q @ K.mT / math.sqrt(Q.shape[-1])"
 MASKED = "scores if allowed is None else np.where(allowed, scores, -math.inf)"
 HIDDEN = "np.where(allowed, scores, -math.inf)"
 WEIGHTS = "softmax(masked, axis=-1)"
-EXP = "np.exp(masked - {0}) / np.exp(masked - {0}).sum(axis=-1, keepdims=True)"
 LARGE = ("large number instead of -inf", "Masked scores get a large negative number, not -inf: a"
          " query that may look nowhere then looks everywhere.")
 WIDTH = "It must be the width of a query and a key, d_k."
@@ -70,13 +69,6 @@ WIDTH = "It must be the width of a query and a key, d_k."
 @ATTENTION.right(
     "forward",
     ("wrong axis", "Each query shares out its weights among the keys, the last axis."),
-    (SCORES, "Q @ K.mT", "scale missing", "The scores are not divided by sqrt(d_k)."),
-    (SCORES, "Q @ K.mT * math.sqrt(Q.shape[-1])", "scale on the wrong side", "The scores are"
-     " multiplied by sqrt(d_k). They must be divided by it."),
-    (SCORES, "Q @ K.mT / Q.shape[-1]", "scale without root", "The scores are divided by d_k. They"
-     " must be divided by its square root."),
-    (SCORES, "Q @ K.mT / math.sqrt(V.shape[-1])", "scale by d_v", "The scores are divided by"
-     f" sqrt(d_v). {WIDTH}"),
     (SCORES, "Q @ K.mT / math.sqrt(K.shape[-2])", "scale by the length", "The scores are divided by"
      f" the root of the number of keys. {WIDTH}"),
     ("scale is fixed", f"The scores are divided by a fixed number. {WIDTH}"),
@@ -84,20 +76,11 @@ WIDTH = "It must be the width of a query and a key, d_k."
      " be -inf before the softmax."),
     (HIDDEN, "np.where(allowed, scores, 0)", "mask with 0", "Masked scores are set to 0, and exp(0)"
      " = 1 is a weight like any other. Set them to -inf."),
-    (HIDDEN, "np.where(allowed, -math.inf, scores)", "mask inverted", "The mask is used the wrong"
-     " way round. True in allowed means that the query may look."),
     ((MASKED, WEIGHTS), ("scores", "softmax(scores) * (1 if allowed is None else allowed)"),
      "mask after softmax", "The weights are masked, not the scores, and what is left no longer sums"
      " to 1. Mask before the softmax, with -inf."),
     (HIDDEN, "np.where(allowed, scores, free(-1e9))", *LARGE),
     (HIDDEN, "scores + free(-1e9) * ~allowed", *LARGE),
-    (WEIGHTS, "np.where(np.isfinite(masked), masked, 0)", "no softmax", "There is no softmax: the"
-     " scores themselves are multiplied by V."),
-    (WEIGHTS, EXP.format("0"), "no maximum subtracted", "exp overflows for large scores. Subtract"
-     " the largest score of each row first, or use the Softmax that is given."),
-    (WEIGHTS, EXP.format("masked.max(axis=-1, keepdims=True)"), "rows of -inf", "A query that may"
-     " look nowhere gives nan, from -inf - -inf or 0 / 0. It must give zeros, as the softmax of"
-     " exercise 1 does."),
     ((SCORES, WEIGHTS), ("Q @ K.mT", f"{WEIGHTS} / math.sqrt(Q.shape[-1])"), "scale after softmax",
      "The weights are divided by sqrt(d_k), not the scores. It comes before the softmax."),
 )
@@ -109,36 +92,16 @@ def right_output(self, Q, K, V, allowed=None, rng=None):
 
 
 JACOBIAN = "weights * (grad_weights - total)"
-GRAD_Q, GRAD_K = (f"{product} / math.sqrt(Q.shape[-1])"
-                  for product in ("grad_scores @ K", "grad_scores.mT @ Q"))
 
 
 @ATTENTION.right(
     "backward",
-    ((GRAD_Q, GRAD_K), ("grad_scores @ K", "grad_scores.mT @ Q"), "scale missing in backward",
-     "The scores were divided by sqrt(d_k) in forward, so their gradient must be divided by it,"
-     " too."),
-    ((GRAD_Q, GRAD_K), ("grad_scores @ K * math.sqrt(Q.shape[-1])",
-                        "grad_scores.mT @ Q * math.sqrt(Q.shape[-1])"), "scale on the wrong side",
-     "The gradient is multiplied by sqrt(d_k). It must be divided by it, as the scores are."),
-    ((GRAD_Q, GRAD_K), ("grad_scores @ K * Q.shape[-1]", "grad_scores.mT @ Q * Q.shape[-1]"),
-     "scale on the wrong side", "The gradient is multiplied by d_k. It must be divided by"
-     " sqrt(d_k), as the scores are."),
-    ((GRAD_Q, GRAD_K), ("grad_scores @ K / Q.shape[-1]", "grad_scores.mT @ Q / Q.shape[-1]"),
-     "scale twice", "The gradient is divided by d_k. It must be divided by sqrt(d_k), once."),
-    *((with_it, without, "scale forgotten for one", "One of grad_Q and grad_K is not divided by"
-       " sqrt(d_k). Both sides of Q K^T were.")
-      for with_it, without in ((GRAD_Q, "grad_scores @ K"), (GRAD_K, "grad_scores.mT @ Q"))),
-    (JACOBIAN, "weights * grad_weights", "sum forgotten in softmax", "The backward of softmax lacks"
-     " its sum: w (grad_w - sum grad_w w), not w grad_w."),
     (JACOBIAN, "weights * (1 - weights) * grad_weights", "sum forgotten in softmax", "w (1 - w) is"
      " the derivative of a sigmoid. The backward of softmax is w (grad_w - sum grad_w w)."),
     *((JACOBIAN, code, "softmax skipped", "The gradient of the weights is used as that of"
      " the scores: the softmax between them is skipped.") for code in (
          "grad_weights",
          "grad_weights if allowed is None else np.where(allowed, grad_weights, 0)")),
-    ("weights.mT @ grad_out", "grad_weights.mT @ grad_out", "gradient instead of weights", "grad_V"
-     " is made from the gradient of the weights. It must be weights^T grad_out."),
     ("weights.mT @ grad_out", "scores.mT @ grad_out", "scores instead of weights", "grad_V is made"
      " from the scores. It must be weights^T grad_out: V was multiplied by the weights."),
 )

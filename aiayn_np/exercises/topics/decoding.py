@@ -16,7 +16,12 @@ EXERCISE = exercise(
 def decoded(it, case):
     """Decode with the scripted model of a case."""
     model = ScriptedModel(**case.options["model"])
-    ids = it(model, *case.inputs, bos=model.bos, eos=model.eos, **case.options["call"])
+    try:
+        ids = it(model, *case.inputs, bos=model.bos, eos=model.eos, **case.options["call"])
+    except (IndexError, UnboundLocalError, ValueError):
+        if case.options["call"].get("max_len") != 0:                   # the package refuses 0, too
+            raise
+        ids = case.inputs[0][:, :0]
     return {"ids": ids, "rows encoded": np.array(max(model.encoded, len(case.inputs[0])))}
 
 
@@ -52,6 +57,8 @@ def cases(rng):
         case("one source of one token", {}, special=True, source=src[:1, :1]),
         case("max_len = 1", dict(max_len=1), special=True),
         case("a source that holds eos", {}, source=np.where(src == 4, 2, src), special=True),
+        case("max_len = 0", dict(max_len=0), special=True),
+        case("a model that writes pad and bos", {}, odd=True, special=True),
         case("a row that never ends", {}, endless=True, special=True),
         case("a model with 9 positions, and a row that never ends", {}, endless=True, max_len=9,
              special=True),
@@ -59,30 +66,31 @@ def cases(rng):
 
 
 DECODE = "logits, _ = model.decode(tgt, memory, memory_allowed=memory_allowed)"
-LIMIT, START = "min(src.shape[1] + 50, model.max_len)", "np.full((len(src), 1), bos)"
 ALLOWED, LAST = "not_padding(src, model.pad)", "logits[:, -1]"
 TOKEN = "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))"
 STOP, ANSWER = "if ended.all():\n    break", "tgt[:, 1:]"
+ENDED = "ended | (token == eos)"
 APPEND = "tgt = np.concatenate([tgt, token[:, None]], axis=1)"
 FIXED = "is a fixed number here. It is an argument, and may be any id."
 
 
 @DECODING.right(
     "function",
-    ((TOKEN, STOP), ("logits[:, -1].argmax(axis=-1)", "pass"), "eos ignored", "Nothing ends: after"
-     " eos the rows go on, up to max_len. Stop when every row has its eos."),
     (TOKEN, "logits[:, -1].argmax(axis=-1)", "tokens after eos", "A row goes on after its eos. It"
      " must be filled up with model.pad."),
     (TOKEN, TOKEN.replace("model.pad", "eos"), "eos repeated", "A row is filled up with eos. After"
      " the first eos it must be model.pad."),
     ("pad is fixed", "The id of padding is model.pad, and not always 0."),
-    ("ended.all()", "ended.any()", "stops at the first eos", "The loop ends with the first row that"
-     " ends. It must go on until all have: all, not any."),
-    ("ended | (token == eos)", "token == eos", "ended forgotten", "`ended` is made anew in each"
-     " step. A row that has ended stays ended: |=."),
     (ANSWER, "tgt[:, :-1]", "bos returned", "bos is returned, and the last token cut away. Return"
      " tgt[:, 1:]."),
     (ANSWER, "tgt", "bos returned", "The output begins with bos. Return it without: tgt[:, 1:]."),
+    ("max_len is None", "not max_len", "0 taken for None", "`not max_len` holds for 0, too: ask"
+     " whether max_len is None."),
+    (ENDED, f"{ENDED} | (token == model.pad)", "stops at pad", "A row ends with its first pad. Only"
+     " eos ends a row: a model may write pad before."),
+    *((f"{LAST}.argmax(axis=-1)", f"np.where(np.isin(np.arange(model.vocab_size), {ids}), -np.inf,"
+       f" {LAST}).argmax(axis=-1)", "pad never taken", "pad is never taken. The most probable token"
+       " counts, whichever it is.") for ids in ("[model.pad]", "[model.pad, bos]")),
     ("max_len is None", "True", "max_len ignored", "max_len has no effect. No more than max_len"
      " tokens may come, eos or not."),
     (STOP, "pass", "filled up to max_len", "The output has always max_len columns: it is filled up,"
@@ -93,8 +101,7 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
     (ANSWER, "np.where(tgt == eos, model.pad, tgt)[:, 1 : tgt.shape[1] - ended.all()]",
      "eos removed", "A row ends before its eos. Its eos belongs to it."),
     (APPEND, "tgt = token[:, None]", "prefix lost", "The new token takes the place of all before"
-     " it."
-     " It must be appended: the model needs the whole prefix."),
+     " it. It must be appended: the model needs the whole prefix."),
     (DECODE, f"memory, _ = model.encode(src)\n{DECODE}", "encoded in every step", "The source does"
      " not change, and neither does its memory: encode once, before the loop."),
     ((APPEND, STOP), ("pass", f"{STOP}\n{APPEND}"), "eos removed", "The loop ends before the last"
@@ -103,34 +110,19 @@ FIXED = "is a fixed number here. It is an argument, and may be any id."
      "eos at the end", "A row that is cut off at max_len gets an eos. It must stay as the model"
      " wrote it."),
     (ANSWER, "tgt[:1, 1:]", "one row only", "Only the first row is returned."),
-    (START, START.replace("bos", "model.pad"), "bos missing", "The target begins with model.pad. It"
-     " must begin with bos, as in training."),
     ("bos is fixed", f"bos {FIXED}"), ("eos is fixed", f"eos {FIXED}"),
-    (ALLOWED, "None", "mask forgotten", "Padding in the source is looked at: pass"
-     " memory_allowed=not_padding(src, model.pad)."),
     (ALLOWED, f"~{ALLOWED}", "mask inverted", "The mask is the wrong way round: True must mean that"
      " a token is real."),
-    (ALLOWED, "not_padding(src)", "pad is fixed", "The mask takes 0 for padding. The id of padding"
-     " is model.pad."),
-    (LAST, "logits[:, 0]", "wrong position", "The token is taken from the first position. The"
-     " logits of the last one predict what comes next: logits[:, -1]."),
     *((f"{LAST}.argmax(axis=-1)", f"logits.argmax(axis=1)[:, {i}]", "wrong axis", "argmax runs over"
        " the positions. The token is the largest along the vocabulary, the last axis.")
       for i in (0, -1)),
-    (f"{LAST}.argmax(axis=-1)", f"{LAST}.argmin(axis=-1)", "argmin", "The least probable token is"
-     " taken: argmax."),
     ("model.decode(tgt, memory, memory_allowed=memory_allowed)",
      "model.decode(tgt[:, -1:], memory, memory_allowed=memory_allowed)", "last token only", "Only"
      " the last token is given to the model. It needs all of them, from bos on."),
-    ("range(max_len)", "range(max_len + 1)", "one token too many", "The output may be one token"
-     " longer than max_len. bos does not count."),
-    ("range(max_len)", "range(max_len - 1)", "one token too few", "The output is one token shorter"
-     " than max_len. bos does not count."),
-    *((LIMIT, code, "max_len by default", f"{why} It must be T_src + 50, or what the model has"
-       " positions for.") for code, why in (
-        ("src.shape[1]", "By default it ends after T_src tokens."),
-        ("model.max_len", "By default it ends after model.max_len tokens."),
-        ("min(50, model.max_len)", "By default it ends after 50 tokens."))),
+    *(("min(src.shape[1] + 50, model.max_len)", code, "max_len by default", "By default it ends"
+       " after another number of tokens. It must be T_src + 50, or what the model has positions"
+       " for.")
+      for code in ("src.shape[1]", "model.max_len", "min(50, model.max_len)")),
 )
 def right_decoding(model, src, *, bos, eos, max_len=None):
     if max_len is None:

@@ -62,18 +62,10 @@ ROWS = "self.E.value[ids] * math.sqrt(self.d_model)"
 
 @EMBEDDING.right(
     "forward",
-    (ROWS, "self.E.value[ids]", "sqrt(d_model) missing", "The factor sqrt(d_model) is missing"
-     " (Section 3.4)."),
     (ROWS, f"{ROWS} * (ids != 0)[..., None]", "id 0 as zeros", "Id 0 gets zeros. It has a row like"
      " every other: what padding must not do, the masks see to."),
-    (ROWS, "self.E.value[ids] / math.sqrt(self.d_model)", "sqrt(d_model) divides", "It is divided"
-     " by sqrt(d_model). It must be multiplied (Section 3.4)."),
-    (ROWS, "self.E.value[ids] * self.d_model", "d_model without root", "It is multiplied by"
-     " d_model. It must be its square root."),
     (ROWS, "self.E.value[ids] * math.sqrt(self.vocab_size)", "root of the vocabulary", "It is"
      " multiplied by the root of vocab_size. It must be that of d_model."),
-    ("self.E.value[ids]", "self.E.value[ids - 1]", "row of another id", "Ids count from 0: row ids"
-     " of E belongs to ids."),
 )
 def right_rows(self, ids):
     return self.E.value[ids] * math.sqrt(self.d_model)
@@ -95,8 +87,6 @@ ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
     (ADDED, "written_once(self.E.grad, ids, grad_y)", "repeated ids", "`E.grad[ids] += ...` counts"
      " repeated ids only once: use np.add.at. And the factor sqrt(d_model) of the forward is"
      " missing."),
-    (ADDED, "np.add.at(self.E.grad, ids, grad_y)", "sqrt(d_model) missing in backward", "Forward"
-     " multiplies by sqrt(d_model), so the gradient must be multiplied by it, too."),
 )
 def right_gradient(self, grad_y, ids):
     np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))
@@ -132,29 +122,12 @@ def cases_of_projection(rng):
     ]
 
 
-LOGITS, OTHER = "x @ self.E.value.T", "The factor sqrt(d_model) belongs to the embedding alone."
-
-
-@PROJECTION.right(
-    "forward",
-    (LOGITS, f"{LOGITS} * math.sqrt(x.shape[-1])", "sqrt(d_model) in the projection", OTHER),
-    (LOGITS, f"{LOGITS} / math.sqrt(x.shape[-1])", "sqrt(d_model) in the projection", "It is"
-     " divided by sqrt(d_model). The paper's projection is x E^T."),
-)
+@PROJECTION.right("forward")
 def right_logits(self, x):
     return x @ self.E.value.T
 
 
-PRODUCT = "grad_rows.T @ x.reshape(-1, x.shape[-1])"
-
-
-@PROJECTION.right(
-    "backward",
-    (f"self.E.grad += {PRODUCT}", "pass", "use of E not counted", "E.grad stays as it was. E is"
-     " used here, too, so this use adds its share to E.grad, beside that of the embeddings."),
-    (PRODUCT, f"{PRODUCT} / len(grad_rows)", "mean over the rows", "E.grad is averaged over the"
-     " positions. It must be their sum."),
-)
+@PROJECTION.right("backward")
 def right_gradients(self, grad_logits, x):
     grad_rows = grad_logits.reshape(-1, len(self.E.value))
     self.E.grad += grad_rows.T @ x.reshape(-1, x.shape[-1])

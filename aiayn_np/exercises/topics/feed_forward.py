@@ -48,8 +48,6 @@ def cases_of_relu(rng):
     "forward",
     ("np.maximum(x, 0)", "np.abs(x)", "absolute value", "This is |x|. Negative numbers must become"
      " 0."),
-    ("np.maximum(x, 0)", "np.minimum(x, 0)", "minimum", "This is min(0, x): the positive numbers"
-     " must stay."),
     ("np.maximum(x, 0)", "np.where(x > 0, x, free(0.01) * x)", "leaky", "Negative numbers keep a"
      " small part of their value. The paper's max(0, x) makes them 0."),
     ("np.maximum(x, 0)", "(x > 0) * 1.0", "derivative in forward", "This is the derivative, 1 where"
@@ -64,17 +62,8 @@ def right_relu(self, x):
     ("grad_y * (x > 0)", "grad_y", "always open", "The gradient passes everywhere. Where x < 0"
      " nothing went through, and the gradient is 0. (If the condition is y >= 0: it is always"
      " true.)"),
-    ("x > 0", "x >= 0", "slope at 0", "At x = 0 the slope is taken as 1. There is none; everyone"
-     " takes 0, x > 0."),
     ("x > 0", "(np.sign(x) + 1) / 2", "slope at 0", "At x = 0 the slope is taken as 1/2. Take 0:"
      " x > 0."),
-    ("x > 0", "x < 0", "inverted", "The gradient passes where x < 0, and not where it must."),
-    ("x > 0", "grad_y > 0", "sign of grad_y", "The sign of grad_y decides. It must be the sign of"
-     " x, from the cache."),
-    ("grad_y * (x > 0)", "(x > 0) * 1.0", "grad_y forgotten", "The slope is returned alone. It must"
-     " be multiplied by grad_y, which comes from above."),
-    ("x > 0", "np.maximum(x, 0)", "times x", "The gradient is multiplied by the output. The"
-     " derivative of max(0, x) is 1, not x."),
 )
 def right_gradient(self, grad_y, x):
     return {"grad_x": grad_y * (x > 0)}
@@ -110,8 +99,6 @@ HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.l
      " after linear_2. It belongs between the two maps, and only there."),
     *((HIDDEN, re.sub(r"\bx\b", "hidden", code), *why)                 # a ReLU that is wrong
       for _, code, *why in RELU.formulas["forward"].known),
-    (LAST, f"np.maximum({LAST}, 0)", "ReLU twice", "There is a second ReLU after linear_2. The"
-     " output of the network may be negative."),
     (LAST, f"x + {LAST}", "residual added", 'x is added. The residual sum belongs to "Add & Norm",'
      " around this layer."),
 )
@@ -121,15 +108,7 @@ def right_output(self, x):
     return active @ self.linear_2.W.value + self.linear_2.b.value
 
 
-@FEED_FORWARD.right(
-    "backward",
-    ("self.relu.backward(grad_active, cache.relu)", "grad_active", "ReLU forgotten in backward",
-     "The backward of ReLU is left out: where the hidden number was 0, nothing may come back."),
-    ("self.linear_1.backward(grad_hidden, cache.linear_1)",
-     "grad_y + self.linear_1.backward(grad_hidden, cache.linear_1)", "residual in backward",
-     'grad_y is added, as if there were a residual sum. It belongs to "Add & Norm", around this'
-     " layer."),
-)
+@FEED_FORWARD.right("backward")
 def right_gradients(self, grad_y, x, cache):
     grad_active = self.linear_2.backward(grad_y, cache.linear_2)
     grad_hidden = self.relu.backward(grad_active, cache.relu)

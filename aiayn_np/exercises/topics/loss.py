@@ -50,32 +50,22 @@ def cases(rng):
     ]
 
 
-SHIFTED = "logits - logits.max(axis=-1, keepdims=True)"
 SUM = "np.exp(shifted).sum(axis=-1, keepdims=True)"
 LOG_P, P = f"shifted - np.log({SUM})", f"np.exp(shifted) / {SUM}"
 Q = "(1 - self.eps_ls) * one_hot + self.eps_ls / V"
 LOSSES, MEAN = "-(q * log_p).sum(axis=-1)", "(losses * real).sum() / real.sum()"
 PICKED = "-(1 - self.eps_ls) * log_p[..., targets] - self.eps_ls * log_p.mean(axis=-1)"
 LARGE = "Subtract the largest logit of each row first: log p = z - max - log(sum(exp(z - max)))."
-SMOOTHED = "It must be 1 - eps_ls at the target, plus eps_ls / V on each of the V classes."
 NUMBER = "Divide by the number of real targets."
-AXES = tuple(((SHIFTED, SUM), (SHIFTED.replace("-1", axis), SUM.replace("-1", axis)), "wrong axis",
-              "The softmax runs along another axis. It must be the last, the classes.")
-             for axis in ("0", "-2", "None"))
 TARGETS = (  # the q that many write
-    ("one_hot", "smoothing missing", f"There is no smoothing: q is 1 at the target. {SMOOTHED}"),
+    ("one_hot", "smoothing missing", "There is no smoothing: q is 1 at the target. It must be"
+     " 1 - eps_ls at the target, plus eps_ls / V on each of the V classes."),
     ("np.where(one_hot > 0, 1 - self.eps_ls, self.eps_ls / (V - 1))", "smoothing over V - 1",
      "The mass is eps_ls / (V - 1) on the other classes. Here it is eps_ls / V on all of them, the"
      " target too (Szegedy et al.)."),
-    ("(1 - self.eps_ls) * one_hot + self.eps_ls / (V - 1)", "smoothing over V - 1", "The mass is"
-     f" eps_ls / (V - 1). {SMOOTHED}"),
     ("np.where(one_hot > 0, 1 - self.eps_ls, self.eps_ls / V)", "smoothing on the others only",
      "The target gets no share of the smoothing mass. All V classes get eps_ls / V, the target"
      " too."),
-    ("one_hot + self.eps_ls / V", "q does not sum to 1", "The target keeps the whole 1. It must be"
-     " 1 - eps_ls, so that q sums to 1."),
-    ("(1 - self.eps_ls) * one_hot + self.eps_ls", "smoothing mass not divided", "Every class gets"
-     " eps_ls. It must be eps_ls / V."),
     ("self.eps_ls * one_hot + (1 - self.eps_ls) / V", "eps_ls exchanged", "eps_ls and 1 - eps_ls"
      " are exchanged: the target gets 1 - eps_ls."),
     *((f"(1 - self.eps_ls) * one_hot + self.eps_ls / {number} * (np.arange(V) != self.pad)",
@@ -89,13 +79,7 @@ TARGETS = (  # the q that many write
 
 @LOSS.right(
     "forward",
-    *AXES,
     ("wrong axis", "The softmax runs along the last axis, the classes."),
-    (SHIFTED, "logits", "overflow", f"exp overflows for large logits. {LARGE}"),
-    ((SHIFTED, MEAN), ("logits", MEAN.replace("(losses * real)", "np.where(real, losses, 0)")),
-     "overflow", f"exp overflows for large logits. {LARGE}"),
-    ((SHIFTED, LOG_P), ("logits", f"np.log({P})"), "overflow", f"exp overflows for large logits."
-     f" {LARGE}"),
     (LOG_P, f"np.log({P})", "logarithm of 0", "log(softmax) is -inf or inexact where a probability"
      f" underflows. {LARGE}"),
     (LOG_P, f"np.log({P} + free(1e-9))", "log(p + eps)", "A small number is added to p against"
@@ -107,10 +91,6 @@ TARGETS = (  # the q that many write
      f" and yet it is divided by the number of all positions. {NUMBER}"),
     (MEAN, "(losses * real).sum() / (V * real.size)", "mean over everything", "It is divided by the"
      f" number of all entries of the logits. {NUMBER}"),
-    (MEAN, "losses.sum() / real.sum()", "mean over pads", "Padding is left out of the number, and"
-     " not of the sum."),
-    (MEAN, "(losses * real).sum()", "sum instead of mean", "The loss is a sum. It must be a mean"
-     " over the real targets."),
     (MEAN, "(losses * real).sum() / len(real)", "mean over the batch", "The sum is divided by the"
      f" number of sequences. {NUMBER}"),
     (MEAN, "((losses * real).sum(axis=-1) / real.sum(axis=-1)).mean()", "mean of means", "Each"
@@ -120,8 +100,6 @@ TARGETS = (  # the q that many write
        " every position. Each has a target of its own: np.take_along_axis, or a one-hot q.")
       for old, new in ((LOSSES, PICKED),
                        ((LOSSES, MEAN), (PICKED, "losses[real].sum() / real.sum()")))),
-    (LOSSES, "(q * log_p).sum(axis=-1)", "sign", "The minus is missing: log p is negative, and the"
-     " loss -sum q log p positive."),
     (LOSSES, "(q * (np.log(np.where(q > 0, q, 1)) - log_p)).sum(axis=-1)", "divergence", "This is"
      " the divergence of p from q, with the entropy of q subtracted. The loss is -sum q log p."),
     ("targets != self.pad", "logits.argmax(axis=-1) != self.pad", "padding of the prediction",
@@ -139,30 +117,15 @@ def right_loss(self, logits, targets):
     return (losses * real).sum() / real.sum()
 
 
-GRADIENT, COUNT = "grad_loss * (p - q) * real[..., None] / real.sum()", "real.sum()"
-
-
 @LOSS.right(
     "backward",
-    *AXES,
-    ("np.exp(log_p)", "logits", "logits instead of p", "It is logits - q. It must be"
-     " softmax(logits) - q."),
-    ("np.exp(log_p)", "log_p", "log p instead of p", "It is log p - q. It must be p - q."),
-    ("p - q", "-q", "p missing", "p is not there: the gradient is p - q."),
+    ("wrong axis", "The softmax runs along the last axis, the classes."),
     *((Q, code, f"{key} in backward", f"{why} It must be the same q as in forward.")
       for code, key, why in TARGETS),
-    ("p - q", "p", "q missing", "q is not subtracted: the gradient is p - q."),
-    ("p - q", "p + q", "sign of q", "q is added. The gradient is p - q."),
-    (COUNT, "1.0", "not divided by the number", "The loss is a mean, and this is the gradient of a"
-     f" sum. {NUMBER}"),
-    (COUNT, "real.size", "divided by all positions", "It is divided by the number of all positions."
+    ("real.sum()", "real.size", "divided by all positions", "It is divided by the number of all"
+     f" positions. {NUMBER}"),
+    ("real.sum()", "len(real)", "mean over the batch", "It is divided by the number of sequences."
      f" {NUMBER}"),
-    (COUNT, "len(real)", "mean over the batch", f"It is divided by the number of sequences."
-     f" {NUMBER}"),
-    (GRADIENT, "grad_loss * (p - q) / real.sum()", "padding in backward", "Padded positions get a"
-     " gradient. The loss does not depend on them: 0."),
-    ("grad_loss * (p - q)", "(p - q)", "grad_loss forgotten", "grad_loss is not multiplied in. It"
-     " is 1 in training, and need not be 1 here."),
 )
 def right_gradient(self, grad_loss, logits, targets):
     shifted = logits - logits.max(axis=-1, keepdims=True)

@@ -75,16 +75,10 @@ def ids(rng):
 
 @NOT_PADDING.right(
     "function",
-    ("ids != pad", "ids == pad", "inverted", "This is True at padding. Here True means that a query"
-     " may look."),
     ("pad is fixed", "The id of padding is an argument, and not always 0: use `pad`."),
-    ("ids != pad", "np.logical_and.accumulate(ids != pad, axis=1)", "only padding at the end",
-     "A row is taken to end at its first padding. Compare every id with pad."),
     ("ids != pad", "np.arange(ids.shape[1]) < (ids != pad).sum(axis=1, keepdims=True)",
      "only padding at the end", "As many keys are real as there are real ids, from the left."
      " Padding may stand anywhere: compare every id with pad."),
-    ("ids != pad", "ids > pad", "pad is fixed", "Ids above `pad` are not all that is real: compare"
-     " with != pad."),
 )
 def right_not_padding(ids, pad=0):
     return (ids != pad)[:, None, None, :]
@@ -117,14 +111,8 @@ HIDDEN = "np.where(allowed, scores, -math.inf)"
      " else look everywhere alike."),
     (HIDDEN, "scores + free(-1e9) * ~allowed", "large number instead of -inf", "A large negative"
      " number is added to masked scores. They must be -inf."),
-    (HIDDEN, "np.where(allowed, scores, math.inf)", "inf instead of -inf", "It is +inf where the"
-     " query may not look, and exp(inf) is inf. It must be -inf."),
-    (HIDDEN, "np.where(allowed, scores, math.nan)", "nan instead of -inf", "It is nan where the"
-     " query may not look, and everything after it becomes nan. It must be -inf."),
     (HIDDEN, "np.where(allowed, scores, 0)", "mask with 0", "Masked scores are 0, and exp(0) = 1 is"
      " a weight like any other. They must be -inf."),
-    (HIDDEN, "np.where(allowed, -math.inf, scores)", "inverted", "-inf stands where the query may"
-     " look. True in allowed means that it may."),
     (HIDDEN, "scores + np.where(allowed, np.nan, -math.inf)", "nan instead of -inf", "0 * inf is"
      " nan: -inf cannot be multiplied in. Choose with np.where(allowed, scores, -inf)."),
     (HIDDEN, "softmax(np.where(allowed, scores, -math.inf))", "softmax in the mask", "The softmax"
@@ -144,15 +132,8 @@ OPEN = "grad_y if allowed is None else grad_y * allowed"
     "backward",
     (OPEN, "grad_y", "mask forgotten in backward", "The gradient goes through where the score was"
      " replaced. There the output is a constant, and the gradient 0."),
-    *((right, "0 * grad_y", "replaced by zeros", "Where the query may look the score went through"
-       " unchanged: the derivative is 1 there, and grad_y comes back.")
-      for right in (OPEN, "grad_y * allowed")),
-    ("grad_y * allowed", "grad_y * ~allowed", "inverted", "The gradient goes through where it must"
-     " not, and not where it must."),
     ("grad_y * allowed", "np.where(allowed, grad_y, -math.inf)", "-inf in backward", "-inf is put"
      " into the gradient, as into the scores. There it must be 0."),
-    ("grad_y * allowed", "1.0 * allowed + 0 * grad_y", "grad_y forgotten", "It is 1 where the query"
-     " may look. What comes back from above must be multiplied in."),
 )
 def right_gradient(self, grad_y, scores, allowed=None):
     return {"grad_scores": grad_y if allowed is None else grad_y * allowed}

@@ -83,50 +83,24 @@ SHAPES = (
     ((SPLIT, MERGED), BY_RESHAPE, "heads split by reshape alone", "Split and merge are a reshape"
      " alone, so that a head gets all features of some positions, not some features of all."
      f" {TO_SPLIT}"),
-    (SPLIT, BY_RESHAPE[0], "heads split by reshape alone", "The split is a reshape alone, so that a"
-     f" head gets all features of some positions, not some features of all. {TO_SPLIT}"),
-    (MERGED, BY_RESHAPE[1], "heads merged by reshape alone", "The heads are merged by a reshape"
-     f" alone. {TO_MERGE}"),
     ((SPLIT, MERGED), INTERLEAVED, "features interleaved", "A head takes every h-th feature. In the"
      f" order of this package it takes neighbours. {TO_SPLIT}"),
     (SPLIT, INTERLEAVED[0], "features interleaved", "A head takes every h-th feature. In the order"
      f" of this package it takes neighbours. {TO_SPLIT}"),
     (MERGED, INTERLEAVED[1], "features interleaved", "The merged heads are interleaved, feature by"
      f" feature. They must stand side by side. {TO_MERGE}"),
-    (SPLIT, "np.flip(parts, -2).swapaxes(-2, -3)", "heads in reverse order", "The heads come in"
-     " reverse order: the first owns the first d_k features."),
-    (MERGED, "np.flip(parts, -2).reshape(*parts.shape[:-2], -1)", "heads in reverse order", "The"
-     " heads are merged in reverse order: the first owns the first d_k features."),
-    (SPLIT, "x.reshape(*x.shape[:-1], -1, self.h).swapaxes(-2, -3)", "h and d exchanged", "There"
-     f" are d heads of h features. {TO_SPLIT}"),
-    (SPLIT, "x[..., None, :, :]", "not split", "There is one head of the full width: the"
-     " projections are not split."),
 )
-ATTEND, OUT = "self.attention({}K, V, allowed=allowed, rng=rng)", "self.linear_O(merge(heads))"
-SELF = "In self-attention that is the same array, here it is not."
+ATTEND = "self.attention({}K, V, allowed=allowed, rng=rng)"
 
 
 @MULTI_HEAD.right(
     "forward",
     *SHAPES,
-    (OUT, "merge(heads)", "linear_O missing", "The heads are concatenated and returned. W^O is"
-     " missing: linear_O."),
-    (ATTEND.format("Q, "), "self.attention(Q, K, V, rng=rng)", "mask ignored", "The mask does not"
-     " reach the attention: pass allowed=allowed on."),
-    (ATTEND.format("Q, "), "self.attention(Q, K, V, allowed=allowed)", "rng not passed on", "The"
-     " rng does not reach the attention: pass rng=rng on."),
     (ATTEND.format("Q, "), ATTEND.format("Q / np.sqrt(self.d_k), "), "scaled twice", "The scores"
      " are divided by sqrt(d_k) twice: the attention does it already."),
-    ("self.linear_V(x_V)", "self.linear_V(x_K)", "values from the keys", "The values are made from"
-     f" x_K. {SELF}"),
     (("self.linear_K(x_K)", "self.linear_V(x_V)"), ("self.linear_K(x_Q)", "self.linear_V(x_Q)"),
-     "all from the queries", f"Keys and values are made from x_Q, too. {SELF}"),
-    ("self.linear_K(x_K)", "self.linear_Q(x_K)", "one projection for two", "The keys are projected"
-     " by linear_Q. They have a matrix of their own, linear_K."),
-    ("self.linear_V(x_V)", "self.linear_K(x_V)", "one projection for two", "The values are"
-     " projected by linear_K. They have a matrix of their own, linear_V."),
-    (OUT, f"{OUT} + x_Q", "residual added", 'x_Q is added. The residual sum belongs to "Add &'
-     ' Norm", around this layer.'),
+     "all from the queries", "Keys and values are made from x_Q, too. In self-attention that is the"
+     " same array, here it is not."),
 )
 def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
     def split(x):
@@ -150,22 +124,17 @@ def of_last_head(cache):
 
 
 BACK = "self.linear_{}.backward(merge(grad_{}), cache.linear_{})"
-TO_Q, TO_K, TO_V = (BACK.format(name, name, name) for name in "QKV")
+TO_K, TO_V = (BACK.format(name, name, name) for name in "KV")
 
 
 @MULTI_HEAD.right(
     "backward",
-    *SHAPES[:-2],
+    *SHAPES,
     ("cache.attention", "of_last_head(cache.attention)", "cache of the last head", "The"
      " cache of the last head is used for all: in the loop each writes over that of the one before."
      " Keep one for every head."),
-    ((TO_K, TO_V), (BACK.format("K", "V", "K"), BACK.format("V", "K", "V")),
-     "keys and values exchanged", "The gradients of K and V are exchanged: attention.backward gives"
-     " grad_Q, grad_K, grad_V, in this order."),
     ((TO_K, TO_V), (TO_V, TO_K), "keys and values exchanged", "The gradients of x_K and x_V are"
      " returned in the other order: grad_x_Q, grad_x_K, grad_x_V."),
-    (TO_K, BACK.format("K", "V", "K"), "one gradient for two", "The keys get the gradient of the"
-     " values: grad_K is what goes back through linear_K."),
 )
 def right_gradients(self, grad_y, x_Q, x_K, x_V, cache):
     def split(x):

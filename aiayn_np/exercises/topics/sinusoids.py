@@ -34,7 +34,7 @@ def cases(rng):
     draw = rng.standard_normal
     return [
         Case("x (2, 5, 6)", of_width(6), (draw((2, 5, 6)),), {}, dict(B=2, T=5, d_model=6)),
-        Case("x (3, 7, 8)", of_width(8), (draw((3, 7, 8)),), {}, dict(B=3, T=7, d_model=8)),
+        Case("x (3, 4, 8)", of_width(8), (draw((3, 4, 8)),), {}, dict(B=3, T=4, d_model=8)),
         Case("d_model = 5", of_width(5), (draw((2, 4, 5)),), special=True,
              why="With an odd d_model there is one cosine fewer than sines."),
         Case("start = 3", of_width(6), (draw((2, 4, 6)),), dict(start=3), special=True),
@@ -52,25 +52,14 @@ WAVES = "Even features must be sines and odd ones cosines."
 @SINUSOIDS.right(
     "forward",
     *((EXPONENT, code, "wrong exponent", why) for code, why in (
-        ("2 * two_i / d_model", "The exponent is twice too large: np.arange(0, d_model, 2) holds 2i"
-         " already."),
-        ("two_i / 2 / d_model", "The exponent is i / d_model. It must be 2i / d_model."),
-        ("-two_i / d_model", "The position is multiplied by 10000^(2i / d_model). It must be"
-         " divided by it."),
         ("k / d_model", f"Sine and cosine of a pair have different exponents. {PAIRS}"),
-        ("(k + 1) // 2 * 2 / d_model", f"The cosines have the exponent of the next pair. {PAIRS}"),
         ("two_i / (d_model - d_model % 2)", "With an odd d_model the exponent is divided by"
          " d_model - 1. It is 2i / d_model."),
-        ("two_i / (d_model - 1)", "The exponent is divided by d_model - 1. It is 2i / d_model."),
         ("2 * k / d_model", "The exponent of feature k is 2k / d_model. Both features of pair i"
          " have 2i / d_model."),
-        ("two_i // d_model", "`//` divides to whole numbers: every exponent is 0, and all features"
-         " have the same wave."),
     )),
     ("10000", "free(1e3)", "wrong base", "The base must be 10 000."),
     ((COS, SIN), (SIN, COS), "sine and cosine swapped", f"{WAVES} Here it is the other way round."),
-    (COS, SIN, "cosine missing", f"All features are sines. {WAVES}"),
-    (SIN, COS, "sine missing", f"All features are cosines. {WAVES}"),
     ("x + PE", "x + np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)",
      "sines and cosines in halves", "All sines stand first and all cosines after them. In the paper"
      " they alternate: sine in feature 2i, cosine in 2i + 1."),
@@ -78,10 +67,6 @@ WAVES = "Even features must be sines and odd ones cosines."
      "The first position is number 1. It must be number 0, or `start`."),
     ("np.arange(start, start + T)", "np.arange(T)", "start ignored", "`start` has no effect: the"
      " first position of x is number `start`."),
-    ("pos", "pos * 2 * np.pi", "2 pi", "The angle has a factor 2 pi. The wave lengths of the paper"
-     " begin at 2 pi, which the sine has of itself."),
-    ("x + PE", "PE + 0 * x", "x not added", "PE is returned alone. It must be added to x."),
-    ("x + PE", "x * PE", "multiplied", "x is multiplied by PE. It must be added."),
     ("x + PE", "np.sqrt(d_model) * x + PE", "x scaled", "x is multiplied by sqrt(d_model) here."
      " The embedding has done that."),
 )
@@ -98,10 +83,6 @@ def right_output(self, x, start=0):
     "backward",
     ("grad_y", "grad_y + self.table(grad_y.shape[-2], start=start)", "PE in backward", "PE is added"
      " to the gradient. It is a constant: dy/dx = 1."),
-    ("grad_y", "0 * grad_y", "replaced by zeros", "PE does not depend on x, but y = x + PE does:"
-     " dy/dx = 1, and grad_y comes through unchanged."),
-    ("grad_y", "np.ones_like(grad_y)", "grad_y forgotten", "dy/dx = 1 is returned alone. It must be"
-     " multiplied by grad_y."),
 )
 def right_gradient(self, grad_y, x, start=0):
     return {"grad_x": grad_y}

@@ -50,12 +50,10 @@ def cases(rng):
     ]
 
 
-ROW = "exp_scores.sum(axis=-1, keepdims=True)"
 DIVIDED = "exp_scores / np.where(total == 0, 1, total)"
 GUARD = "np.where(total == 0, 1, total)"
 NO_ROW = "np.where(np.isinf(highest), 0.0, highest)"
 LARGEST = "scores.max(axis=-1, keepdims=True)"
-OWN_LARGEST = "Take the largest of each row, max(axis=-1, keepdims=True)."
 
 
 @SOFTMAX.right(
@@ -69,14 +67,9 @@ OWN_LARGEST = "Take the largest of each row, max(axis=-1, keepdims=True)."
     (DIVIDED, "np.where(total == 0, 1 / scores.shape[-1], exp_scores / total)", "rows of -inf",
      "A row of only -inf gets the same weight everywhere, 1 / n. A query that may look nowhere must"
      " get weights of zero."),
-    ((LARGEST, GUARD), ("scores.max()", "total"), "one maximum for all", "The largest score of the"
-     f" whole array is subtracted, and a row far below it underflows to 0 / 0. {OWN_LARGEST}"),
     (LARGEST, "scores.max()", "one maximum for all", "The largest score of the whole array is"
-     f" subtracted, and a row far below it comes out as zeros. {OWN_LARGEST}"),
-    (ROW, "exp_scores.sum()", "wrong axis", "It is divided by the sum over the whole array. Each"
-     " row has its own: sum(axis=-1, keepdims=True)."),
-    ("np.exp(scores - highest)", "scores", "no exponential", "The scores are divided by their sum,"
-     " without exp."),
+     " subtracted, and a row far below it comes out as zeros. Take the largest of each row,"
+     " max(axis=-1, keepdims=True)."),
     (DIVIDED, "1 / (1 + np.exp(-scores))", "sigmoid", "This is the sigmoid of each score by itself."
      " The weights of a row share out 1 among them."),
     (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
@@ -93,7 +86,7 @@ def weights_of(self, scores):
     return exp_scores / np.where(total == 0, 1, total)
 
 
-WHOLE, SUM = "w * (grad_weights - total)", "(grad_weights * w).sum(axis=-1, keepdims=True)"
+WHOLE = "w * (grad_weights - total)"
 
 
 @SOFTMAX.right(
@@ -103,23 +96,9 @@ WHOLE, SUM = "w * (grad_weights - total)", "(grad_weights * w).sum(axis=-1, keep
      " missing."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
-    (SUM, "grad_weights.sum(axis=-1, keepdims=True)", "sum of the gradient alone", "The gradient is"
-     " summed without the weights: it must be sum_j grad_w_j w_j, not sum_j grad_w_j."),
-    ("grad_weights - total", "grad_weights + total", "sign of the sum", "The sum is added. It must"
-     " be subtracted: raising one score lowers the other weights."),
-    (SUM, "(grad_weights * w).mean(axis=-1, keepdims=True)", "mean instead of sum", "The sum over j"
-     " was divided by the number of entries. It is an average already, weighted by w."),
-    (SUM, "(grad_weights * w).sum()", "sum over everything", "The sum runs over the whole array."
-     " Each row has its own: sum(axis=-1, keepdims=True)."),
     *((WHOLE, code, "w minus grad", "w - grad belongs to cross-entropy and softmax together, p - q."
        " Softmax alone hands back w_k (grad_w_k - sum).")
       for code in ("w - grad_weights", "w * (w - grad_weights)")),
-    (WHOLE, "grad_weights - total", "w missing", "The factor w_k in front is missing."),
-    (WHOLE, "grad_weights * (grad_weights - total)", "grad_w instead of w", "The factor in front"
-     " must be w_k, not grad_w_k."),
-    (WHOLE, "-w * total", "own term missing", "Only the sum is there. The weight's own score"
-     " counts, too: w_k (grad_w_k - sum)."),
-    (DIVIDED, "scores", "scores instead of weights", "The formula needs the weights: cache those."),
 )
 def grad_scores(self, grad_weights, scores):
     highest = scores.max(axis=-1, keepdims=True)
