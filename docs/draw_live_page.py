@@ -24,10 +24,10 @@ TYPED = f"src={SOURCE.replace(' ', '+')}"
 VIEWS = {  # name: width, height, dark, address, and what is clicked
     "picture": (1280, 720, False, TYPED, None),
     "what_if": (1440, 900, False, f"{TYPED}&what-if=positions", None),
-    "projector": (853, 480, False, f"{TYPED}&what-if=positions&head=1", None),
-    "phone": (360, 740, False, f"{TYPED}&what-if=positions", "#what-if summary"),
-    "tour": (1280, 720, False, "tour=3&guess=1", "#present"),
-    "figure_1": (1280, 720, True, f"{TYPED}&box=21", "#box-21"),
+    "projector": (1280, 720, True, f"{TYPED}&what-if=positions", "#present"),
+    "phone": (360, 740, False, f"{TYPED}&what-if=positions", None),
+    "tour": (1280, 720, False, "tour=3&guess=1", None),
+    "figure_1": (1280, 720, True, f"{TYPED}&box=21", "#figure summary"),
 }
 
 
@@ -37,6 +37,7 @@ def picture_of(page, address, click):
     page.locator("#app[aria-busy='false']").wait_for(state="attached")
     if click:
         page.locator(click).click()
+        page.locator(click).evaluate("e => e.scrollIntoView()")
     if page.viewport_size["width"] < 800:                              # a phone: read on
         page.evaluate("element('strip').scrollIntoView()")
     page.wait_for_timeout(1000)                                        # the curves have come

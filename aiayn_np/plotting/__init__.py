@@ -8,7 +8,6 @@ Public names, by the file that defines them:
     drawn.model      figure_1, model_shapes, norm_places
     drawn.sums       clock_hands, dot_products, norm_axes
     drawn.way_back   model_gradients
-    drawn.workers    two_workers
     figures          draw_grid, draw_map, draw_spread, load_matplotlib, log_ticks, new_figure,
                      plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding,
                      plot_signed, save_figure

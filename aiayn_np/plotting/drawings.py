@@ -16,14 +16,13 @@ from .drawn.heads import heads_split, masks_combined
 from .drawn.model import figure_1, model_shapes, norm_places
 from .drawn.sums import clock_hands, dot_products, norm_axes
 from .drawn.way_back import model_gradients
-from .drawn.workers import two_workers
 from .figures import DPI, load_matplotlib
 
 __all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
 
 DRAWINGS = {drawing.__name__: drawing for drawing in (
     figure_1, attention_shapes, attention_gradients, heads_split, masks_combined,
-    dot_products, norm_axes, norm_places, clock_hands, two_workers,
+    dot_products, norm_axes, norm_places, clock_hands,
     model_gradients, model_shapes,
 )}
 

@@ -295,10 +295,10 @@ def label_axes(axes, query_tokens, key_tokens):
 
 
 def downwards(token):
-    """Return a label below a column; Chinese and Japanese are written downwards."""
+    """Return a label below a column; Chinese and Japanese go downwards, without a word's mark."""
     text = str(token)
     wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return "\n".join(text) if wide else text
+    return "\n".join(text.lstrip("_▁Ġ")) if wide else text
 
 
 def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":

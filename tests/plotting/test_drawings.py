@@ -1,4 +1,4 @@
-"""The twelve drawings: what stands on them comes from the layers, and all of it can be read."""
+"""The eleven drawings: what stands on them comes from the layers, and all of it can be read."""
 
 import itertools
 import re
@@ -28,8 +28,8 @@ def words(fig):
     return [(t, t.get_window_extent()) for t in shown]
 
 
-def test_there_are_twelve():
-    assert len(drawings.DRAWINGS) == 12
+def test_there_are_eleven():
+    assert len(drawings.DRAWINGS) == 11
 
 
 @pytest.mark.slow

@@ -44,6 +44,6 @@ def test_other_warnings_of_a_picture_are_passed_on(monkeypatch):
 
 
 def test_chinese_stands_downwards_below_a_column():
-    assert downwards("年十一") == "年\n十\n一"
+    assert downwards("年十一") == downwards("_年十一") == "年\n十\n一"
     assert downwards("_three") == "_three"
     assert downwards(np.int64(3)) == "3"

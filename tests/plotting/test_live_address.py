@@ -49,20 +49,19 @@ def model(rng):
 
 def test_an_address_names_a_place(model):
     text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
-            "&token=encoder:2&box=7"
-            "&what-if=mask&what-if=positions&what-if=scale:0.5"
+            "&box=7"
+            "&what-if=mask&what-if=positions&what-if=scale"
             f"&what-if=mute:{PATHS[0]}:2&what-if=even:{PATHS[1]}:0:3&what-if=replace:1:a:b")
     (found,) = read(model, [text])
     changes = dict(
-        factor=0.5, positions=False, causal=False, muted=[dict(path=PATHS[0], head=2)],
+        factor=8**0.5, positions=False, causal=False, muted=[dict(path=PATHS[0], head=2)],
         uniform=[dict(path=PATHS[1], head=0, query=3)], replaced=[dict(position=1, token=5)])
     assert found["wrong"] == []
     assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
                                   head=2, query=1, key=0, side=1, changes=changes,
-                                  token=dict(stack="encoder", position=2), box=7)
-    nothing, scale = read(model, ["", "what-if=scale"])
+                                  box=7)
+    (nothing,) = read(model, [""])
     assert nothing == dict(place=dict(changes=AS_TRAINED), wrong=[], length=1, unknown=[])
-    assert scale["place"]["changes"] == AS_TRAINED | dict(factor=8**0.5)
 
 
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[1]], ids=["scaled", "dot"])
@@ -71,13 +70,12 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
     for text in ["", "0 1", "</script> & = # + %", "שלום\u2028\n", *TOKENS]:
         heads = [dict(path=PATHS[i], head=int(rng.integers(3))) for i in (0, 1)]
         changes = dict(
-            factor=float(2 ** rng.uniform(-3, 3)) if rng.random() < 0.7 else 1,
+            factor=8**0.5 if variant is VARIANTS[0] and rng.random() < 0.7 else 1,
             positions=bool(rng.integers(2)), causal=bool(rng.integers(2)), muted=heads[:1],
             uniform=[head | dict(query=int(rng.integers(9))) for head in heads],
             replaced=[dict(position=i, token=i) for i in range(len(TOKENS))])
         view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
-        places = dict(written=3, state=0, side=1, box=4, token=dict(
-            stack="decoder", position=5)) if rng.random() < 0.5 else {}
+        places = dict(written=3, state=0, side=1, box=4) if rng.random() < 0.5 else {}
         views.append(view | places)
     data = dict(tokens=TOKENS, states=3, views=[dict(state=3, side=0) | view for view in views])
     addresses = node(WRITE, packed(model) | data)
@@ -91,8 +89,7 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
     "step=1e1", "state=3", "kind=self", "layer=2", "layer=x", "head=3", "side=2", "query=99999",
     "key=60", "box=-1", "token=encoder", "token=memory:1", "token=decoder:60", "token=encoder:1:2",
     "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
-    "what-if=scale:0", "what-if=scale:", "what-if=scale:9", "what-if=scale:-1",
-    "what-if=scale:1e0", "what-if=mute", "what-if=mute:constructor:0",
+    "what-if=scale:", "what-if=scale:2", "what-if=mute", "what-if=mute:constructor:0",
     f"what-if=mute:{PATHS[0]}:3", "what-if=mute:encoder.layers.0:0", f"what-if=mute:{PATHS[0]}",
     f"what-if=even:{PATHS[0]}:0",
     "what-if=replace:0:9", "what-if=replace:x:0", "what-if=replace", "src=" + "1 " * 1001,
@@ -152,10 +149,10 @@ def test_every_link_of_the_lessons_names_a_place_of_its_page(runs):
 
 def test_a_link_to_what_a_page_does_not_have_is_found(runs):
     found = [("a", "copy", "src=3+1&what-if=mask"), ("b", "copy", "src=3+1&what-if=masks"),
-             ("c", "copy", "src=3+11"), ("d", "reverse", "src=3"), ("e", "sort", "src=3"),
+             ("c", "copy", "src=3+1x"), ("d", "reverse", "src=3"), ("e", "sort", "src=3"),
              ("f", "reverse", "src=3&what-if=replace:2:5"),
              ("g", "number_words", "src=vier&layer=1"),
              ("h", "number_words", "src=vier+hundert+sieben+und+zwanzig&kind=cross&head=3")]
     assert wrong_links(runs, found) == [
-        ("e", "sort", "no such page"), ("b", "copy", "what-if=masks"), ("c", "copy", "11"),
+        ("e", "sort", "no such page"), ("b", "copy", "what-if=masks"), ("c", "copy", "1x"),
         ("f", "reverse", "replace:2"), ("g", "number_words", "layer=1")]

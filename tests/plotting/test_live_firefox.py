@@ -39,6 +39,8 @@ const [firefox, address, file] = process.argv.slice(2);
       document.documentElement.scrollWidth,
       document.querySelectorAll("#grids td.weight").length,
     ]);
+    await page.evaluate(() => { document.getElementById("figure").open = true; });
+    await page.waitForSelector("#box-0");
     await page.focus("#box-0");
     await page.keyboard.press("ArrowUp");
     found.push(await page.evaluate(() => document.querySelector("#box h3").innerText));

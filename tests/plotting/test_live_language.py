@@ -87,12 +87,13 @@ def test_it_has_the_parts_that_exist(words, visit):  # noqa: F811
     assert page.locator("#kind option").count() == 1
     assert not page.locator("#figure").is_visible()
     assert len(lines(page)) == 2                                       # as trained, and changed
-    page.get_by_role("button", name="From the start").click()
+    page.evaluate("go_to(0)")
     page.get_by_role("button", name="Next", exact=True).click()
     assert page.locator("#written .answer .tokens span").first.is_visible()
+    page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
-    assert " was made of " in page.locator("#shares-says").inner_text()
-    page.locator("#token-decoder-1").click()
+    assert " got the most of its score from " in page.locator("#shares-says").inner_text()
+    page.locator("#token summary").click()
     assert page.locator("#journey tbody tr").count() == 2 + 2
     page.get_by_role("button", name="中文").click()
     assert page.locator("h1").inner_text() == "这个模型接着往下写文字"

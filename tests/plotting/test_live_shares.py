@@ -40,6 +40,7 @@ def test_every_share_is_that_of_python(variant, rng):
 
 def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # noqa: F811
     page = visit(path, "#src=3+1+4+1+5&kind=cross&query=1")
+    page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
     model, src = model_of(run), run.task.source("3 1 4 1 5")[0]
     tgt = [run.task.bos, *run.decode(src[None])[0].tolist()]
@@ -54,11 +55,13 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         most = int(np.argmax(want.source))
         rows.nth(n).click()
         says = page.locator("#shares-says")
-        assert f" was made of {run.task.tokens([src[most]])[0]}" in said(says.inner_text())
+        from_token = run.task.tokens([src[most]])[0]
+        assert f" got the most of its score from {from_token}" in said(says.inner_text())
+        assert "A number says how much a token speaks for it" in says.inner_text()
         assert f"({want.source[most]:+.1f})" in says.inner_text()
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
-    assert "构成" in page.locator("#shares-says").inner_text()
+    assert "主要来自" in page.locator("#shares-says").inner_text()
 
 
 def said(text):

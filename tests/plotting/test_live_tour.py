@@ -2,7 +2,7 @@
 
 import pytest
 from browser import chromium, visit  # noqa: F401
-from test_live_browser import axe, path, run, settled  # noqa: F401
+from test_live_browser import axe, path, run, settled, typed, unfold  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -11,6 +11,7 @@ pytestmark = pytest.mark.slow
 def page(visit, path):  # noqa: F811
     page = visit(path)
     settled(page)
+    unfold(page)
     return page
 
 
@@ -20,6 +21,9 @@ def hidden(page, place):
 
 
 def test_the_tour_asks_and_then_shows(page):
+    typed(page, "0 1 2")
+    page.locator("#head-0-1").check(force=True)
+    before = page.url
     page.get_by_role("button", name="▶ Tour").click()
     settled(page)
     seen = []
@@ -27,8 +31,7 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
         assert page.locator("#tour-choices button").count() == 3
         assert page.locator("#tour-out").inner_text() == ""
-        assert hidden(page, "#best-part")
-        assert hidden(page, "#cell")
+        assert hidden(page, "#best-part") == hidden(page, "#cell") == (step < 3)
         assert f"tour={step}" in page.url
         assert "guess" not in page.url
         asked = page.url
@@ -38,16 +41,20 @@ def test_the_tour_asks_and_then_shows(page):
         assert not hidden(page, "#best-part")
         assert page.locator("#tour-out").inner_text().startswith("You guessed: ")
         seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
-        page.locator("#tour-end" if step == 5 else "#tour-next").click()
+        page.locator("#tour-next").click()
         settled(page)
     assert not page.locator("#tour").is_visible()
-    assert "tour" not in page.url
-    assert "state=" not in page.url                                    # the page as trained
-    assert page.evaluate("view.state === START.state && view.changes === START.changes")
+    assert page.url == before                                          # the reader's own view
+    assert page.locator("#source").input_value() == "0 1 2"
+    page.get_by_role("button", name="Type your own").click()
+    assert page.evaluate("document.activeElement.id") == "source"
+    assert not page.locator("#tour-closing").is_visible()
     assert "It wrote “5 1 4 1 3”." in seen[0][2]
+    assert seen[0][2].startswith("You guessed: one token after the other. That is what happened.")
     assert "what-if=positions" in seen[3][1]
     assert "what-if" not in seen[3][0]
-    assert "what-if=mute:decoder.layers.1.cross_attention:0" in seen[4][1]
+    layer, head = page.evaluate("[START.layer, START.head]")
+    assert f"what-if=mute:decoder.layers.{layer}.cross_attention:{head}" in seen[4][1]
     assert "state=0" in seen[5][1]
     for asked, answered, out in seen:                                  # each is an address
         for address, words in ((asked, ""), (answered, out)):
@@ -62,7 +69,7 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.evaluate("location.hash = 'tour=1&guess=0'")
     page.wait_for_function("view.tour === 1")
     settled(page)
-    weights = page.evaluate("[...attended(thoughts[0]).cache.weights[0].row(1)]")
+    weights = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(1)]")
     place = max(range(len(weights)), key=weights.__getitem__)
     out = page.locator("#tour-out").inner_text()
     assert f"(place {place + 1}) with weight {weights[place]:.2f}:" in out
@@ -73,6 +80,32 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     settled(page)
     share = page.evaluate("best(shown(thoughts[0]).logits.row(2), 1)[0][1]")
     assert f"with probability {share:.2f}." in page.locator("#tour-out").inner_text()
+    page.evaluate("location.hash = 'tour=3&guess=0'")
+    page.wait_for_function("view.tour === 3")
+    settled(page)
+    said = page.locator("#tour-out").inner_text()
+    assert said.endswith("Typed in another order, 5 1 4 1 3, it writes the same.")
+    assert page.evaluate("in_another_order(thoughts[0])").endswith("it writes something else.")
+
+
+def test_what_an_answer_lost_is_said_and_nothing_else(page):
+    """The words of step 4 for answers that are the same, in another order, and others."""
+    said = page.evaluate("""() => {
+      const [a, b, c] = [3, 4, 5], before = [a, b, c];
+      return [[a, b, c], [c, a, b], [b, c], [b, c, c, a]].map((answer) => {
+        const [choice, , ...words] = OUTCOMES.positions(null, answer, before);
+        return [choice, words.join(" ")];
+      });
+    }""")
+    a, c = page.evaluate("[vocabulary.text([3]), vocabulary.text([5])]")
+    why = "We took away what tells each token its place."
+    assert said == [
+        [0, "That is the same as before: for this list nothing was lost."],
+        [1, f"All tokens are there, in another order. {why}"],
+        [2, f"Lost: “{a}”. {why}"], [2, f"New: “{c}”. {why}"]]
+    counts = page.evaluate("[[3, 4], [3, 4, 4], [4, 3], []].map((one) =>"
+                           " difference([3, 4], one).count)")
+    assert counts == [0, 1, 2, 2]
 
 
 LETTERS = """() => {
@@ -98,10 +131,11 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     sizes = page.evaluate(LETTERS)
     assert len(sizes) > 20
     assert [one for one in sizes if one[0] < height / 40] == []
-    for name in (".side", "#why", "#figure", "#source"):
+    for name in ("#why", "#figure", "#source"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.get_by_role("button", name="Present").click()
+    assert page.locator("#if-positions").is_visible() != ("tour" in address)
+    page.keyboard.press("Escape")
     assert page.locator("#source").is_visible()
 
 
@@ -140,10 +174,11 @@ def test_figure_1_has_tokens_at_its_foot_and_probabilities_at_its_top(page):
 def test_what_is_lit_flows_unless_motion_is_reduced(visit, path, motion, name):  # noqa: F811
     page = visit(path, reduced_motion=motion)
     settled(page)
+    unfold(page)
     lit, shown = page.locator(".curve.lit").first, "e => getComputedStyle(e).animationName"
     page.locator(".flow-token").nth(-2).click()
     assert lit.evaluate(shown) == name
-    page.locator("#box-next").click()                                  # nothing moves
+    page.locator("#box-1").click()                                     # nothing moves
     assert lit.evaluate(shown) == "none"
 
 

@@ -72,6 +72,10 @@ def test_symbols_are_read_as_the_task_reads_them():
     rows = [[5, 3, 2, 4], [3, 0, 4], []]
     found = node(SCRIPT, dict(rules=task, lines=lines, rows=rows))
     assert found == [[[4, 3, 5, 2], [4, 5, 2], [2], [4, 2], [4, 2]], ["10 0", "0 1", ""]]
+    lines = ["314", "1,2, 3", "3 1x4 1", "-1 12", "zwölf"]             # single signs need no space
+    digits = task | dict(tokens=["<pad>", "<bos>", "<eos>", *"01234"])
+    assert node(SCRIPT, dict(rules=digits, lines=lines, rows=[]))[0] == [
+        [6, 4, 7, 2], [4, 5, 6, 2], [6, 4, 2], [4, 5, 2], [2]]
 
 
 @pytest.mark.parametrize(("options", "message"), [

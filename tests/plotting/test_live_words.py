@@ -20,12 +20,13 @@ BUILT = {  # what stands for ${...} in a key
     "box_${side}_embedding": ["box_src_embedding", "box_tgt_embedding"],
     "box_${name}": ["box_self_attention", "box_cross_attention", "box_feed_forward"],
     "title_${name}": ["title_copy", "title_reverse", "title_sort", "title_text", "title_words"],
-    "task_${name}": ["task_copy", "task_reverse", "task_sort", "task_text", "task_words"],
-    "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask"],
+    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort"],
+    "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
+                     "term_scale", "term_positions"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
-QUOTED = r"\{(query|key|things|task|features)\}(?=[\u3400-\u9fff：，。]|$)"       # Chinese words
+QUOTED = r"\{(query|key|things|done|features)\}(?=[\u3400-\u9fff：，。]|$)"       # Chinese words
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 

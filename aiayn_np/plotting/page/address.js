@@ -8,9 +8,9 @@
 //   state=1                          which kept state of the training
 //   kind=cross&layer=1&head=0        the attention that is shown
 //   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
-//   token=encoder:2&box=7            the token on its way, and the box of Figure 1
+//   box=7                            the box of Figure 1
 //   tour=3&guess=1                   the step of the tour, and what was guessed
-//   what-if=scale                    no 1/√d_k; scale:2 makes the scores twice as large
+//   what-if=scale                    no 1/√d_k
 //   what-if=positions                no positions
 //   what-if=mask                     no causal mask
 //   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
@@ -33,12 +33,6 @@ function require_that(right) {
 /** The whole number that a text is; it must be below `end`. */
 function number_of(text, end) {
   require_that(/^\d{1,4}$/.test(text) && Number(text) < end);
-  return Number(text);
-}
-
-/** The factor on the scores that a text is, within those of the slider. */
-function factor_of(text) {
-  require_that(/^[\d.]{1,20}$/.test(text) && text >= 1 / 8 && text <= 8);
   return Number(text);
 }
 
@@ -71,19 +65,12 @@ const PARTS = {
   box: (page, text) => ({ box: number_of(text, 10000) }),
   tour: ({ states }, text) => ({ tour: number_of(text, states ? 6 : 5) }),
   guess: (page, text) => ({ guess: number_of(text, 3) }),
-  token({ model }, text) {
-    const [stack, position, ...rest] = text.split(":");
-    require_that((stack === "decoder" || (model.encoder && stack === "encoder")) && position);
-    require_that(!rest.length);
-    return { token: { stack, position: number_of(position, model.max_len) } };
-  },
 };
 
 /** What each what-if changes. */
 const WHAT_IFS = {
-  scale({ model }, factor) {
-    if (factor !== undefined) return { factor: factor_of(factor) };
-    require_that(factor_without_scale(model) !== 1);
+  scale({ model }, ...rest) {
+    require_that(!rest.length && factor_without_scale(model) !== 1);
     return { factor: factor_without_scale(model) };
   },
   positions: () => ({ positions: false }),
@@ -126,11 +113,10 @@ function add_what_if(changes, text, page) {
 }
 
 /** The address of a view: `read_address` gives the view back. */
-function address_of(view, { model, tokens, states }) {
+function address_of(view, { tokens, states }) {
   const { factor, positions, causal, muted, uniform, replaced } = view.changes;
-  const scale = factor === factor_without_scale(model) ? "scale" : `scale:${factor}`;
   const what_ifs = [
-    ...(factor === 1 ? [] : [scale]),
+    ...(factor === 1 ? [] : ["scale"]),
     ...(positions ? [] : ["positions"]),
     ...(causal ? [] : ["mask"]),
     ...muted.map(({ path, head }) => `mute:${path}:${head}`),
@@ -142,13 +128,10 @@ function address_of(view, { model, tokens, states }) {
   if (view.state < states) parts.set("state", view.state);
   for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
   if (view.side) parts.set("side", view.side);
-  if (view.token) parts.set("token", `${view.token.stack}:${view.token.position}`);
   if (view.box) parts.set("box", view.box);
   for (const name of ["tour", "guess"])
     if ((view[name] ?? null) !== null) parts.set(name, view[name]);
   for (const what_if of what_ifs) parts.append("what-if", what_if);
   if (view.lang) parts.set("lang", view.lang);
-  return hash_of(parts);
+  return parts.toString().replaceAll("%3A", ":");
 }
-
-const hash_of = (parts) => parts.toString().replaceAll("%3A", ":");

@@ -87,8 +87,6 @@ function draw_figure() {
   keep_focus(element("boxes"), () =>
     element("boxes").replaceChildren(drawing, ...buttons.map(({ button }) => button)),
   );
-  element("box-previous").disabled = view.box === 0;
-  element("box-next").disabled = view.box === boxes.length - 1;
   draw_box(boxes);
 }
 
@@ -284,10 +282,6 @@ function move_box(event) {
   const step = moves[event.key];
   if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  step_box(step);
-  element(`box-${view.box}`).focus();
-}
-
-function step_box(step) {
   choose_box(within(view.box + step, boxes_of(thoughts[view.side]).length));
+  element(`box-${view.box}`).focus();
 }

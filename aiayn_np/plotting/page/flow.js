@@ -35,7 +35,11 @@ function draw_flow() {
     const label = [say("flow_name"), ...name].join(say("comma"));
     const place = { ...SCROLL, id: `flow-${side}` };
     const drawing = flow(thought, side);
-    return make("div", { ...place, "aria-label": label }, ...side_name(side), drawing);
+    const silent = side && is_on("muted", { path: attended(thought).path, head: view.head });
+    if (silent) drawing.classList.add("silent");
+    const says = side_name(side, silent ? "side_colon" : "side");
+    if (silent) says.push(say("why_muted"));
+    return make("div", { ...place, "aria-label": label }, ...says, drawing);
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
   const { text, kind, layer, head, query, written } = view;
@@ -71,7 +75,7 @@ function flow(thought, side) {
     ...tokens.flat(),
   );
   svg.style.maxWidth = `${1.15 * width}px`;
-  svg.style.minWidth = `${0.5 * width}px`;
+  svg.style.minWidth = `${0.47 * width}px`;
   return svg;
 }
 

@@ -51,16 +51,13 @@ function term(text, sentence) {
 
 /** What the model was trained for, how often it is right, and at the foot how it was trained. */
 function tell_about() {
-  const { name } = data.task;
   const { exact_match, held_out, steps, seconds, bleu } = data.metrics;
-  const about = TASKS.includes(name)
-    ? say_with("about", { task: make("strong", {}, say(`task_${name}`, things())) })
-    : [];
+  const about = [];
   const right = { right: Math.round(exact_match * held_out), count: held_out };
-  if (held_out) about.push(say("gap"), say("about_right", right));
+  if (held_out) about.push(say("about_right", right), say("gap"));
   const scores = Object.values(bleu ?? {});
-  if (scores.length) about.push(say("gap"), say("about_bleu", { bleu: scores.at(-1) }));
-  element("about").replaceChildren(...about, say("gap"), say(ABOUT));
+  if (scores.length) about.push(say("about_bleu", { bleu: scores.at(-1) }), say("gap"));
+  element("about").replaceChildren(...about, say(ABOUT));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
   element("footer").replaceChildren(
@@ -120,7 +117,7 @@ function name_lessons() {
     const address = lesson_address(data.lessons[number]);
     place
       .querySelector(".lesson")
-      .replaceChildren(address ? make("a", { href: address }, words) : words);
+      .replaceChildren(address ? make("a", { href: address }, words) : "");
   }
 }
 
@@ -135,7 +132,6 @@ function translate() {
   translate_data();
   show_state();
   show_play();
-  show_theme();
   show_left_out();
 }
 
@@ -143,7 +139,6 @@ function choose_language(lang) {
   view.lang = lang;
   translate();
   if (!thoughts.length) return;
-  show_took();
   draw_note();
   fill_positions();
   draw();

@@ -3,26 +3,28 @@
 
 let made_of_round = 0;
 
-/** Compute the shares one token after the other, so that typing never waits, and draw them. */
+/** Say what the chosen token was made of, and if the panel is open, draw the shares of all. */
 async function draw_shares() {
   const [mine, asked] = [++made_of_round, round];
   const thought = thoughts[view.side];
   const step = shown(thought);
   const written = [...step.tgt.slice(1), step.token];
   step.shares ??= [];
-  for (let n = 0; n < written.length; n++) {
+  const chosen = best_place(thought);
+  const open = element("shares").open;
+  for (const n of open ? written.keys() : [chosen]) {
     if (step.shares[n]) continue;
-    await breathe();
+    await breathe(); // typing never waits
     if (mine !== made_of_round || asked !== round) return;
     step.shares[n] = shares(thought.model, step.cache, n, written[n]);
   }
-  const chosen = best_place(thought);
   const words = names(written).map(token_element);
   const rows = [names(thought.src), names(step.tgt)];
   const { source, target, biases, value } = step.shares[chosen];
   const [main, tokens] = source.length ? [source, rows[0]] : [target, rows[1]];
   const sentence = made_of_sentence(words[chosen].cloneNode(true), tokens, main);
-  fill(element("shares-says"), [...sentence, " ", ...side_name(view.side)]);
+  fill(element("shares-says"), [...side_name(view.side, "side_colon"), ...sentence]);
+  if (!open) return;
   const sum = (list) => signed(list.reduce((a, b) => a + b, 0));
   const numbers = { value: signed(value), source: sum(source), target: sum(target) };
   const words_of_sum = source.length ? "shares_sum" : "shares_sum_alone";
@@ -80,7 +82,8 @@ function shares_table(all, words, [source, target], chosen) {
   );
 }
 
-/** Choose a written token, where the queries are those of the decoder. */
-function choose_written(query) {
-  if (view.kind !== "encoder_self") choose({ query, key: null });
+/** Choose a written token: the queries are those of the decoder. */
+function choose_written(query, side = view.side) {
+  const kind = view.kind === "encoder_self" ? START.kind : view.kind;
+  choose({ kind, side, query, key: null });
 }

@@ -31,24 +31,19 @@ function keep_focus(parent, fill) {
   if (inside) element(id)?.focus();
 }
 
-/** A head to choose, with its small maps, and the button that mutes it. */
+/** A head to choose, with its small maps. */
 function one_head(layer, head) {
   const name = { layer: layer + 1, head: head + 1 };
   const { path } = attended(thoughts[0], view.kind, layer);
-  const [chosen, muted] = [view.layer === layer && view.head === head, is_muted(path, head)];
   const onclick = () => choose({ layer, head, key: null });
   const id = `head-${layer}-${head}`;
   const named = { type: "radio", name: "head", id, "aria-label": say("head_name", name) };
   const input = make("input", { ...named, onclick });
-  input.checked = chosen;
+  input.checked = view.layer === layer && view.head === head;
   const maps = thoughts.map((thought) => small_map(thought, layer, head));
-  const title = say("if_mute_name", name);
-  const state = { id: `mute-${layer}-${head}`, title, "aria-label": title, "aria-pressed": muted };
-  const mute_button = make_button("⊘", () => toggle_muted(path, head), state);
   const small = make("span", { class: "small" }, ...maps);
-  const style = muted ? "head muted" : "head";
-  const label = make("label", { class: style }, input, small, say("head", name));
-  return make("div", { class: "one-head" }, label, mute_button);
+  const style = is_on("muted", { path, head }) ? "head muted" : "head";
+  return make("label", { class: style }, input, small, say("head", name));
 }
 
 function small_map(thought, layer, head) {
@@ -126,14 +121,18 @@ function grid(thought, side) {
 /** A token beside its row or above its column; a row of the decoder also has what it writes. */
 function header(token, scope, side, query, key, writes) {
   const chosen = side === view.side && (scope === "row" ? query === view.query : key === view.key);
-  const upright = scope === "col" && [...visible(token)].length > 2;
+  const wide = scope === "col" && /\p{Script=Han}/u.test(plain_name(token));
+  const upright = scope === "col" && !wide && [...visible(token)].length > 2;
   const role = scope === "row" ? "rowheader" : "columnheader";
-  const style = [chosen && "on", upright && "upright"].filter(Boolean).join(" ");
+  const styles = { on: chosen, upright, downwards: wide };
+  const style = Object.keys(styles)
+    .filter((name) => styles[name])
+    .join(" ");
   const attributes = { scope, role, title: token, class: style || null };
   return make(
     "th",
     { ...attributes, onclick: () => choose({ side, query, key }) },
-    token_element(token),
+    wide ? make("bdi", {}, plain_name(token)) : token_element(token),
     ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
 }

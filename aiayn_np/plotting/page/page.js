@@ -8,6 +8,7 @@ function choose(change) {
 }
 
 function draw() {
+  if (!thoughts.length) return; // a panel was opened before the first answer
   settle();
   element("kind").selectedIndex = kinds.indexOf(view.kind);
   draw_answer();
@@ -17,18 +18,15 @@ function draw() {
   if (data.recorded) return write_address();
   draw_shares();
   draw_why();
-  draw_tokens();
   draw_changes();
-  if (has_source) draw_figure();
+  for (const [id, draw_panel] of Object.entries(PANELS))
+    if (element(id).open && !element(id).hidden) draw_panel();
   draw_tour();
   write_address();
 }
 
-let took = 0; // milliseconds
-
-function show_took() {
-  element("took").textContent = say("took", { ms: took.toFixed(0) });
-}
+/** The folded panels are drawn when they are open. */
+const PANELS = { figure: draw_figure, token: draw_journey };
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
@@ -38,11 +36,9 @@ function rethink(before_drawing = () => {}) {
     element("app").inert = false; // it is until the first token is there
     draw_answer();
   };
-  think((ms) => {
+  think(() => {
     element("app").setAttribute("aria-busy", "false");
     element("app").inert = false;
-    took = ms;
-    show_took();
     fill_positions();
     before_drawing();
     draw();
@@ -59,19 +55,38 @@ function open_address() {
   stop();
   const { place, wrong } = read_address(names_a_place() ? location.hash.slice(1) : "", page);
   const step = tour_steps()[place.tour];
+  if (step) find_clearest_head();
   if (step && !is_changed(place.changes)) delete place.changes; // those of the step
   Object.assign(view, START, step && shown_by(step, place.guess !== undefined), place);
   if (place.query === undefined && place.written !== undefined && view.kind !== "encoder_self")
     view.query = place.written; // as go_to does
   translate();
-  element("source").value = view.text;
-  element("state").value = view.state;
-  show_state();
-  rethink(() => {
+  show_place({}, () => {
+    find_clearest_head();
+    Object.assign(view, { layer: START.layer, head: START.head, ...place });
     if (!has_source && place.query === undefined) view.query = first_query();
     left_out = [...wrong, ...leave_out_beyond(place)];
     show_left_out();
   });
+}
+
+/** Show another place: what is typed, the state and all that is drawn. */
+function show_place(place, before_drawing) {
+  Object.assign(view, place);
+  element("tour-closing").hidden = true;
+  element("source").value = view.text;
+  element("state").value = view.state;
+  show_state();
+  rethink(before_drawing);
+}
+
+let head_chosen = false;
+
+/** At the beginning, and in the tour, the head is the clearest one. */
+function find_clearest_head() {
+  if (!head_chosen && START.kind === "cross" && !data.recorded)
+    Object.assign(START, clearest_head());
+  head_chosen = true;
 }
 
 let left_out = []; // parts of the address
@@ -122,16 +137,12 @@ function known_tokens() {
   return known.slice(0, 12).map(visible).join(" ") + (known.length > 12 ? " …" : "");
 }
 
-/** What is unknown, what the model knows, and what may have been meant. */
-function unknown_note(unknown, ids) {
+/** What is unknown, and what the model knows. */
+function unknown_note(unknown) {
   const list = unknown.map(visible).join(" ");
-  if (!has_source) return [say("unknown_characters", { list })];
-  if (data.task.scores) return [say("unknown_pieces", { list })];
-  const found = [say("unknown", { known: known_tokens(), list })];
-  const meant = [...view.text].filter((sign) => vocabulary.ids.has(sign)).join(" ");
-  if (!meant || meant === vocabulary.text(ids)) return found;
-  const offer = make_button(meant, () => type(meant));
-  return [...found, " ", ...say_with("meant", { offer })];
+  if (!has_source) return say("unknown_characters", { list });
+  if (data.task.scores) return say("unknown_pieces", { list });
+  return say("unknown", { known: known_tokens(), list });
 }
 
 /** What was read of the typed text. */
@@ -141,59 +152,75 @@ function draw_note() {
   const pieces = Boolean(data.task.scores);
   const lines = [];
   if (!count && !unknown.length) lines.push(say("empty"));
-  if (unknown.length) lines.push(...unknown_note(unknown, ids));
+  if (unknown.length) lines.push(unknown_note(unknown));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
   if (pieces && count)
     lines.push(say("cut_into", { count, list: names(ids.slice(0, count)).map(visible).join(" ") }));
-  fill(
-    element("source-note"),
-    lines.flatMap((line, i) => (i ? [" ", line] : [line])),
-  );
+  fill(element("source-note"), [lines.join(" ")]);
 }
 
 /** The strip: what is typed, what is written so far, and below it what the changed model writes. */
 function draw_answer() {
-  const base = thoughts[0].steps.map((step) => step.token);
-  const real = (ids) => ids.filter((id) => id !== eos);
-  const rows = thoughts.map((thought, side) => {
-    const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
-    const differs = (t) => side && ids[t] !== base[t];
-    const now = (t) => view.kind !== "encoder_self" && t + first_query() === view.query;
-    const spans = names(real(ids)).map((token, t) =>
-      box_of(token, differs(t) ? "differs" : now(t) ? "now" : null),
-    );
-    const source = names(real(thoughts[0].src)).map((token) => box_of(token));
-    return make(
-      "div",
-      { class: "row" },
-      side ? make("div", { class: "label changed-name" }, changed_names()) : group(source),
-      make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-      make(
-        "div",
-        { class: "answer" },
-        group(spans.length ? spans : [say("nothing_yet")]),
-        ...mark_of(thought, ids, thoughts[0].src),
-        thought.done ? "" : make("span", { class: "computing" }, say("computing")),
-        make("strong", { class: "unseen" }, vocabulary.text(ids)),
-      ),
-    );
-  });
-  fill(element("written"), rows);
+  const rows = thoughts.map(answer_row);
+  const hint = make("div", { class: "hint" }, say("change_hint"));
+  fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
   element("best-heading").textContent = say("best_heading", {
     place: best_place() + 1 - first_query(),
   });
   element("best").replaceChildren(...thoughts.map(best_table));
   const place = Math.min(view.written, longest());
-  element("start").disabled = element("back").disabled = place === 0;
-  element("next").disabled = element("end").disabled = place === longest();
+  element("back").disabled = place === 0;
+  element("next").disabled = place === longest();
+}
+
+/** What one of the models writes; a click chooses a token. */
+function answer_row(thought, side) {
+  const base = thoughts[0].steps;
+  const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
+  const most = Math.max(base.length, 8); // places: an untrained model may never end
+  const style = (t) => {
+    if (side && ids[t] !== base[t]?.token) return "differs";
+    return view.kind !== "encoder_self" && t + first_query() === view.query ? "now" : null;
+  };
+  const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
+    box_of(token, style(t), `written-${side}-${t}`),
+  );
+  if (ids.length > most) spans.push(" …");
+  const { src } = thoughts[0];
+  const source = names(src.filter((id) => id !== eos)).map((token, i) =>
+    box_of(token, null, `source-${i}`),
+  );
+  return make(
+    "div",
+    { class: "row" },
+    side ? make("div", { class: "label changed-name" }, changed_names()) : group(source),
+    make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    make(
+      "div",
+      { class: "answer" },
+      group(spans.length ? spans : [say("nothing_yet")]),
+      ...mark_of(thought),
+      thought.done ? "" : make("span", { class: "computing" }, say("computing")),
+      make("strong", { class: "unseen" }, vocabulary.text(ids)),
+    ),
+  );
+}
+
+/** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
+function choose_in_strip({ target }) {
+  const [row, ...place] = target.closest("[data-place]")?.dataset.place.split("-") ?? [];
+  const [side, t] = place.map(Number);
+  if (row === "written") choose_written(t + first_query(), side);
+  else if (row && view.kind !== "decoder_self") choose({ key: side });
 }
 
 /** A token in a box; a piece that goes on with a word is close to the one before. */
-function box_of(token, style = null) {
+function box_of(token, style, place) {
   const joined = data.task.scores && !BEGINS.test(token) ? "joined" : null;
-  const box = make("span", { class: style }, make("bdi", { title: token }, plain_name(token)));
+  const name = make("bdi", { title: token }, plain_name(token));
+  const box = make("span", { class: style, "data-place": place }, name);
   if (joined) box.classList.add(joined);
   return box;
 }
@@ -208,13 +235,23 @@ const WANTED = {
   sort: (ids) => [...ids].sort((a, b) => a - b),
 };
 
-/** Whether what is written is right, where the task tells and the writing is at its end. */
-function mark_of(thought, ids, src) {
-  const known = Object.hasOwn(WANTED, data.task.name) && src.length > 1;
-  if (!known || !thought.done || ids.length < thought.steps.length) return [];
-  const right = `${WANTED[data.task.name](src.slice(0, -1))},${eos}` === `${ids}`;
-  const name = make("span", { class: "word" }, say(right ? "right" : "wrong"));
-  return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "✗ ", name)];
+/** The ids of steps without the end. */
+const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
+
+/** Whether what is written is right for what was typed; undefined where the task does not tell. */
+function is_right({ steps, done }) {
+  const { src } = thoughts[0];
+  if (!Object.hasOwn(WANTED, data.task.name) || src.length < 2 || !done) return undefined;
+  const wanted = [...WANTED[data.task.name](src.slice(0, -1)), eos];
+  return `${wanted}` === `${steps.map(({ token }) => token)}`;
+}
+
+function mark_of(thought) {
+  const right = is_right(thought);
+  if (right === undefined || written(thought) < thought.steps.length) return [];
+  const done = say(`done_${data.task.name}`);
+  const word = make("span", { class: "word" }, say(right ? "right" : "wrong", { done }));
+  return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "≠ ", word)];
 }
 
 /** The written token that the best five are of: that of the chosen query, else the last. */
@@ -227,7 +264,8 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 function best_table(thought, side) {
   const { logits, five } = shown(thought);
   const place = best_place(thought);
-  const found = five ? five[place] : best(logits.row(place), 5);
+  const step = thought.steps[place - first_query(thought)]; // its row is of when it was written
+  const found = five ? five[place] : best(step?.row ?? logits.row(place), 5);
   const rows = found.map(([token, share]) => ({
     cells: [token_element(token), bar(share), digits(share)],
   }));
@@ -248,10 +286,8 @@ function show_play() {
 
 function go_to(place) {
   const to = within(place, longest() + 1);
-  const position = to + first_query();
-  const query = view.kind === "encoder_self" ? view.query : position;
-  const token = { stack: "decoder", position };
-  choose({ written: to, query, key: null, token });
+  const query = view.kind === "encoder_self" ? view.query : to + first_query();
+  choose({ written: to, query, key: null });
 }
 
 function play() {
@@ -264,28 +300,16 @@ function play() {
   show_play();
 }
 
-// ---- time and theme --------------------------------------------------------------------------
+// ---- time --------------------------------------------------------------------------
+
+function state_name() {
+  const kept = data.states[view.state];
+  return kept ? say("time_step", { step: kept.step }) : say("time_end");
+}
 
 function show_state() {
-  const kept = data.states[view.state];
-  const name = kept ? say("time_step", { step: kept.step }) : say("time_end");
-  element("state-name").textContent = name;
-  element("state").setAttribute("aria-valuetext", name);
-}
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-
-function use_theme(to_dark) {
-  document.documentElement.dataset.theme = to_dark ? "dark" : "light";
-  show_theme();
-  if (thoughts.length) draw();
-}
-
-const is_dark = () => document.documentElement.dataset.theme === "dark";
-
-function show_theme() {
-  element("theme").setAttribute("aria-label", say(is_dark() ? "theme_light" : "theme_dark"));
-  element("theme").title = element("theme").ariaLabel;
+  element("state-name").textContent = state_name();
+  element("state").setAttribute("aria-valuetext", state_name());
 }
 
 // ---- the beginning -------------------------------------------------------------------------
@@ -293,67 +317,86 @@ function show_theme() {
 function listen() {
   const on = (id, event, act) => element(id).addEventListener(event, act);
   on("source", "input", () => {
+    const text = element("source").value;
+    const { ids, unknown } = vocabulary.source(text);
+    if (unknown.length && ids.length === Number(has_source))
+      return fill(element("source-note"), [unknown_note(unknown)]); // the last picture stays
     stop();
-    Object.assign(view, { text: element("source").value, written: Infinity, key: null });
+    Object.assign(view, { text, written: Infinity, key: null });
     view.changes = { ...view.changes, replaced: [] };
     left_out = [];
     show_left_out();
     rethink();
   });
-  on("start", "click", () => go_to(0));
   on("back", "click", () => go_to(Math.min(view.written, longest()) - 1));
   on("next", "click", () => go_to(view.written + 1));
-  on("end", "click", () => go_to(longest()));
   on("play", "click", play);
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
-  on("if-reset", "click", () => change(AS_TRAINED));
-  on("if-scale", "input", () => change({ factor: 2 ** element("if-scale").value }));
-  on("if-no-scale", "click", () => change({ factor: factor_without_scale(trained) }));
-  on("if-positions", "change", () => change({ positions: !element("if-positions").checked }));
-  on("if-causal", "change", () => change({ causal: !element("if-causal").checked }));
-  on("if-mute", "click", () => toggle_muted(attended(thoughts[0]).path, view.head));
-  on("if-others", "click", toggle_others);
-  on("if-uniform", "click", toggle_uniform);
+  on("if-reset", "click", () => show_place({ changes: AS_TRAINED, state: START.state }));
+  for (const id of Object.keys(SWITCHES)) on(id, "change", () => turn(id));
   on("if-position", "change", show_replacement);
   on("if-token", "change", replace_token);
+  on("written", "click", choose_in_strip);
   on("boxes", "keydown", move_box);
-  on("box-previous", "click", () => step_box(-1));
-  on("box-next", "click", () => step_box(1));
-  on("state", "input", () => {
-    view.state = Number(element("state").value);
-    show_state();
-    rethink();
-  });
+  on("state", "input", () => show_place({ state: Number(element("state").value) }));
   addEventListener("hashchange", follow_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
   on("tour-begin", "click", () => go_on_tour(0));
-  on("present", "click", () => {
-    const present = document.documentElement.classList.toggle("present");
-    element("present").setAttribute("aria-pressed", present);
+  on("tour-own", "click", () => {
+    element("tour-closing").hidden = true;
+    element("source").select();
   });
-  on("link", "click", () => {
-    const copied = () => (element("address-note").textContent = say("address_copied"));
-    navigator.clipboard?.writeText(element("link").href).then(copied, () => {});
+  on("tour-share", "click", copy_link);
+  on("present", "click", () => present(!is_present()));
+  on("link", "click", copy_link);
+  addEventListener("keydown", ({ key, target }) => {
+    if (!is_present()) return;
+    if (key === "Escape") present(false);
+    const step = target.matches("input") ? 0 : { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (step) go_to(Math.min(view.written, longest()) + step);
   });
-  on("theme", "click", () => use_theme(!is_dark()));
-  dark.addEventListener("change", (event) => use_theme(event.matches));
+  for (const panel of document.querySelectorAll("main > details"))
+    panel.addEventListener("toggle", draw);
+  matchMedia("print").addEventListener("change", open_panels);
+}
+
+/** Paper cannot be unfolded. */
+function open_panels({ matches }) {
+  for (const panel of document.querySelectorAll("main > details")) panel.open ||= matches;
+  draw();
+}
+
+const is_present = () => document.documentElement.classList.contains("present");
+
+/** Show the page as for a projector, or no longer. */
+function present(on) {
+  document.documentElement.classList.toggle("present", on);
+  element("present").setAttribute("aria-pressed", on);
+}
+
+function copy_link() {
+  const tell = (copied) => {
+    element("address-note").textContent = say(copied ? "address_copied" : "address_in_bar");
+    setTimeout(show_left_out, 5000);
+  };
+  if (!navigator.clipboard) return tell(false);
+  navigator.clipboard.writeText(element("link").href).then(
+    () => tell(true),
+    () => tell(false),
+  );
 }
 
 function begin_page() {
   element("time").hidden = !data.states.length;
   element("app").classList.toggle("alone", !has_source);
   document.body.classList.toggle("recorded", Boolean(data.recorded));
-  element("strip").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
+  element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
-  for (const id of ["what-if", "time"])
-    // a phone shows one line of each
-    element(id).open = matchMedia("(min-width: 50rem)").matches;
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   listen();
-  use_theme(dark.matches);
   element("app").hidden = element("corner").hidden = false;
   open_address();
 }

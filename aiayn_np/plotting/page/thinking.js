@@ -19,7 +19,6 @@ const START = {
   query: 0,
   key: null, // null is the key with the highest weight
   side: 0, // 0 is the model as trained, 1 the changed one: whose cell is explained
-  token: { stack: "decoder", position: 0 },
   box: 0,
   tour: null, // the step of the tour
   guess: null, // what was guessed there; null while it asks
@@ -65,7 +64,7 @@ function model_of(state) {
 
 // ---- what they make of it ------------------------------------------------------------------
 
-/** thoughts[0] is of the model as trained, thoughts[1] of the changed one or missing. */
+/** thoughts[0] is of the model as trained, thoughts[1] of the other one or missing. */
 let thoughts = [];
 let round = 0;
 
@@ -90,6 +89,9 @@ function source_ids() {
   const cut = ids.length - 1 > most;
   return { ids: cut ? [...ids.slice(0, most), eos] : ids, unknown, cut, most };
 }
+
+/** Whether a second model is shown: one that is changed, or an earlier one, or both. */
+const is_other = () => is_changed(view.changes) || view.state < data.states.length;
 
 /** A model and a source, decoded as far as `steps` goes. */
 function begin(model, src) {
@@ -125,15 +127,14 @@ async function think(show, show_begun) {
   const mine = ++round;
   if (data.recorded) {
     thoughts = [recorded()];
-    return show(0);
+    return show();
   }
-  const started = performance.now();
-  let drawn = started;
+  let drawn = performance.now();
   const { ids } = source_ids();
-  const model = model_of(view.state);
-  const found = [begin(model, ids)];
-  if (is_changed(view.changes)) {
-    found.push(begin(changed_model(model, view.changes), replaced_source(ids, view.changes)));
+  const found = [begin(trained, ids)];
+  if (is_other()) {
+    const other = changed_model(model_of(view.state), view.changes);
+    found.push(begin(other, replaced_source(ids, view.changes)));
   }
   let paused = performance.now();
   for (const thought of found) {
@@ -154,7 +155,7 @@ async function think(show, show_begun) {
   await breathe(); // what was typed meanwhile comes before drawing
   if (mine !== round) return;
   thoughts = found;
-  show(performance.now() - started);
+  show();
 }
 
 // ---- what of it is shown -------------------------------------------------------------------
@@ -220,9 +221,6 @@ function settle() {
   view.query = within(view.query, queries.length);
   const row = [...cache.weights[view.head].row(view.query)];
   view.key = within(view.key ?? row.indexOf(Math.max(...row)), keys.length);
-  const { stack, position } = view.token;
-  const { length } = tokens_of(thoughts[view.side], stack);
-  view.token = { stack, position: within(position, length) };
 }
 
 /** Tokens and their probabilities, the best `count` of a row of logits. */

@@ -2,12 +2,12 @@
 // The tour: six steps. Each has an address; it asks first, and then shows what came out.
 
 const QUESTIONS = {
-  type: ["tour_type", "tour_type_list", "tour_type_text", "tour_type_out"],
-  look: ["tour_look", null, null, "tour_look_out"],
-  step: ["tour_step", "tour_step_choices", "tour_step_choices", "tour_step_out"],
-  positions: ["tour_positions", "tour_order", "tour_order", "tour_positions_out"],
-  mute: ["tour_mute", "tour_mute_choices", "tour_mute_choices", "tour_mute_out"],
-  beginning: ["tour_first", "tour_first_choices", "tour_first_choices", "tour_first_out"],
+  type: ["tour_type", "tour_type_choices"],
+  look: ["tour_look"],
+  step: ["tour_step", "tour_step_choices"],
+  positions: ["tour_positions", "tour_order"],
+  mute: ["tour_mute", "tour_mute_choices"],
+  beginning: ["tour_first", "tour_first_choices"],
 };
 
 /** The names of the steps; without kept states there is no beginning of the training. */
@@ -15,39 +15,55 @@ const tour_steps = () => Object.keys(QUESTIONS).slice(0, data.states.length ? 6 
 
 const LONGEST_ANSWER = 8; // tokens: a model at its beginning may never end
 
+let before_tour = null; // the reader's own view
+
+/** The head that looks most at what its second token is made of: the one that is shown first. */
+function clearest_head() {
+  const thought = begin(trained, vocabulary.source(START.text).ids);
+  while (thought.steps.length < 2 && !thought.done) think_on(thought);
+  const { cache, tgt, token } = thought.kept;
+  const { source } = shares(trained, cache, tgt.length - 1, token);
+  const key = source.indexOf(Math.max(...source));
+  const heads = cache.decoder.layers.flatMap(({ cross_attention: { attention } }, layer) =>
+    attention.weights.map((weights, head) => [weights.row(tgt.length - 1)[key], { layer, head }]),
+  );
+  return heads.reduce((one, other) => (other[0] > one[0] ? other : one))[1];
+}
+
 /** What a step shows when it asks, and what besides when a guess was made. */
 function shown_by(step, guessed) {
   const { layer, head } = START;
   const muted = [{ path: `decoder.layers.${layer}.cross_attention`, head }];
-  const before = { look: { written: 1, query: 1 }, step: { written: 2, query: 2 } };
+  const before = {
+    type: { written: 0 },
+    look: { written: 1, query: 1 },
+    step: { written: 2, query: 2 },
+  };
   const after = {
+    type: { written: Infinity },
     step: { written: 3 },
     positions: { changes: { ...AS_TRAINED, positions: false } },
     mute: { changes: { ...AS_TRAINED, muted } },
     beginning: { state: 0, written: LONGEST_ANSWER },
   };
-  const all = step === "type" && !guessed ? { written: 0 } : {};
-  return { ...all, ...before[step], ...(guessed ? after[step] : {}) };
+  return { ...before[step], ...(guessed ? after[step] : {}) };
 }
 
-/** Go to a step, or with null away from the tour, to the page as it begins. */
+/** Go to a step; after the last one the reader's own view is there again. */
 function go_on_tour(tour) {
   stop();
-  const shown = tour === null ? {} : shown_by(tour_steps()[tour]);
-  Object.assign(view, START, shown, { tour, guess: null });
-  element("source").value = view.text;
-  show_place();
+  if (view.tour === null) before_tour = { ...view };
+  show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null });
+}
+
+function end_tour() {
+  show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
+  element("tour-closing").hidden = false;
+  element("tour-own").focus();
 }
 
 function make_guess(guess) {
-  Object.assign(view, shown_by(tour_steps()[view.tour], true), { guess, key: null });
-  show_place();
-}
-
-function show_place() {
-  element("state").value = view.state;
-  show_state();
-  rethink();
+  show_place({ ...shown_by(tour_steps()[view.tour], true), guess, key: null });
 }
 
 /** The row of the second query in the chosen head, and the key that it looks at most. */
@@ -55,63 +71,132 @@ function second_look() {
   const { keys, cache } = attended(thoughts[0]);
   const weights = cache.weights[view.head];
   const row = [...weights.row(within(1, weights.rows))];
-  return { keys, row, key: row.indexOf(Math.max(...row)) };
+  const key = row.indexOf(Math.max(...row));
+  const places = [key, 0, keys.length - 2, 1, keys.length - 1];
+  const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
+  const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
+  return { key, name, weight: row[key], three: three.sort((a, b) => a - b) };
 }
 
 /** Three choices: words, or three tokens of the source. */
 function choices_of(step) {
-  const [, list, text] = QUESTIONS[step];
-  if (list) return say(data.task.scores ? text : list).split(" | ");
-  const { keys, key } = second_look();
-  const places = [key, 0, keys.length - 2, 1, keys.length - 1];
-  const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
-  const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
-  return three.sort((a, b) => a - b).map(name);
+  const [, list] = QUESTIONS[step];
+  if (list) return say(list).split(" | ");
+  const { three, name } = second_look();
+  return three.map(name);
 }
 
-/** What came out, in words. */
-function outcome_of(step) {
-  const thought = thoughts.at(-1);
-  const made = thought.steps[Math.min(2, thought.steps.length - 1)];
-  const written = thought.steps.map(({ token }) => token);
-  const text = vocabulary.text(written.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
-  const start = text.replaceAll(names([bos])[0], say("token_start"));
-  const answer = written.length > LONGEST_ANSWER ? `${start} …` : start;
-  const { keys, row, key } = second_look();
-  const [[token, share]] = best(made.row, 1);
-  return say(QUESTIONS[step][3], {
-    answer,
-    key: say("quoted", { token: plain_name(keys[key]), place: key + 1 }),
-    weight: digits(row[key], 2),
-    token: plain_name(token),
-    share: digits(share, 2),
+/** What became of an answer: its tokens that are gone, new ones, and how many places changed. */
+function difference(before, after) {
+  const added = [...after];
+  const lost = before.filter((id) => {
+    const place = added.indexOf(id);
+    if (place >= 0) added.splice(place, 1);
+    return place < 0;
   });
+  const [longer, shorter] = before.length > after.length ? [before, after] : [after, before];
+  const count = longer.filter((id, t) => id !== shorter[t]).length;
+  return { lost, added, count };
+}
+
+/** What came out: which choice happened, where that can be told, and sentences. */
+const OUTCOMES = {
+  type: (thought, answer) => [1, wrote(answer), say("tour_type_why")],
+  look() {
+    const { key, name, weight, three } = second_look();
+    const place = { layer: view.layer + 1, head: view.head + 1 };
+    const values = { ...place, key: name(key), weight: digits(weight, 2) };
+    return [three.indexOf(key), say("tour_look_out", values)];
+  },
+  step(thought) {
+    const made = thought.steps[Math.min(2, thought.steps.length - 1)];
+    const [[token, share]] = best(made.row, 1);
+    const values = { token: plain_name(token), share: digits(share, 2) };
+    return [share < 0.5 ? 0 : share < 0.9 ? 1 : 2, say("tour_step_out", values)];
+  },
+  positions(thought, answer, before) {
+    const { lost, added, count } = difference(before, answer);
+    if (!count) return [0, wrote(answer), say("tour_positions_same")];
+    const others = lost.length + added.length > 0;
+    const parts = others ? lost_and_new(lost, added) : [say("tour_moved")];
+    return [others ? 2 : 1, wrote(answer), ...parts, say("tour_positions_why")];
+  },
+  mute(thought, answer, before) {
+    const { count } = difference(before, answer);
+    if (!count) return [0, wrote(answer), say("tour_mute_same")];
+    return [count <= 2 ? 1 : 2, wrote(answer), say("tour_mute_why", { count })];
+  },
+  beginning(thought, answer) {
+    const same = answer.length > 1 && new Set(answer).size === 1;
+    const choice = is_right(thought) ? 0 : same ? 2 : is_right(thought) === false ? 1 : -1;
+    return [choice, wrote(answer), say("tour_first_why")];
+  },
+};
+
+const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
+
+function wrote(ids) {
+  const answer = listed(ids.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
+  return say("tour_wrote", { answer: ids.length > LONGEST_ANSWER ? `${answer} …` : answer });
+}
+
+/** Each of the two is said only where it is so. */
+const lost_and_new = (lost, added) => [
+  ...(lost.length ? [say("tour_lost", { list: listed(lost) })] : []),
+  ...(added.length ? [say("tour_new", { list: listed(added) })] : []),
+];
+
+function outcome_of(step) {
+  const [before, answer] = [thoughts[0], thoughts.at(-1)].map(({ steps }) => real_ids(steps));
+  const found = OUTCOMES[step](thoughts.at(-1), answer, before);
+  return step === "positions" ? [...found, in_another_order(thoughts.at(-1))] : found;
+}
+
+/** What the same model writes when the source is turned round, as many tokens as before. */
+function in_another_order({ model, src, steps }) {
+  const other = begin(model, [...src.slice(0, -1).reverse(), eos]);
+  while (!other.done && other.steps.length < steps.length) think_on(other);
+  const [answer, now] = [steps, other.steps].map(real_ids);
+  const source = listed(other.src);
+  const equal = answer.join() === now.join();
+  return say(equal ? "tour_shuffled" : "tour_shuffled_other", { source });
 }
 
 function draw_tour() {
   const steps = tour_steps();
   const step = steps[view.tour];
+  const guessed = Boolean(step) && view.guess !== null;
   element("tour").hidden = !step;
-  element("app").classList.toggle("asking", Boolean(step) && view.guess === null);
+  const hides = ["type", "look", "step"].includes(step); // the others ask for a change to come
+  element("app").classList.toggle("asking", hides && !guessed);
   if (!step) return fill(element("tour-out"), []);
-  const count = { step: view.tour + 1, count: steps.length };
-  element("tour-heading").textContent = say("tour_count", count);
-  element("tour-question").textContent = say(QUESTIONS[step][0], { source: view.text });
+  element("tour-heading").textContent = say("tour_count", {
+    step: view.tour + 1,
+    count: steps.length,
+  });
+  const place = { layer: START.layer + 1, head: START.head + 1 };
+  element("tour-question").textContent = say(QUESTIONS[step][0], { source: view.text, ...place });
   const choices = choices_of(step);
+  const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
   const buttons = choices.map((choice, i) =>
-    make_button(choice, () => make_guess(i), {
+    make_button(i === happened ? `✓ ${choice}` : choice, () => make_guess(i), {
       id: `guess-${i}`,
+      class: i === happened ? "happened" : null,
       "aria-pressed": i === view.guess,
     }),
   );
-  const on = view.tour + 1;
-  const next = make_button(say("tour_next"), () => go_on_tour(on), { id: "tour-next" });
-  next.hidden = on === steps.length;
-  const end = make_button(say("tour_end"), () => go_on_tour(null), { id: "tour-end" });
+  const last = view.tour === steps.length - 1;
+  const go_on = last ? end_tour : () => go_on_tour(view.tour + 1);
+  const next = make_button(say(last ? "tour_finish" : "tour_next"), go_on, { id: "tour-next" });
+  const end = make_button(say("tour_end"), end_tour, { id: "tour-end" });
+  end.hidden = last;
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
     element("tour-steps").replaceChildren(next, end);
   });
-  const guessed = view.guess !== null && say("tour_guessed", { guess: choices[view.guess] });
-  fill(element("tour-out"), guessed ? [guessed, say("gap"), outcome_of(step)] : []);
+  if (guessed) {
+    const words = view.guess === happened ? "tour_guessed_right" : "tour_guessed";
+    sentences.unshift(say(words, { guess: choices[view.guess] }));
+  }
+  fill(element("tour-out"), sentences.flatMap((text) => [text, say("gap")]).slice(0, -1));
 }

@@ -10,16 +10,26 @@ function vocabulary_of(task) {
 /** The ids before the end of a sequence. */
 const until = (eos, ids) => (ids.includes(eos) ? ids.slice(0, ids.indexOf(eos)) : ids);
 
-/** Symbols such as "3 1 4". An unknown one is reported in `unknown`. */
+/** Symbols such as "3 1 4"; single signs also as "314" or "3,1,4". `unknown` has the others. */
 class Symbols {
   constructor({ tokens, pad, bos, eos }) {
     Object.assign(this, { tokens, pad, bos, eos });
     this.ids = new Map(tokens.map((token, id) => [token, id]));
     for (const id of [pad, bos, eos]) this.ids.delete(tokens[id]);
+    this.signs = [...this.ids.keys()].every((token) => [...token].length === 1);
+  }
+
+  /** The symbols of a text: a word of known signs is cut into them. */
+  cut(text) {
+    if (!this.signs) return text.split(/\s+/).filter(Boolean);
+    return text
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .flatMap((word) => ([...word].every((sign) => this.ids.has(sign)) ? [...word] : word));
   }
 
   source(text) {
-    const words = text.split(/\s+/).filter(Boolean);
+    const words = this.cut(text);
     const unknown = words.filter((word) => !this.ids.has(word));
     const ids = words.filter((word) => this.ids.has(word)).map((word) => this.ids.get(word));
     return { ids: [...ids, this.eos], unknown };

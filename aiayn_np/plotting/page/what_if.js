@@ -12,12 +12,13 @@ const AS_TRAINED = Object.freeze({
   replaced: [], // of {position, token}: a source token is another
 });
 
-/** Whether anything is changed. */
-function is_changed(changes) {
-  return Object.keys(AS_TRAINED).some((name) =>
+/** The names of what is changed. */
+const changed_parts = (changes) =>
+  Object.keys(AS_TRAINED).filter((name) =>
     Array.isArray(changes[name]) ? changes[name].length : changes[name] !== AS_TRAINED[name],
   );
-}
+
+const is_changed = (changes) => changed_parts(changes).length > 0;
 
 /** A copy of a layer and of all layers in it; the parameters are shared. */
 function copy(node) {

@@ -100,9 +100,9 @@ function reason_of(cell, side) {
   const [most, least] = additive
     ? ["why_sum_of", "why_sum_of_least"]
     : ["why_agree", "why_agree_least"];
-  const made_even = side && view.changes.uniform.some(same_row({ path, head, query }));
+  const made_even = side && is_on("uniform", { path, head, query });
   const reason = made_even ? "why_even" : low ? least : most;
-  const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
+  const muted = side && is_on("muted", { path, head }) ? [say("gap"), say("why_muted")] : [];
   const end = list || made_even ? say(reason, { features }) : say("why_stop");
   return [...name, ...say_with(low ? `${subject}_hardly` : subject, parts), end, ...muted];
 }
@@ -121,7 +121,7 @@ function score_picture(cell) {
   });
   const features = make("div", { class: "features", "aria-hidden": "true" }, ...marks);
   features.style.setProperty("--count", terms.rows.length);
-  const steps = [...score_steps(cell), ["softmax", weight]];
+  const steps = [...score_steps(cell), [say("why_softmax"), weight]];
   const chain = steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → ");
   const bars = keys.map((token, j) => {
     const bar = make("i");
@@ -221,40 +221,22 @@ function would_say(thought, stack, x) {
   return thought.model.output_projection.forward(norm ? norm.forward(x)[0] : x)[0];
 }
 
-function draw_tokens() {
+/** The way of the token of the chosen query. */
+function draw_journey() {
   const thought = thoughts[view.side];
-  const group = (stack, tokens) => {
-    const buttons = tokens.map((token, position) => {
-      const pressed = view.token.stack === stack && view.token.position === position;
-      const id = `token-${stack}-${position}`;
-      const onclick = () => choose({ token: { stack, position } });
-      return make_button(token_element(token), onclick, { id, "aria-pressed": pressed });
-    });
-    const name = say(stack === "encoder" ? "token_source" : "token_target");
-    const place = { class: "tokens", role: "group", "aria-label": name };
-    return make("div", {}, make("h3", {}, name), make("div", place, ...buttons));
-  };
-  const groups = ["encoder", "decoder"]
-    .slice(has_source ? 0 : 1)
-    .map((stack) => group(stack, tokens_of(thought, stack)));
-  keep_focus(element("tokens"), () => element("tokens").replaceChildren(...groups));
-  draw_journey(thought);
-}
-
-function draw_journey(thought) {
-  const { stack, position } = view.token;
+  const stack = view.kind === "encoder_self" ? "encoder" : "decoder";
   const speaks = stack === "decoder"; // the encoder never does
   const rows = journey(thought, stack).map(([name, x]) => {
-    const vector = x.row(position);
+    const vector = x.row(view.query);
     const cells = [name, strip(vector), digits(length_of(vector), 2)];
     if (!speaks) return { cells };
-    const [[token, share]] = best(would_say(thought, stack, x).row(position), 1);
+    const [[token, share]] = best(would_say(thought, stack, x).row(view.query), 1);
     return { cells: [...cells, token_element(token), digits(share)] };
   });
   const spoken = speaks ? [say("would_say"), say("probability")] : [];
   const head = [say("after"), say("vector"), say("length"), ...spoken];
-  const token = token_element(tokens_of(thought, stack)[position]);
-  const words = say_with("token_table", { token, position: String(position + 1) });
+  const token = token_element(tokens_of(thought, stack)[view.query]);
+  const words = say_with("token_table", { token, position: String(view.query + 1) });
   const caption = make("span", {}, ...words, ...side_name(view.side, "side_after"));
   element("journey").replaceChildren(make_table(caption, head, rows));
 }
