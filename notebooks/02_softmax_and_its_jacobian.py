@@ -3,13 +3,13 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward`. Then you catch a wrong backward that looks right |
+# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward` |
 # | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
 # | **Time** | 45 minutes |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -26,8 +26,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-import inspect
-
 import numpy as np
 
 from aiayn_np import Softmax, check_gradients
@@ -47,22 +45,29 @@ figure_1("attention", "softmax")
 #
 # The scores of one query are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
 # must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the
-# sum. The cell does it with the scores as they are, with their squares, and with their exponentials.
+# sum.
+#
+# > **Predict.** Divide by their sum the scores, their squares, or their exponentials. Which of the three gives such weights for -1, 1, 0 and -2?
+# >
+# > - The scores as they are → Two of them are negative. What is the sum?
+# > - Their squares → None is negative. Does the higher score get the higher weight?
+# > - Their exponentials <!-- true: over["exp(s)"].min() > 0 and (over["exp(s)"].argsort() == s.argsort()).all() and over["s"].min() < 0 and over["s²"].argmax() != s.argmax() --> → It is positive everywhere and always rises.
+# > - All three → Look at the score 0, and at -2.
 
 # %%
 tokens = list(SENTENCE)                     # the cat sat down
 s = np.array([-1.0, 1.0, 0.0, -2.0])        # (4,)  one query's scores for four keys
-for name, f in {"s": lambda s: s, "s²": np.square, "exp(s)": np.exp}.items():
-    print(f"{name:7} {f(s)}   sum {f(s).sum():7.4f}   over the sum {f(s) / f(s).sum()}")
+over = {name: f / f.sum() for name, f in {"s": s, "s²": s**2, "exp(s)": np.exp(s)}.items()}
+for name, weights in over.items():
+    print(f"{name:7} over its sum {weights}")
 
 # %% [markdown]
 # Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
 # negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises.
-# It also has a third property: $e^{s_j + c} = e^c e^{s_j}$, and numerator and denominator share the factor $e^c$.
 #
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
 # >
-# > - It does not change. <!-- true: np.abs(by_hand(s) - by_hand(s + 100)).max() < 1e-12 -->
+# > - It does not change. <!-- true: np.abs(by_hand(s) - by_hand(s + 100)).max() < 1e-12 --> → Every exponential gets the same factor, and so does their sum.
 # > - It grows, since its score is the largest. → Its exponential grows. What happens to the sum?
 # > - It comes nearer to 1/4. → The scores are now alike to one part in a hundred. Does softmax look at ratios of scores?
 # >
@@ -76,17 +81,12 @@ print("s       ", by_hand(s))
 print("s + 100 ", by_hand(s + 100))
 
 # %% [markdown]
-# The weight does not change: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
+# Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
 # ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
 #
-# ## 2.2 Overflow, and the max trick
+# ## 2.2 Large scores
 #
-# > **Predict.** What does `by_hand` give for the scores 10000, 9999 and 0? (The largest `float64` is about $10^{308}$.)
-# >
-# > - The right weights, the first e times the second → This is what the formula says. Can the computer hold its numbers?
-# > - 1, 0 and 0 → One exponential is e times the other, so it would not get everything.
-# > - No numbers, but `nan` <!-- true: np.isnan(result).any() -->
-# > - An error, and the program stops → Floating-point numbers have a value for what is too large.
+# What does `by_hand` give for the scores 10000, 9999 and 0? (The largest `float64` is about $10^{308}$.)
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
@@ -111,13 +111,12 @@ print("the library's", softmax(large))
 #
 # ## 2.3 Temperature
 #
-# Divide the scores by a **temperature** $\tau$ before softmax. A high one shrinks all differences, a low one
-# stretches them.
+# Divide the scores by a **temperature** $\tau$ before softmax.
 #
 # > **Predict.** Which weight does `cat`, whose score is the highest, get for a very high $\tau$, and which for a very low one?
 # >
 # > - 1 for a high one, 1/4 for a low one → High scores make a row sure. What does a high temperature do to the scores?
-# > - 1/4 for a high one, 1 for a low one <!-- true: np.isclose(weights[-1, 1], 1 / 4, atol=0.01) and weights[0, 1] > 0.999 -->
+# > - 1/4 for a high one, 1 for a low one <!-- true: np.isclose(weights[-1, 1], 1 / 4, atol=0.01) and weights[0, 1] > 0.999 --> → Divided by a large number the scores are nearly equal, divided by a small one they are far apart.
 # > - The same for both → Temperature never changes the order of the weights. It changes how far they are apart.
 # >
 # > <!-- given: The scores of `the`, `cat`, `sat`, `down` are {s}. They are divided by $\tau$ before softmax. -->
@@ -129,7 +128,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
 # %% [markdown]
-# The weight of `cat` is a quarter when $\tau$ is very high, and 1 when it is very low.
+# A high temperature shrinks all differences, a low one stretches them.
 #
 # The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
 # softmax would be "soft argmax". Temperature never changes the order: the lines come together, but they never cross.
@@ -169,7 +168,7 @@ print("w", w)
 print(J)
 
 # %% [markdown]
-# The picture shows $J$ with its signs: purple is positive, orange is negative. It is not an attention map. A column
+# The picture shows $J$ with its signs: purple is positive, orange is negative. A column
 # says: "raise this key's score, and these weights go up and those go down".
 
 # %%
@@ -183,7 +182,7 @@ plot_signed(J, tokens, tokens, value="change of weight per unit of score",
 # >
 # > - 1 and 1 → The weights of a row add up to 1. What does that say of their *changes*?
 # > - 0 and 1 → Is a column of changes and a row of changes so different here?
-# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 -->
+# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
 # > - Different for each key → Every number depends on the weights. The sums do not.
 # >
 # > <!-- given: The weights are $w$ = {w}, and $J$ = {J}. -->
@@ -220,24 +219,19 @@ print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. It asks: "is this key worse than what I get on average?" (If it is positive, descent lowers the score.)
+# difference between its own gradient and this mean, times its weight. If it is positive, more weight on this key raises the loss more than the average key does, and descent lowers its score.
 #
 # No backward builds a Jacobian: for a map of 1000 queries and 1000 keys, those of all rows would take a thousand times the memory of the map. It needs only the *product* of $J^\top$ with
-# one vector, and this product costs as little as the forward. Here is the source of the class:
-
-# %%
-print(inspect.getsource(Softmax.backward))
-
-# %% [markdown]
-# It is the formula above over the last axis, for any number of rows. The cache holds one array, the weights themselves, under the name `y`.
+# one vector, and this product costs as little as the forward. `Softmax.backward` is this formula over the last axis; its cache holds one array, the weights, as `y`.
 #
 # ## 2.6 Saturation: where the gradient dies
 #
 # Every entry of $J$ is a product of $w_j$ and $\mathbb{1}[j = k] - w_k$. If the row is nearly one-hot, every such product
 # has a factor near 0.
 #
-# With the weights $(0.999, 0.001, 0)$ the largest entry is $0.999 \cdot 0.001$: the row is sure, and only about a thousandth of a gradient passes it.
-# Now measure this at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
+# Take the gradient $(0, -1, 0)$: it asks for the second key. The weights $(0.5, 0.5, 0)$ turn it into $(0.25, -0.25, 0)$, and $(0.999, 0.001, 0)$ into about $(0.001, -0.001, 0)$: the row is sure, and 250 times less arrives.
+#
+# Now measure it at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
 
 # %%
 def norm_of_J(w):
@@ -246,17 +240,12 @@ def norm_of_J(w):
 norms = np.array([norm_of_J(softmax(s / tau)) for tau in taus])        # (36,)
 fig = new_figure(7, 3.8)
 ax = fig.subplots()
-ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
-ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ")
-ax.set(xlabel="temperature τ", ylabel="norm", title="The Jacobian of a softmax", ylim=(1e-16, 10))
-ax.legend()
+ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5)
+ax.set(xlabel="temperature τ", ylabel="norm of J", title="The Jacobian of a softmax")
 fig
 
 # %% [markdown]
-# Both axes are logarithmic. Towards low temperatures the norm falls by many powers of ten. Towards
-# high temperatures it stays flat, because all weights are nearly equal there. This $J$ is the derivative with respect to
-# $s / \tau$. What reaches the score $s$ itself has one more factor $1/\tau$, the dashed line: so a temperature that is too
-# high starves the score as well. Lesson 3.5 meets both sides.
+# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. (Both axes are logarithmic.)
 #
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one
 # (in the code `w[1]`). Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
@@ -280,14 +269,13 @@ for lead in (2.0, 10.0):
 # The row with the lead of 2 has learned. The row with the lead of 10 has not moved: it is completely wrong, the loss
 # says so, and almost nothing of the gradient arrives.
 #
-# Does a sure softmax always stop the gradient? No, this depends on the loss. At the *end* of the model the loss is
-# the **log-loss** $L = -\ln w_2$ (Lesson 10). Its gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the one-hot row that is wanted.
+# Does a sure softmax always stop the gradient? At the *end* of a model the loss is the **log-loss** $L = -\ln w_2$ (Lesson 10).
 #
 # > **Predict.** With the log-loss, what is the weight of the wanted key after 200 steps? (The lead is 10.)
 # >
 # > - Below 0.01, as before → The row is as sure as before. But what comes from above is not as before.
 # > - About 0.5 → It would stop there if the gradient vanished at one half.
-# > - Above 0.9 <!-- true: learn(10.0, by_log) > 0.9 -->
+# > - Above 0.9 <!-- true: learn(10.0, by_log) > 0.9 --> → The gradient of the log-loss is as large as the weight is small.
 # >
 # > <!-- given: Three scores, 10, 0 and 0. The second key is wanted, and gradient descent takes 200 steps of rate 1. With the loss $-w_2$ the weight stays below 0.01. Now the loss is $-\ln w_2$. -->
 
@@ -300,33 +288,21 @@ print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w
 print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log):.6f}")
 
 # %% [markdown]
-# With the log-loss the row learns. So the output softmax of a model does not suffer. A softmax *inside* the model does:
-# there the gradient comes from the layers above, and nothing in it grows as $1/w$. Attention is such a softmax, and dot
+# It learns: the gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does:
+# nothing in the gradient from the layers above must grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
 # 3.2.1). Lesson 3 measures how far it goes.
 
 # %% [markdown]
 # ## 2.7 Is it right?
 #
-# A derivation may have a slip. `check_gradients` compares any backward with its forward, to twelve digits, without a Jacobian: `analytic` is a number from backward, `numeric` the same number from forward. Lesson 4.5 shows how.
+# A derivation may have a slip. `check_gradients` compares any backward with its forward, to twelve digits, and without a Jacobian (Lesson 4.5 shows how):
 
 # %%
 scores = 2 * np.random.default_rng(0).standard_normal((3, 4))          # (3, 4)  three queries
-print(check_gradients(softmax, scores))
+print("the gradients agree:", bool(check_gradients(softmax, scores)))
 
 # %% [markdown]
-# Now a mistake that people make: the mean of the gradients is forgotten. The gradient has the right shape, and no number in it looks odd.
-
-# %%
-class ForgetsTheMean(Softmax):
-    def backward(self, grad_weights, cache):
-        return cache.y * grad_weights
-
-print(check_gradients(ForgetsTheMean(), scores))
-
-# %% [markdown]
-# The check names the entry. Lesson 4.7 trains with such a backward, and there the loss falls all the same.
-#
 # ## 2.8 Check what this lesson claimed
 
 # %%
@@ -339,7 +315,6 @@ assert learn(2.0, by_weight) > 0.9
 assert learn(10.0, by_weight) < 0.01                                   # saturation
 assert learn(10.0, by_log) > 0.9                                       # not with the log-loss
 assert check_gradients(softmax, scores)
-assert not check_gradients(ForgetsTheMean(), scores)
 print("all true")
 
 # %% [markdown]
@@ -351,7 +326,7 @@ print("all true")
 #   since a shift changes nothing.
 # - Backward needs one weighted mean: `grad_s = w * (grad_w - mean_grad)`. The matrix is never built.
 # - A nearly one-hot row passes almost no gradient. The log-loss at the end of a model makes up for it. Inside the model
-#   nothing does.
+#   the scale must prevent it (Lesson 3).
 # - `check_gradients` compares a backward with its forward to twelve digits.
 #
 # **What you can do now:** take the derivative of any row of weights, write its backward in two lines, and tell when a softmax will not learn. Exercise 1 asks for it.

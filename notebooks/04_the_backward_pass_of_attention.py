@@ -4,12 +4,12 @@
 # | | |
 # |---|---|
 # | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you check it, and catch three wrong backwards |
-# | **You will learn** | the rules that the backward pass of attention is made of; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show; why the cache is returned |
+# | **You will learn** | the rules of the backward pass of attention; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text, since no later part needs it |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -30,11 +30,7 @@ import math
 
 import numpy as np
 
-from aiayn_np import (
-    ScaledDotProductAttention,
-    Softmax,
-    check_gradients,
-)
+from aiayn_np import ScaledDotProductAttention, Softmax, check_gradients
 from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_1
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
@@ -65,19 +61,12 @@ figure_1("attention")
 # The second rule is for a factor: $y = A / c$ gives $\mathrm{grad\_A} = \mathrm{grad\_y} / c$.
 
 # %%
-A = np.array([[1.0, 2.0, 0.0],              # (2, 3)
-              [0.0, 1.0, 3.0]])
-B = np.array([[1.0, 0.0],                   # (3, 2)
-              [2.0, 1.0],
-              [0.0, 4.0]])
-grad_y = np.array([[1.0, 10.0],             # (2, 2)  as it comes from above
-                   [0.0, -1.0]])
-grad_A = grad_y @ B.T                       # (2, 3)
-grad_B = A.T @ grad_y                       # (3, 2)
-print("grad_A", grad_A.shape)
-print(grad_A)
-print("grad_B", grad_B.shape)
-print(grad_B)
+A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
+B = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 4.0]])           # (3, 2)
+grad_y = np.array([[1.0, 10.0], [0.0, -1.0]])                # (2, 2)  as it comes from above
+grad_A = grad_y @ B.T                                        # (2, 3)
+grad_B = A.T @ grad_y                                        # (3, 2)
+print(f"grad_A {grad_A.shape}", grad_A, f"grad_B {grad_B.shape}", grad_B, sep="\n")
 
 # %% [markdown]
 # Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. When $A_{01}$ rises by 1,
@@ -89,8 +78,7 @@ print(grad_B)
 # ## 4.2 Forwards, with a name for every array
 #
 # The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
-# shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.) The numbers are random, because simple fractions
-# would hide mistakes.
+# shape shows. (Only $T_q = T_k$: one mistake of Lesson 4.7 needs that.)
 
 # %%
 tokens = list(SENTENCE)                                                # the cat sat down
@@ -109,19 +97,19 @@ print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array.
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array. The cache is returned, and not kept in the layer: so one layer may go forward twice, for two sentences, before either backward.
 #
 # The scores are not in this list, and backward does not need them. The backward of a product needs its two *factors*, and the backward of softmax needs
 # only its own result: the formula of Lesson 2, $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no score.
 #
 # ## 4.3 Backwards, one line for each line
 #
-# The layer above hands down `grad_out`, one number for each entry of the output. We go through the operations from the last to the first.
+# The layer above hands down `grad_out`, one number for each entry of the output.
 #
 # > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). How does one get `grad_kept`, of shape (4, 4)?
 # >
 # > - `V @ grad_out.T` → The shape is right: there are as many queries as keys. Whose row is row i?
-# > - `grad_out @ V.T` <!-- true: np.array_equal(grad_kept, grad_out @ V.T) -->
+# > - `grad_out @ V.T` <!-- true: np.array_equal(grad_kept, grad_out @ V.T) --> → A weight of query i multiplies row j of V, so its gradient is their dot product.
 # > - `grad_out.T @ V` → This has the shape (2, 2).
 # > - `grad_out @ V` → The shapes do not fit: each has two columns.
 # >
@@ -139,10 +127,12 @@ print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 # In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
 # query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
 # with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
-# So its gradient comes from every query, with the same weight:
-# $\mathrm{grad\_V}_{jc} = \sum_i \mathrm{kept}_{ij}\, \mathrm{grad\_out}_{ic}$. This is the same map, read by columns.
+# So its gradient comes from every query, with the same weight: the same map, read by columns.
 #
 # Then come dropout, which did nothing, and softmax, row by row (Lesson 2.5):
+#
+# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
 
 # %%
 grad_weights = grad_kept                                               # (T_q, T_k)
@@ -151,8 +141,10 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 
 # %% [markdown]
 # At last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
-# transposed, so backwards it is not: $\mathrm{grad\_Q}_{ic} = \sum_j \mathrm{grad\_scores}_{ij} K_{jc} / \sqrt{d_k}$.
-# The factor $1/\sqrt{d_k}$ stands there again.
+# transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
+#
+# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
 
 # %%
 grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
@@ -162,15 +154,13 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
     print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
 
 # %% [markdown]
-# Our gradients are those of the class. Here is the whole graph, with what comes back in red. An arrow down carries the
-# gradient of what the arrow up carries. (`products` are the scores before the scale.)
+# Our gradients are those of the class. Here is the whole graph, with what comes back in red. (`products` are the scores before the scale.)
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# In the source of the class, `ScaledDotProductAttention.backward`, each of these lines has its own. Where we wrote `.T` it has `.mT`, which transposes the last two axes and leaves the axes for batch and heads in
-# front as they are.
+# The class has these lines, with `.mT` for `.T`: it transposes the last two axes and leaves those for batch and heads as they are.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
@@ -197,7 +187,7 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 # Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
 # from one key to another. `sat` should look less at itself and more at `cat`, but also more at `down`: both have values that would help more than the mean of this row.
 #
-# Now take 100 steps of gradient descent, first on queries and keys only.
+# Now take 100 steps of descent, first on queries and keys only.
 
 # %%
 def fit(layer, wanted, steps, rate=0.5, values_too=True):
@@ -217,7 +207,7 @@ print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {ca
 # > **Predict.** Now the values may move as well. What becomes of the loss, and of the weight that `sat` gives to `cat`?
 # >
 # > - The loss is lower, and `sat` looks at `cat` even more. → More freedom, a lower loss. But who says that the map must be the obvious one?
-# > - The loss is lower, and `sat` looks at `cat` less. <!-- true: losses_QKV[-1] < losses_QK[-1] and cache_QKV.weights[2, 1] < cache_QK.weights[2, 1] -->
+# > - The loss is lower, and `sat` looks at `cat` less. <!-- true: losses_QKV[-1] < losses_QK[-1] and cache_QKV.weights[2, 1] < cache_QK.weights[2, 1] --> → The loss asks for an output. The values can move there themselves.
 # > - The loss is the same, since the map was right already. → It had not reached zero.
 # >
 # > <!-- given: `sat` should get what `cat` has to tell. Gradient descent on queries and keys alone brought the loss from {losses_QK[0]} to {losses_QK[-1]}, and `sat` gives {cache_QK.weights[2, 1]} to `cat`. -->
@@ -231,7 +221,7 @@ print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
 # The loss is lower, and `sat` looks at `cat` *less* than before.
 #
 # It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. Other random numbers may end otherwise. But one draw is
+# values until their mean is right. Other random numbers may end otherwise, but one draw is
 # enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
 #
 # ## 4.5 The check
@@ -244,18 +234,18 @@ print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
 #
 # So $\delta$ may be as small as $10^{-20}$. This needs a forward that is **analytic**: a formula that is also right for complex numbers, as sums, products and $e^s$ are, and `abs` is not. The check of a backward then goes like this:
 #
-# 1. Draw a random $u$, of the shape of the output, and a random $v$, of the shape of the input.
-# 2. From **forward** alone: $Jv = \mathrm{Im}\, F(s + i\delta v) / \delta$, then the number $u \cdot Jv$.
-# 3. From **backward** alone: $J^\top u$ is `backward(u)`, then the number $J^\top u \cdot v$.
-# 4. If backward is right the two are one number. If an entry is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
+# 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
+# 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
+# 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
+# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
 
 # %%
 print(check_gradients(attention, Q, K, V))
 
 # %% [markdown]
-# The table has one row for each array that got a gradient. `input 0` is $Q$, `input 1` is $K$ and `input 2` is $V$. In the
-# last row all three move at once. `analytic` comes from backward, and `numeric` comes from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference, a second witness. The verdict is `ok` if the error is below 1e-12.
+# `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
+# last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
+# distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
@@ -292,7 +282,7 @@ methods = {
 # > **Predict.** Which step is the best for the central difference?
 # >
 # > - 10⁻¹ → Then the terms that it ignores are large.
-# > - 10⁻⁵ <!-- true: 1e-6 < steps[errors["central"].argmin()] < 1e-4 -->
+# > - 10⁻⁵ <!-- true: 1e-6 < steps[errors["central"].argmin()] < 1e-4 --> → There what it ignores and what rounding adds are about equal.
 # > - 10⁻¹⁵ → It ignores next to nothing. But it subtracts two numbers that share nearly all of their digits.
 
 # %%
@@ -309,7 +299,7 @@ for name, error in errors.items():
 # The central difference is best near $10^{-5}$. Each entry is "step: error", the median over 20 directions. At $10^{-15}$
 # hardly a digit is right.
 #
-# In the picture, go from right to left. Smaller steps make every method better at first,
+# In the picture, smaller steps make every method better at first,
 # because the terms that it ignores shrink with $\delta$ or $\delta^2$. Then the two differences get worse: they subtract
 # nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
 # digit of a float64 and stays there.
@@ -323,29 +313,14 @@ for i, (name, error) in enumerate(errors.items()):
 ax.axhline(1e-12, color="0.6", linestyle=":", label="asked by check_gradients")
 ax.set(xlabel="step δ", ylabel="relative error of the slope",
        title="Three ways to measure a slope of attention")
+ax.invert_xaxis()
 ax.legend()
 fig
 
 # %% [markdown]
-# Why do so many digits matter? A wrong gradient can be nearly right. Here is such a mistake: the forward divides by the
-# sum plus 1e-6, "so that nothing is divided by zero", and the backward does not know it.
-
-# %%
-class NearlyRight(Softmax):
-    def forward(self, scores):
-        weights, cache = super().forward(scores)
-        Z = np.exp(scores).sum(axis=-1, keepdims=True)
-        return weights * Z / (Z + 1e-6), cache
-
-print(check_gradients(NearlyRight(), Q @ K.T))
-
-# %% [markdown]
-# With a tolerance of 1e-5 this mistake passes as rounding. At 1e-12 it does not.
-
-# %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# These three mistakes are easily made. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third forgets a transpose; with as many queries as keys the shapes fit.
+# Three easy mistakes. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third forgets a transpose; with as many queries as keys the shapes fit.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -374,7 +349,7 @@ class NotTransposed(ScaledDotProductAttention):
 # > - 1 → A wrong gradient need not point the wrong way.
 # > - 2 → One of the mistakes only makes gradients longer. And the others?
 # > - 3 → Which one would you leave out?
-# > - 4 <!-- true: sum(losses[-1] < 0.1 * losses[0] for losses in curves.values()) == 4 -->
+# > - 4 <!-- true: sum(losses[-1] < 0.1 * losses[0] for losses in curves.values()) == 4 --> → A wrong gradient need only point roughly downhill.
 # >
 # > <!-- given: Four layers of attention learn $Q$, $K$ and $V$ by gradient descent. One backward is right. One forgets $1/\sqrt{d_k}$, one takes only the diagonal of softmax's Jacobian, one forgets to transpose the map in the gradient of $V$. -->
 
@@ -391,16 +366,20 @@ for name, losses in curves.items():
 # Which of the four are wrong? The check tells.
 
 # %%
+cosines = []                                                           # with the right gradient
 for layer in layers:
     report = check_gradients(layer, Q, K, V)
     wrong = [row.tensor for row in report.rows if not row.ok]
-    print(f"{type(layer).__name__:26} {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
+    out, cache = layer.forward(Q, K, V)
+    ours, right = (np.concatenate([g.ravel() for g in one.backward(out - target, cache)]) for one in (layer, attention))
+    cosines.append(ours @ right / np.linalg.norm(ours) / np.linalg.norm(right))
+    print(f"{type(layer).__name__:26} cosine {cosines[-1]:.2f}   {'ok' if report else 'WRONG: ' + ', '.join(wrong)}")
 
 # %% [markdown]
 # The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$.
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
-# with the true one. So a loss curve alone cannot show a mistake, because nobody knows the right curve. The forward is known, so the gradient can be compared with it.
+# with the right one, and all three have at the start. So a loss curve alone cannot show a mistake: nobody knows the right curve.
 #
 # ## 4.8 One array, used three times
 #
@@ -420,49 +399,10 @@ print("grad_Q alone        ", (grads[0] * v).sum())
 print("the sum of all three", (sum(grads) * v).sum())
 
 # %% [markdown]
-# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. Who forgets one of the three paths still has a layer that learns. Only the layers *below* it learn wrongly.
-#
-# ## 4.9 For the keen: why is the cache returned?
-#
-# A layer could also remember its last forward, so that `backward` needs one argument less. Here is such a layer. Use it
-# for two sentences, and then go backwards.
-
-# %%
-class Remembers(ScaledDotProductAttention):
-    def forward(self, *arrays):
-        out, self.last = super().forward(*arrays)
-        return out, None
-
-    def backward(self, grad_out, cache):
-        return super().backward(grad_out, self.last)
+# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. If one of the three is forgotten, this layer still learns, but the layers *below* get a wrong gradient.
 
 # %% [markdown]
-# > **Predict.** Forward with sentence $a$, forward with sentence $b$, backward of $a$, backward of $b$. Which gradients does the layer that remembers get right?
-# >
-# > - Both → It has one place to remember. What stands there after two forwards?
-# > - Only that of a → The second forward writes over the first.
-# > - Only that of b <!-- true: same == [False, True] -->
-# > - None, and it stops with an error → The shapes fit, so NumPy sees nothing wrong.
-
-# %%
-a, b = rng.standard_normal((2, 3, 4, 3))                               # each: Q, K, V of (T, d_k)
-grad_out = rng.standard_normal((4, 3))
-alone = [attention.backward(grad_out, attention.forward(*s)[1])[0] for s in (a, b)]
-for layer in (attention, Remembers()):
-    caches = [layer.forward(*s)[1] for s in (a, b)]
-    after = [layer.backward(grad_out, c)[0] for c in caches]
-    same = [bool(np.abs(x - y).max() < 1e-12) for x, y in zip(alone, after)]
-    print(f"{type(layer).__name__:26} a right: {same[0]}   b right: {same[1]}")
-
-# %% [markdown]
-# The layer that remembers gets only $b$ right: it has forgotten $a$, and it says nothing. Most tests call `backward` right after `forward`, and
-# they find no mistake. `check_gradients` runs another forward in between, so it finds this one. When the cache is returned, nobody can make this mistake: any number of forwards may come before their backwards, in any
-# order. The Transformer needs that, because one of its layers, the positional encoding, is used for the source and again for the target before
-# either backward. The cache also shows why training needs memory: all these arrays wait until backward comes.
-# Inference may drop them at once.
-
-# %% [markdown]
-# ## 4.10 Check what this lesson claimed
+# ## 4.9 Check what this lesson claimed
 
 # %%
 for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
@@ -470,9 +410,8 @@ for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
 assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
 assert cache_QK.weights[2, 1] > 0.8 > 0.1 > cache_QKV.weights[2, 1]    # Q, K learn the map
 assert errors["complex step"][16:].max() < 1e-12                       # for every step below 1e-8
-assert not check_gradients(NearlyRight(), Q @ K.T)                     # wrong by about 1e-6
 assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
-assert not check_gradients(Remembers(), Q, K, V)                       # forward, forward, backward
+assert min(cosines) > 0                                                # so all of them train
 assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
 assert np.abs(forgets_both(Q, K, V) - out_by_hand).max() > 0.01        # its forward is wrong
 print("all true")
@@ -482,7 +421,6 @@ print("all true")
 #
 # - $y = AB$ gives $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ and $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$. With the
 #   factor and the softmax of Lesson 2, that is all of attention.
-# - Backwards is forwards upside down: one line for each line, and every gradient has the shape of its array.
 # - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
 # - A falling loss proves nothing. A complex step checks that backward fits its forward, to twelve digits. Whether the
 #   forward is right is another question.

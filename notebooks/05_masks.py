@@ -7,7 +7,7 @@
 # | **You will learn** | how a key is hidden, and at which step; which cells of a map are masked; why one causal mask lets all positions train at once |
 # | **You need** | Lessons 1 and 2 (softmax, what a Jacobian and a backward are) |
 # | **Paper** | Section 3.1, Section 3.2.3, Figure 2 |
-# | **Time** | 45 minutes, without Lesson 5.8 and Lesson 5.9, which are *for the keen*: run their cells, skip their text. No later part needs them |
+# | **Time** | 45 minutes, without Lesson 5.8, which is *for the keen*: run its cells, skip its text. No later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -37,7 +37,6 @@ from aiayn_np import (
     Softmax,
     Task,
     Transformer,
-    attention_maps,
     causal,
     exact_match,
     not_padding,
@@ -51,8 +50,8 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Two models learn to write a row backwards, and their training curves look alike. One of them reads its answers, and you
-# will catch it. Masks act inside the three lit boxes of Figure 1.
+# Two models learn to write a row backwards, and their training curves look alike. One of them is useless, and you
+# will find out which. Masks act inside the three lit boxes of Figure 1.
 
 # %%
 figure_1("attention")
@@ -74,13 +73,7 @@ encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])     # N 
 x = embedding(ids)                                                      # (B, T, d_model)
 
 # %% [markdown]
-# > **Predict.** `birds fly` goes through the encoder alone, and then again in this batch. By how much does the output for `birds` change?
-# >
-# > - Not at all: it is the same word at the same place. → The word is the same. At how many keys may it look now?
-# > - By rounding only: `<pad>` means nothing. → It means nothing to us. To the encoder it is a vector like any other.
-# > - By more than 0.1: `birds` looks at `<pad>` too. <!-- true: np.abs(batch[1, 0] - alone[0, 0]).max() > 0.1 -->
-# >
-# > <!-- given: A batch holds `the cat sat down` and `birds fly <pad> <pad>`. The encoder has two layers, random parameters and no mask. -->
+# `birds fly` goes through the encoder alone, and then again in this batch. By how much does the output for `birds` change?
 
 # %%
 alone = encoder(x[1:, :2])                                              # (1, 2, d_model)
@@ -124,11 +117,11 @@ plot_attention(both, tokens, tokens, allowed=shown, titles=["no mask", "not_padd
 # > **Predict.** Which of the three give all four keys the right weights: 0 for the padding, and for the others what they would get without it?
 # >
 # > - Only zero after the softmax → The padding then has the weight 0. But by which sum were the others divided?
-# > - Only −∞ before the softmax <!-- true: [np.allclose(w, [*ways["(three keys)"], 0]) for n, w in ways.items() if len(w) == 4] == [False, False, True] -->
+# > - Only −∞ before the softmax <!-- true: [np.allclose(w, [*ways["(three keys)"], 0]) for n, w in ways.items() if len(w) == 4] == [False, False, True] --> → Then the key is missing from the denominator, too.
 # > - Zero after the softmax, and −∞ before it → Both give the padding the weight 0. Look at the other three keys.
 # > - All three → A score of 0 is a score like any other: what is $e^0$?
 # >
-# > <!-- given: The scores are {row}. The last key is padding. -->
+# > <!-- given: The scores are {row}. The last key is padding. Three ways: weight 0 after the softmax, score 0 before it, score −∞ before it. -->
 
 # %%
 softmax = Softmax()
@@ -170,11 +163,11 @@ print("-inf everywhere:", softmax(np.full(4, -np.inf)))
 #
 # > **Predict.** By how much do the outputs of the real tokens change after the second layer?
 # >
-# > - By exactly 0 <!-- true: (change[ids != 0] == 0).all() -->
+# > - By exactly 0 <!-- true: (change[ids != 0] == 0).all() --> → The masked weight is exactly 0, and 0 · 1000 is 0.
 # > - By rounding, about 10⁻¹⁶ → A rounding error must enter somewhere. Which sum do the 1000s enter, and with which factor?
 # > - By more than 1, since 1000 is so large → It is large. With which weight is it read?
 # >
-# > <!-- given: A batch holds `the cat sat down` and `birds fly <pad> <pad>`. Both encoder layers mask the key columns of the padding, and not its query rows. -->
+# > <!-- given: A batch holds `the cat sat down` and `birds fly <pad> <pad>`. Both encoder layers mask the key columns of the padding, and not its query rows. Before the second layer, 1000 is written over the outputs at padded positions. -->
 
 # %%
 first, second = encoder.layers
@@ -187,7 +180,7 @@ print("at real positions  :", np.abs(change[ids != 0]).max())
 # %% [markdown]
 # The outputs of the real tokens change by exactly 0, since $0 \cdot 1000$ is 0. So nobody reads the rows of padding. To
 # mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every
-# token of the next layer, because $0 \cdot$ `nan` is `nan`.
+# token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`.
 #
 # ## 5.4 The causal mask
 #
@@ -201,10 +194,9 @@ masks_combined(masks=False)
 # %% [markdown]
 # The answer at position $t$ stands in the input at position $t + 1$. A decoder that may look one place to the right has
 # nothing left to learn. So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
-# `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before. (**GPT** uses
-# this mask in all of its attentions. **BERT** never does: it reads a whole text at once and does not write.)
+# `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.
 #
-# A batch needs both masks at once, and that is a plain `&`. A hatched cell may not be looked at:
+# A batch needs both masks at once, and that is a plain `&`. The drawing has a sentence of its own; a hatched cell may not be looked at:
 
 # %%
 print((causal(4) & not_padding(ids)).shape)                             # (B, 1, T, T)
@@ -214,8 +206,7 @@ masks_combined(shift=False)
 # ## 5.5 Does it hold? Change the future and see
 #
 # Change one token of the decoder's input, and see which outputs change. (The outputs are **logits**: at each position one
-# score for every word. Their softmax is the prediction.) For comparison we need a model that leaks. Its decoder layer takes
-# only the last row of the mask. The last position may see every real token, so this row hides no future.
+# score for every word. Their softmax is the prediction.) For comparison we need a model that leaks. It uses the last row of the mask for every position. That row allows every real token, so each position sees the future.
 
 # %%
 class LeakingDecoderLayer(DecoderLayer):
@@ -232,7 +223,7 @@ masked_model, leaking_model = (Transformer(task.vocab_size, **size, decoder_laye
 # > **Predict.** The decoder's input has positions 0 to 6. The token at position 4 changes. At which positions do the logits of the model *with* the causal mask change?
 # >
 # > - At 4 only → Who may look at position 4?
-# > - At 4, 5 and 6 <!-- true: (moved["masked "] > 0).tolist() == [False] * 4 + [True] * 3 -->
+# > - At 4, 5 and 6 <!-- true: (moved["masked "] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
 # > - At 3 only, where this token is the answer → The answer at 3 is what the loss compares. Does the model read it there?
 # > - At all seven → This is what happens without the mask.
 
@@ -249,7 +240,7 @@ for name, difference in moved.items():
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
 # change.
 #
-# The experiment `causality` measures the whole Jacobian of a decoder by backward
+# The experiment `causality` measures the size of each part of a decoder's Jacobian by backward
 # passes: a row for each output, a column for each input.
 
 # %%
@@ -281,20 +272,19 @@ fig = new_figure(7, 3.5)
 ax = fig.subplots()
 ax.plot(10 * np.arange(1, 41), honest_right, color=COLORS[0], label="one of them")
 ax.plot(10 * np.arange(1, 41), leaking_right, color=COLORS[1], linestyle="--", label="the other")
-ax.set(xlabel="step", ylabel="share of tokens right", title="Two models learn to reverse. Which one cheats?")
+ax.set(xlabel="step", ylabel="share of tokens right", title="Two models learn to reverse")
 ax.legend()
 fig
 
 # %% [markdown]
-# Both curves rise to nearly 1, so they do not show the leak. A test set does not show it either, if the test uses teacher
-# forcing, too. So let the models write by themselves. In **greedy decoding** a model reads its own tokens, and its input
-# does not contain the answer.
+# Both curves rise to nearly 1. One is a little faster, and nobody would call that proof of a leak. A test set does not show it either, if the test uses teacher
+# forcing, too. So let the models write by themselves. In **greedy decoding** a model reads its own tokens.
 #
 # > **Predict.** With teacher forcing the leaking model has more than 90 % of the test tokens right. Which share of the test *sequences* does it decode exactly?
 # >
 # > - More than 90 %, as in training → In training the answer stood one place to the right. What stands there now?
 # > - About half: long rows go wrong → What has it learned that it could still use for short rows?
-# > - Less than 10 % <!-- true: decoded["leaking"] < 0.1 -->
+# > - None, or nearly none <!-- true: decoded["leaking"] < 0.1 --> → It copies what stands to its right, and there nothing is written yet.
 # >
 # > <!-- given: Two models learned to write a row of symbols backwards. The leaking model could see the next token of the target while it learned. -->
 
@@ -307,7 +297,7 @@ for name in forced:
     print(f"{name}  tokens right, teacher-forced {forced[name]:.2f}   sequences right, decoded {decoded[name]:.2f}")
 
 # %% [markdown]
-# The leaking model decodes less than 10 % of the sequences. It was the dashed curve. It has learned to copy its input one place to the
+# It decodes none. It was the dashed curve. It has learned to copy its input one place to the
 # left, and not to reverse. When nothing stands to its right, it has nothing to copy.
 #
 # "But my model learns the task" is therefore no evidence. Change the future, as in Lesson 5.5, or let the model write.
@@ -341,26 +331,9 @@ for name, m in (("honest ", honest), ("leaking", leaking)):
 # is added. A decoder may keep them: this is the **KV cache** of every language model that writes from left to right.
 # `greedy_decode` uses one.
 #
-# ## 5.8 For the keen: two more ways to catch a leak
+# ## 5.8 For the keen: another way to catch a leak
 #
-# **The map.** Look at the two heads of the leaking model that copy most clearly. From here on, a row of a decoder is named
-# "read → written": the token that the decoder reads at that place, the query, and the one that it has to write after it.
-# Find the written token of a row among the columns: there the row looks. (The last row has nothing to copy.)
-
-# %%
-src, tgt_out = task.source("3 1 4 2 5"), task.source("5 2 4 1 3")
-tgt_in = np.array([[task.bos, *tgt_out[0, :-1]]])
-_, cache = leaking.forward(src, tgt_in)
-weights = attention_maps(cache)["decoder.layers.0.self_attention.attention.weights"][0]    # (h, T_q, T_k)
-read, written_next = task.tokens(tgt_in[0]), task.tokens(tgt_out[0])
-looks_right = weights[:, :-1].argmax(axis=-1) == np.arange(1, len(read))    # (h, T_q - 1)
-print("largest weight one place to the right:", looks_right.sum(axis=-1), "of", len(read) - 1, "queries")
-clearest = np.sort(looks_right.sum(axis=-1).argsort()[-2:])             # two heads
-plot_attention(weights[clearest], [f"{r} → {w}" for r, w in zip(read, written_next)], read,
-               titles=[f"head {i + 1}" for i in clearest], title="The leak, in the act")
-
-# %% [markdown]
-# **Dice.** Train on something that *nobody* can predict. Here the target is dice with six faces, thrown anew for every
+# Train on something that *nobody* can predict. Here the target is dice with six faces, thrown anew for every
 # example. Which share of the throws can an honest model get right?
 
 # %%
@@ -386,22 +359,7 @@ for layer, share in accuracy.items():
 # answer. (This shows a leak that training has learned to use. The Jacobian of Lesson 5.5 shows every leak.)
 
 # %% [markdown]
-# ## 5.9 For the keen: try it in a trained model
-#
-# A model that was trained *with* the causal mask decodes without it. What does the map of its masked self-attention look like then? And is its copy of `3 1 4 1 5` still right?
-#
-# Open [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask).
-# Press "From the start" and then "Next", one token at a time, and watch both maps grow.
-# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
-
-# %% [markdown]
-# The upper right half of the map fills: the row `<bos>` had to look at itself alone, and now it looks at all that was
-# written after it. The copy is still right. The newest row writes the next token, and it is the last row, so nothing stands
-# behind it that a mask could hide. Only earlier rows change. They reach the newest one through the second layer, and
-# there they change the probabilities a little. A leak spoils what is *learned*: this model learned behind the mask.
-
-# %% [markdown]
-# ## 5.10 Check what this lesson claimed
+# ## 5.9 Check what this lesson claimed
 
 # %%
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()
@@ -425,6 +383,8 @@ print("all true")
 # - A training curve need not show a leak. Decoding shows it, and so does the Jacobian.
 #
 # **What you can do now:** mask any batch, and prove that nothing of the future reaches an output. Exercise 5 asks for the masks.
+#
+# Try it: [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask). `python docs/make_live_pages.py` makes the page.
 #
 # ## Questions
 #

@@ -7,7 +7,7 @@
 # | **You will learn** | what several heads buy and what they cost; why one big projection is $h$ small ones; what a bias would do; how narrow a head may be |
 # | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.7 and Lesson 6.8 what a backward is (Lesson 4) |
 # | **Paper** | Section 3.2.2, Figure 2 (right), Table 3 (A) and (B) |
-# | **Time** | 45 minutes, without Lesson 6.9, which is *for the keen* |
+# | **Time** | 45 minutes |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -28,21 +28,16 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
-from aiayn_np import (
-    Adam,
-    MultiHeadAttention,
-    ScaledDotProductAttention,
-    check_gradients,
-    plot_attention,
-)
+from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_gradients
 from aiayn_np.multi_head import merge_heads, split_heads
 from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
+from aiayn_np.plotting.figures import draw_grid
 from aiayn_np.training.threads import blas_threads
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Five layers with the same number of parameters learn one job. Some solve it and some never do, and at the end of this lesson
+# Five layers with the same number of parameters learn one job. Some solve it within 3000 steps and some do not, and at the end of this lesson
 # you know why. The lit boxes of Figure 1 are called **multi-head** attention. We open one of them.
 
 # %%
@@ -66,7 +61,7 @@ attention = ScaledDotProductAttention()
 # >
 # > - About (1, 0) for the first sentence, and (0, 1) for the second → This would say who comes first. Which of the two questions is it the answer to?
 # > - About (1, 1) for both, a dog and a man → The weights of a row sum to 1.
-# > - About (½, ½) for both <!-- true: np.allclose(list(outs.values()), 0.5, rtol=0, atol=0.01) -->
+# > - About (½, ½) for both <!-- true: np.allclose(list(outs.values()), 0.5, rtol=0, atol=0.01) --> → One row of weights is one mean, and a mean of two names does not say who stands where.
 # >
 # > <!-- given: $q$ = {q}. The key of place $t$ is 10 in feature $t$ and 0 elsewhere. The values: `dog` (1, 0), `bites` (0, 0), `man` (0, 1). The sentences: `dog bites man` and `man bites dog`. -->
 
@@ -78,8 +73,6 @@ for sentence, V in values.items():
     print(sentence, "  weights", cache.weights[0], "  output", out[0])
 
 # %% [markdown]
-# Both outputs are about (½, ½).
-#
 # The head is asked two things at once, so it gives half of its weight to each of the two keys. The output is the mean of
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
 # several heads. Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each head
@@ -107,7 +100,7 @@ heads_split()
 # that `Q @ K.mT` multiplies inside each head. `merge_heads` goes back.
 
 # %%
-T, h, d_k = len(SENTENCE), 2, 2
+T, h, d_k = len(SENTENCE), 2, 3
 x = np.array([[10.0 * t + f for f in range(h * d_k)] for t in range(T)])    # (T, h d_k)
 print(x)
 print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
@@ -117,19 +110,20 @@ print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 #
 # > **Predict.** In `x.reshape(h, T, d_k)`, what does the second head have?
 # >
-# > - The last two features of all four tokens → This is what `split_heads` gives. `reshape` alone keeps the order in which the numbers lie in memory.
-# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) -->
+# > - The last three features of all four tokens → This is what `split_heads` gives. `reshape` alone keeps the order in which the numbers lie in memory.
+# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # > - All features of `cat` and `down` → Every second token? In memory the tokens lie one after the other.
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
 # >
-# > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 2$. -->
+# > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 3$. -->
 
 # %%
 wrong = x.reshape(h, T, d_k)                                            # (h, T, d_k) too!
-print(wrong)
+for i, head in enumerate(wrong):
+    print(f"head {i + 1} ", *head)
 
 # %% [markdown]
-# The second head has all features of `sat` and `down`, and nothing of `the` and `cat`. Such "heads" divide the *sequence*,
+# Such "heads" divide the *sequence*,
 # and `sat` never learns anything of `the`.
 #
 # ## 6.3 One big projection is h small ones
@@ -172,12 +166,7 @@ print("sum over heads against the class: ", np.abs(by_sum - y).max())
 # %% [markdown]
 # ## 6.4 What do heads cost?
 #
-# > **Predict.** Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which of them has the most parameters?
-# >
-# > - That with 64 heads, since each head has matrices of its own → It has. How wide are they?
-# > - That with 1 head, since its matrices are the widest → They are. How many of them does the other layer have?
-# > - That with 8 heads, since the paper chose it → The paper chose it for its result.
-# > - None, they have the same number <!-- true: sizes == [4 * 512**2] * 3 -->
+# Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which of them has the most parameters?
 
 # %%
 layers = [MultiHeadAttention(512, heads, rng=rng) for heads in (1, 8, 64)]
@@ -185,11 +174,11 @@ sizes = [sum(p.value.size for p in layer.parameters()) for layer in layers]
 print("parameters with 1, 8 and 64 heads:", sizes)
 
 # %% [markdown]
-# They have the same number, $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
+# All have the same number, $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
 # $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax. All heads together
-# take about as long as one: "similar" is the paper's word (claim 4 of the gallery measures it).
+# take about as long as one: "similar" is the paper's word (claim 4 of the gallery, `aiayn-np figures heads_cost`, measures it).
 #
 # ## 6.5 What would a bias do?
 #
@@ -214,9 +203,6 @@ for name, by in shifts.items():
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
 # So its gradient is zero, and it can never learn.
 #
-# A value bias adds the same vector $b W^O$ to every output, and the bias of `linear_O` does this already. Only a query
-# bias changes the map. It adds $b \cdot k_j$, which says "this key matters, whoever asks".
-#
 # ## 6.6 How narrow may a head be?
 #
 # More heads are narrower heads. The scores of one head are $QK^\top$ with $Q$ and $K$ of width $d_k$. As a matrix they have
@@ -225,8 +211,8 @@ for name, by in shifts.items():
 # > **Predict.** A head has $d_k = 1$, and there are 64 tokens with random queries and keys. Each query has one favourite key, the key with the most weight. How many different keys are the favourite of some query?
 # >
 # > - 1 → The largest key would be everybody's favourite if all queries were positive.
-# > - 2 <!-- true: favourites[1] == 2 -->
-# > - About 40 → This is what 64 queries do that choose freely.
+# > - 2 <!-- true: favourites[1] == 2 --> → A positive query prefers the largest key, a negative one the smallest.
+# > - About 40 → 64 free choices hit about 40 different keys. Is this choice free?
 # > - 64 → Can each query find a key of its own when a score is a product of two numbers?
 
 # %%
@@ -278,14 +264,14 @@ def fit(h, steps=3000, seed=0, **widths):
     return cache, np.mean(errors[-100:])
 
 # %% [markdown]
-# A layer that always answers 0 has an error of 1. One head gives one weighted mean of contents at each place, so 4 numbers
-# about the neighbours, and 16 are wanted.
+# A layer that always answers 0 has an error of 1. One head gives one weighted mean of contents at each place, 4 numbers, and 16
+# are wanted. If it finds one neighbour, the error is 3/4.
 #
 # > **Predict.** Layers with $h$ = 1, 2, 4, 8 and 16 heads, $d_k = 16/h$, learn for 3000 steps. Which of them end with an error above 0.1?
 # >
-# > - None, since all have the same number of parameters → They have. How many means does one head give?
+# > - None, since all have the same number of parameters → But how many means does one head give?
 # > - Those with 1 and 2 heads → Too few is one way to fail. Is it the only one?
-# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] -->
+# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # > - Those with 8 and 16 heads → More than four are not needed. But are four reached by one?
 # >
 # > <!-- given: At each place the layer must give out the contents of four neighbours. A layer that always answers 0 has an error of 1. -->
@@ -297,9 +283,7 @@ for h, error in final.items():
     print(f"h = {h:2}  d_k = {16 // h:2}  error after 3000 steps {error:.2f}")
 
 # %% [markdown]
-# The layers with 1, 2 and 16 heads fail. Suppose that each head finds one neighbour: the error is then $1 - h/4$, which is
-# $0.75$, 0.5 and 0. One head ends near 0.7, since it may mix its neighbours cleverly, and two end near 0.5. Width does not
-# help here: the single head is 16 wide.
+# If each head finds one neighbour, the error is $1 - h/4$: 3/4 for one head, 1/2 for two, 0 for four. One head ends near 0.7, since its weights may also depend on the contents, which helps a little. Width does not help here: the single head is 16 wide.
 #
 # The 16 heads are 1 wide, so a query can prefer only the largest or the smallest key (Lesson 6.6). But their values are 1
 # wide, too. Which of the two is the reason? Give them queries and keys of width 4.
@@ -311,24 +295,19 @@ print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 # %% [markdown]
 # Now the 16 heads solve the job (all this with one seed). So it was the width of queries and keys.
 #
-# Table 3 (A) of the paper has BLEU $24.9$ with 1 head, $25.8$ with 8 and with 16 heads, and $25.4$ with 32. (More is better,
-# Lesson 14.5.) So one head is worse, and too many are worse too. Our job was *made* to need four heads. It shows how both
-# can happen, and not that they are the reason in translation.
+# In Table 3 (A) of the paper, too, 1 head and 32 heads do worse than 8; our job was *made* to need four, and does not show why.
 #
 # Now look at the maps.
 
 # %%
 names = [str(t + 1) for t in range(T)]
-plot_attention(trained[1][0].attention.weights[0], names, names, titles=["h = 1"])
-
-# %%
-plot_attention(trained[4][0].attention.weights[0], names, names, title="h = 4: each head looks somewhere else")
+maps = np.concatenate([trained[h][0].attention.weights[0] for h in (1, 4)])       # (1 + 4, T_q, T_k)
+draw_grid([(maps, None, ["h = 1: four wishes", *(f"h = 4, head {i}" for i in (1, 2, 3, 4))])], names, names, None)
 
 # %% [markdown]
 # The single head spreads its weight over several neighbours. The four heads do different things: a line beside the
 # diagonal is "1 after" or "1 before", and a line further out is "2 after" or "2 before". (The tokens stand on a circle, so
-# a line goes on in the opposite corner.) Nobody told a head what to do. The heads start at random, and presumably a head
-# that is a little nearer to a job gets the gradient for it.
+# a line goes on in the opposite corner.) Nobody told a head what to do.
 #
 # ## 6.8 Backward
 #
@@ -341,24 +320,7 @@ report = check_gradients(MultiHeadAttention(16, 4, rng=rng), x_Q, x_K, x_V)
 print("the check of Lesson 4 passes:", bool(report))
 
 # %% [markdown]
-# ## 6.9 For the keen: try it in a trained model
-#
-# Are all heads needed? The next page lets you mute them: a muted head adds nothing to the output.
-#
-# A model with two layers of four heads reverses `3 1 4 1 5 9 2 6`. One head of its encoder-decoder attention in layer 2 is muted, each in its turn. In how many of the four cases is the answer still right? And with all four muted?
-#
-# Open [the reversing model](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0) and press "mute" below
-# a head. Then choose "Decoder self-attention" and mute the heads of layer 1.
-# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
-
-# %% [markdown]
-# In our model all four answers are right: each of these heads does work that the others do as well. With all four muted
-# the answer is wrong from its first symbol on. In the decoder's self-attention of layer 1 the heads cannot stand in for each other: without head 3 the answer ends one
-# symbol too early. (A training on another machine may share the jobs out in another way.) Lesson 11.7 counts this over
-# many sequences.
-
-# %% [markdown]
-# ## 6.10 Check what this lesson claimed
+# ## 6.9 Check what this lesson claimed
 
 # %%
 assert np.abs(by_loop - y).max() < 1e-12                # one big projection = h small ones
@@ -382,6 +344,8 @@ print("all true")
 #   $d_k$ at most.
 #
 # **What you can do now:** choose a number of heads and say what it costs. Exercise 6 asks for the whole box.
+#
+# Try it: [the reversing model, whose heads you can mute](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0). `python docs/make_live_pages.py` makes the page.
 #
 # ## Questions
 #

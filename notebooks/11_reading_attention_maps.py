@@ -4,12 +4,12 @@
 # | | |
 # |---|---|
 # | **You will do** | read the maps of three models; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input and see what moves |
-# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect; which experiments can tell the difference |
+# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect |
 # | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
 # | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix |
 # | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -35,8 +35,8 @@ from aiayn_np import (
     ReverseTask,
     SortTask,
     attention_maps,
-    attention_masks,
     greedy_decode,
+    plot_attention,
     plot_attention_grid,
 )
 from aiayn_np.experiments.claims.head_jobs import (
@@ -72,7 +72,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# `solve` has trained them as in Lesson 10. All three now read the same source, of six different symbols.
+# `solve` has trained them as in Lesson 10. All three read the same source.
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -97,7 +97,7 @@ for name in models:
 # > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `4 → 0`?
 # >
 # > - At 4 → That is what the position has read. What does it need for what it is to write?
-# > - At 0 <!-- true: [*cross_maps(cache).values()][1][0, 1].argmax() == 1 -->
+# > - At 0 → It looks where the symbol stands that is to be *written*. <!-- true: [*cross_maps(cache).values()][1][0, 1].argmax() == 1 -->
 # > - At 2 → The row has its turn for 2 one step later.
 
 # %%
@@ -109,10 +109,8 @@ cache, rows, columns = read("copy")
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
 # %% [markdown]
-# Head 1 of layer 2 looks at 0, the symbol that is to be *written*. So it does in each row: these cells are the diagonal, $(t, t)$.
-#
-# If you label rows only with the token that was read, as many plots do, the same picture seems to look
-# one place ahead. Before you interpret a diagonal, ask what its rows are. Layer 1 is less clear. So measure.
+# It does so in every row. These cells are the diagonal, $(t, t)$. If you label rows only with the token that was read, the same map seems to look
+# one place ahead. Before you interpret a diagonal, ask what its rows are. Layer 1 is less clear.
 #
 # ## 11.3 From looking to measuring
 #
@@ -122,11 +120,13 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
 #
-# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take models that were *never trained*. By how much does the best of the 48 exceed its baseline?
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take five models that were *never trained*, and of all their numbers the one that exceeds its baseline most. By how much?
 # >
-# > - In some models by 0.1 to 0.2 <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
-# > - By nearly nothing in all of them → So it would be for one head and one job.
-# > - By about 0.4 in all of them → So it is for good heads of trained models.
+# > - By about 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
+# > - By nearly nothing → That is true for most heads and jobs. But this is the best of all.
+# > - By about 0.4 → That is true for good heads of trained models.
+# >
+# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. -->
 
 # %%
 def margins(name, model, seed=0):
@@ -143,10 +143,7 @@ for seed in range(5):
 bar = max(chance)
 
 # %% [markdown]
-# In three of the five models the best of the 48 exceeds its baseline by 0.1 to 0.2, although nothing has been learned. A random projection prefers some vectors to others,
-# and `<eos>` is the same vector in each sequence. And **with 48 tests, one may well succeed by chance.**
-#
-# So we say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
+# `<eos>` is the same vector in each sequence, and three of the five models have a head that prefers it. So **among 48 numbers of an untrained model one may be large.** We say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
 
 # %%
 table = margins("copy", models["copy"])
@@ -157,8 +154,7 @@ for i, row in enumerate(table):
     print(f"layer {i // 4 + 1}, head {i % 4 + 1}  ", *marks)
 
 # %% [markdown]
-# The stars stand in one column. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). For translators this was found later (Voita et al., 2019), and for BERT
-# (Clark et al., 2019). The experiment `head_jobs` measures it for ten models:
+# The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # the whole experiment, or a small one
@@ -166,11 +162,11 @@ jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
 print(jobs.finding)
 
 # %% [markdown]
-# Most heads that have a job have the *same* job. So here, unlike in the paper's claim, different jobs are the exception.
+# Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another.
 #
 # ## 11.4 Reverse and sort
 #
-# Where are the bright cells when the model reverses? When it sorts? Draw the maps on paper.
+# Where are the bright cells when the model reverses `4 0 2 5 1 3`? When it sorts it? Draw the maps on paper.
 
 # %%
 def places(name, src, n):
@@ -194,7 +190,7 @@ for name, (scores, shuffled) in aligned.items():
           f" on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
 
 # %% [markdown]
-# (Here no source has a symbol twice.) The picture shows the best head of each model. White rings are where the answer stands.
+# (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
 
 # %%
 fig = new_figure(9, 3.2, layout="compressed")
@@ -203,7 +199,7 @@ for ax, name in zip(fig.subplots(1, 3), models):
     weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
     answers = places(name, tasks[name].source("4 0 2 5 1 3")[0], 6)
     image = draw_map(ax, weights, np.array(True), name)
-    ax.plot(answers, range(6), "o", color="white", markersize=11, markerfacecolor="none")
+    ax.plot(answers, range(6), "o", color="#D55E00", markersize=10, markerfacecolor="none", markeredgewidth=2)
     ax.set_xticks(range(7), columns, rotation=90)
     ax.set_yticks(range(7), rows)
 fig.colorbar(image, ax=fig.axes, label="attention weight")
@@ -215,7 +211,7 @@ fig
 #
 # In two rows the ring is not on the brightest cell, and what they wrote is right all the same.
 #
-# ## 11.5 For the keen: how sharp? Self-attention, too
+# ## 11.5 For the keen: how sharp?
 #
 # Sharpness has a measure: the entropy $H = -\sum_j w_j \ln w_j$ of a row. $e^H$ is the number of keys that a row looks at *in
 # effect*: 1 if all weight is on one, 7 if 7 keys share it evenly.
@@ -241,18 +237,7 @@ for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(
     print(f"{name:32} trained {sharp[name][0]}   untrained {sharp[name][1]}")
 
 # %% [markdown]
-# The cross heads of layer 2 look at two or three keys in effect, those of layer 1 at three to five, and those of the encoder at three to six. None looks at one key alone. (A row of decoder self-attention
-# may look at 1 to 7 keys, at 4 on average.) Training has sharpened the cross-attention, most of all in layer 2. Here is the first layer of the decoder's self-attention, with the source as before.
-
-# %%
-cache_one, rows, _ = read("copy")
-name = "decoder.layers.0.self_attention.attention.weights"
-maps, masks = {name: attention_maps(cache_one)[name][0]}, {name: attention_masks(cache_one)[name][0]}
-plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, title="copy: decoder self-attention")
-
-# %% [markdown]
-# What do you see? Perhaps "this head likes `<bos>`", "that one looks at itself". Could you say beforehand what the map would look like if you were
-# wrong? If not, it is a story. For the cross-attention we knew what to expect; here we do not.
+# The cross heads of layer 2 look at two or three keys in effect, and at more than six before training. None looks at one key alone.
 #
 # ## 11.6 For the keen: the size of the values
 #
@@ -262,8 +247,8 @@ plot_attention_grid(maps, rows, [row.split()[0] for row in rows], masks=masks, t
 # > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then?
 # >
 # > - In none → The sizes differ by more than a factor of two.
-# > - In most → So it would be if the sizes differed as much as the weights do.
-# > - In a minority <!-- true: 0.05 < np.mean(other_favourite) < 0.3 -->
+# > - In most → That would be true if the sizes differed as much as the weights do.
+# > - In a minority → Most sizes differ less than the weights do. <!-- true: 0.05 < np.mean(other_favourite) < 0.3 -->
 
 # %%
 other_favourite = []
@@ -277,29 +262,10 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
           f"  another favourite, by head: {other_favourite[-1]}")
 
 # %% [markdown]
-# Another key is on top in one row of ten to one of five. Nine tenths of the sizes lie within a factor of about three, so a map weighted by these sizes would look nearly the same.
+# Nine tenths of the sizes lie within a factor of about three, so a map weighted by these sizes would look nearly the same.
 #
 # A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
 # position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
-
-# %%
-for i, layer_cache in enumerate(cache.decoder.layers):
-    c = layer_cache.cross_attention
-    x = c.linear_Q.x                                                   # (n, T_q, d_model)
-    attended = models["copy"].decoder.layers[i].cross_attention.linear_O(c.linear_O.x)
-    print(f"layer {i + 1}: |x| {np.linalg.norm(x, axis=-1).mean():.1f},"
-          f" all heads together {np.linalg.norm(attended, axis=-1).mean():.1f}")
-
-# %%
-changed = src.copy()
-changed[:, 2] = 3 + (changed[:, 2] - 3 + 1) % 6                        # another symbol at position 2
-memory, other = models["copy"].encode(src)[0], models["copy"].encode(changed)[0]
-moved = np.linalg.norm(other - memory, axis=-1).mean(axis=0)           # (T_src,)
-print("the memory moves, by position:", moved)
-
-# %% [markdown]
-# What the heads bring is two thirds as large as the $x$ to which it is added in layer 1, and nearly as large in layer 2. A changed token moves its own place of the memory most, and the other places by
-# about a tenth of that: here, "looks at position $j$" is nearly "looks at token $j$". In a deep encoder that need not be so.
 #
 # ## 11.7 Take a head away
 #
@@ -323,7 +289,7 @@ def without(model, kind, layer, heads, how):
 # >
 # > - All, to a hundredth → Other heads look at the answer, but this one's share of the sum is missing.
 # > - About half → Each of the eight brings an eighth or so of what all bring.
-# > - Four in five, or a little more <!-- true: 0.78 < exact["copy", "cross_attention", "mute"].mean() < 0.88 -->
+# > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < exact["copy", "cross_attention", "mute"].mean() < 0.88 -->
 # >
 # > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. All test sequences are right before. -->
 
@@ -336,11 +302,14 @@ def exact_without(name, kind, how):
 
 exact = {(name, kind, how): exact_without(name, kind, how) for name in models
          for kind in ("cross_attention", "self_attention") for how in ("mute", "blind")}
-print("copy, one head less         layer 1               layer 2")
-for (name, kind, how), shares in exact.items():
-    if name == "copy":
-        print(f"{kind:16} {how:6}", shares)
+kinds = {"cross": "cross_attention", "self": "self_attention"}
+grids = [np.concatenate([exact["copy", kind, how].reshape(2, 4) for kind in kinds.values()]) for how in ("mute", "blind")]
+fig = plot_attention(np.stack(grids), [f"{kind}, layer {i}" for kind in kinds for i in (1, 2)],
+                     [f"head {i}" for i in range(1, 5)], titles=["muted", "blind"], quantity="copied exactly")
+for ax in fig.axes[:2]:
+    ax.set(xlabel="", ylabel="")
 print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
+fig
 
 # %%
 test = tasks["copy"].test(300)
@@ -349,7 +318,7 @@ layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "
 print("copy, all cross heads of a layer muted:", np.array(layers))
 
 # %% [markdown]
-# With one cross head less, most sequences are still copied right, 0.83 on average; without the four of layer 2 almost none. So heads stand in for each other. Muting costs more than blinding: much of what a head brings does not depend on where it looks. And one head of *self*-attention is missed more than any cross head.
+# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And one head of *self*-attention is missed more than any cross head.
 #
 # Is the best-aligned head missed most?
 
@@ -363,13 +332,13 @@ for name in models:
 #
 # ## 11.8 Change the input
 #
-# The most direct question to a model is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, found that maps often disagree with such questions.) Replace each source symbol by each
+# The most direct question to a model is: *if this token were another, would you write something else?* (In Jain and Wallace, 2019, maps often disagree with the answers.) Replace each source symbol by each
 # of the five others, let the model decode, and count how often each output changes.
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
 # >
-# > - 1 → So it is when copying. Where does a symbol go that is now the largest?
-# > - Two or three <!-- true: 2 < moves["sort"].sum() / 6 < 3 -->
+# > - 1 → That is true when copying. Where does a symbol go that is now the largest?
+# > - Two or three → The new symbol goes to another place, and all symbols between move. <!-- true: 2 < moves["sort"].sum() / 6 < 3 -->
 # > - 6 → Symbols that stay smaller than both, or larger, stay in their places.
 
 # %%
@@ -388,29 +357,21 @@ for name, share in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}")
 
 # %% [markdown]
-# Two or three outputs change when sorting, and one when copying or reversing: the new symbol goes to another place, and all symbols between move.
-#
 # Here is what the sorting model looks at, and what its outputs depend on:
 
 # %%
 cache, rows, columns = read("sort")
 map_of_best = np.concatenate(list(cross_maps(cache).values()))[best["sort"]]
-fig = new_figure(8, 3.4, layout="compressed")
-for ax, values, title in zip(fig.subplots(1, 2), (map_of_best[:6, :6], moves["sort"]),
-                             ("best head: looks at", "output: depends on")):
-    image = draw_map(ax, values, np.array(True), title)
-    ax.set_xticks(range(6), columns[:6])
-    ax.set_yticks(range(6), rows[:6])
-    ax.set_xlabel("source")
-fig.colorbar(image, ax=fig.axes, label="left: weight, right: share")
+fig = plot_attention(np.stack([map_of_best[:6, :6], moves["sort"]]), rows[:6], columns[:6],
+                     titles=["best head: looks at", "output: depends on"], quantity="weight, or share")
+for ax in fig.axes[:2]:
+    ax.set(xlabel="source", ylabel="")
 fig
 
 # %% [markdown]
-# Both pictures are right. The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others. A map shows one step of a computation; influence shows the whole of it.
+# The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# Try it by hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7),
-# or [make one row of weights even](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&query=0&what-if=even:decoder.layers.1.cross_attention:0:0).
-# If the page is not there yet, `python docs/make_live_pages.py` makes it.
+# By hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #
 # ## 11.9 Read your own
 #
@@ -429,8 +390,6 @@ fig
 # %%
 assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
 assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
-assert 1.5 < sharp["decoder.layers.1.cross_attention"][0].mean() < 4.5
-assert moved[2] > 4 * np.delete(moved, 2).max()                        # the memory stays in place
 assert exact["copy", "self_attention", "mute"].min() < muted["copy"].min()
 assert layers[1] < 0.3
 assert moves["copy"].sum() / 6 < 1.2 < 1.5 < moves["sort"].sum() / 6
@@ -442,10 +401,7 @@ print("all true")
 # - A row of a cross-attention map has read one token and writes the next. Label it with both.
 # - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: many heads times many jobs
 #   always give something by chance.
-# - A map leaves out the size of the values, the residual, and what was mixed into the key. It does not say whether the head is needed.
-# - To know that, intervene: mute it, blind it, change the input. A well-aligned head may be needed, or not.
-#
-# **What you can do now:** put a baseline and an experiment beside each claim about a map. Lesson 12 tries other scores.
+# - A map does not say whether the head is needed. To know that, intervene: mute it, blind it, change the input. A well-aligned head may be needed, or not.
 #
 # ## Questions
 #

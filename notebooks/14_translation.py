@@ -7,9 +7,9 @@
 # | **You will learn** | who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
 # | **You need** | Lessons 10 and 11; Lesson 5 for padding |
 # | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
-# | **Time** | 45 minutes, without the part marked *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **Time** | 45 minutes |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -49,12 +49,12 @@ from aiayn_np.text.batches import Batches, arrays
 from aiayn_np.text.bleu import bleu
 from aiayn_np.text.number_words import number_words, write_number_words
 from aiayn_np.text.translation import translate
-from aiayn_np.text.vocabulary import PAD, Vocabulary
+from aiayn_np.text.vocabulary import Vocabulary
 
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# You train all of Figure 1 on text, in seconds. Then it translates numbers that nobody has shown it, and crosses over where German and English do.
+# You train all of Figure 1 on text, in seconds. Then it translates numbers that nobody has shown it, and its attention crosses where the word order does.
 
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
@@ -83,8 +83,6 @@ words = [{word for pair in pairs for word in " ".join(pair).split()} for pairs i
 print("words of the test that training has not:", len(words[2] - words[0]))
 
 # %% [markdown]
-# Training has every *word* of the test, but no *number* of it.
-#
 # ## 14.2 A vocabulary that nobody wrote
 #
 # With an id for each word, new words would have none, and real text has new words every day. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
@@ -93,8 +91,8 @@ print("words of the test that training has not:", len(words[2] - words[0]))
 # >
 # > - `en` → It is the most frequent pair of German prose. These lines are numbers.
 # > - `th` → It is the most frequent pair of English prose. Only half of the lines are English.
-# > - `nd` <!-- true: neighbours.most_common(1)[0][0] == "nd" -->
-# > - `ei` → It is in *eins*, *zwei*, *drei*, but in no English word.
+# > - `nd` → It is in *und* and *and*, in *hundert* and *hundred*. <!-- true: neighbours.most_common(1)[0][0] == "nd" -->
+# > - `ei` → It is in *zwei*, *drei* and *eight*. But *und* and *and* are in nearly every line.
 # >
 # > <!-- given: The lines are numbers below a million in words, such as *fünf hundert drei tausend fünf* and *five hundred and three thousand and five*. -->
 
@@ -107,8 +105,6 @@ for word, count in Counter(" ".join(lines).split()).items():
 print(neighbours.most_common(5))
 
 # %% [markdown]
-# `nd` is in *und* and *and*, in *hundert* and *hundred*: one vocabulary for both languages shares what they share.
-#
 # SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%
@@ -117,7 +113,7 @@ print(vocabulary.pieces(range(4, 16)))                                 # ids 0 t
 print(vocabulary.pieces(vocabulary.encode(["zwei und zwanzig"])[0]))
 
 # %% [markdown]
-# The first piece is the same as by hand. How many pieces there are decides what a token is:
+# How many pieces there are decides what a token is:
 
 # %%
 def pieces_of(size, write=str):
@@ -135,7 +131,7 @@ for size in (60, 100, 200):
 # > **Predict.** All numbers are written so, and there are 200 pieces again. How is *zweihundertdreiundfünfzig* cut now?
 # >
 # > - `zwei hundert drei und fünfzig` → These are the parts that a grammar knows. Byte-pair encoding knows none.
-# > - `zweihundert drei undfünfzig` <!-- true: joined[200] == "_zweihundert drei undfünfzig" -->
+# > - `zweihundert drei undfünfzig` → What is frequent is joined, whatever it means. <!-- true: joined[200] == "_zweihundert drei undfünfzig" -->
 # > - `zweihundertdreiundfünfzig` → Only what is frequent becomes one piece. How often does this number occur?
 # > - Into single letters → Parts of it stand in many other numbers.
 # >
@@ -147,7 +143,7 @@ for size, pieces in joined.items():
     print(f"{size:4} {pieces}")
 
 # %% [markdown]
-# What is frequent is joined, whatever it means: *undfünfzig* is a good code but no word.
+# *undfünfzig* is a good code but no word.
 #
 # ## 14.3 Batches of similar length
 #
@@ -157,7 +153,7 @@ for size, pieces in joined.items():
 # >
 # > - About 3 % → Then nearly all lines would be equally long.
 # > - About 15 % → One long line in a batch is enough to lengthen all the others.
-# > - About 40 % <!-- true: 0.35 < 1 - real / positions < 0.45 -->
+# > - About 40 % → The longest line of a batch sets its width, and most are much shorter. <!-- true: 0.35 < 1 - real / positions < 0.45 -->
 # > - About 75 % → Then the longest line of a batch would be four times as long as the mean.
 
 # %%
@@ -172,12 +168,12 @@ print(f"padding, any order       {1 - real / positions:.1%}")
 print(f"padding, similar length  {1 - real / padded:.1%}")
 
 # %% [markdown]
-# In random order four positions of ten are padding, by length hardly one in thirty. Padding is computed like everything else, and thrown away. A batch here holds at most a fixed number of *tokens*, not of lines.
+# By length it is hardly one position in thirty. A batch here holds at most a fixed number of *tokens*, not of lines.
 
 # %% [markdown]
 # ## 14.4 Training
 #
-# The model is small: one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10; at the end the last states are averaged (Section 6.1). Watch the column `exact`, for 200 numbers of the test.
+# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10; the last states are averaged (Section 6.1). Watch the column `exact`, for 200 numbers of the validation.
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -186,33 +182,33 @@ run, _ = start(Path(folder.name) / "run", dict(pairs=training, validation_pairs=
                preset="numbers")
 model = run.model
 untrained = Transformer(run.task.vocab_size, **run.config["model"], rng=np.random.default_rng(0))
-sources, references = zip(*numbers.test)
 
 
-def exact(model, n=500):
-    """The share of n test numbers that are translated without a mistake, and the translations."""
-    out = translate(model, run.task.vocabulary, sources[:n])
+def exact(model, pairs):
+    """The share of pairs that are translated without a mistake, and the translations."""
+    sources, references = zip(*pairs)
+    out = translate(model, run.task.vocabulary, sources)
     return np.mean([a == b for a, b in zip(out, references)]), out
 
 
 for progress in run.train():
     epoch, more = divmod(progress.step, run.batches.per_epoch)
     if not more:
-        print(f"epoch {epoch:2}  loss {progress.loss:.2f}  exact {exact(model, 200)[0]:.1%}")
+        print(f"epoch {epoch:2}  loss {progress.loss:.2f}  exact {exact(model, numbers.validation[:200])[0]:.1%}")
         if epoch == 3:
             young = copy.deepcopy(model)                               # for later
 folder.cleanup()
 
 # %% [markdown]
-# An **epoch** is one pass over all training pairs. After three epochs the model has three quarters of the numbers right, after six all of the 200 that we watch. We look at the test to *watch*, not to choose: who stops where the test looks best has used it for training.
+# An **epoch** is one pass over all training pairs. After three epochs four fifths are right, from the sixth on nearly all. The test waits: who stops where the test looks best has used it for training.
 #
 # ## 14.5 Exact, or alike?
 #
-# The paper measures BLEU (Papineni et al., 2002): which share of a translation's runs of one, two, three and four words stands in the reference, too? (It takes the geometric mean, lowered for short translations.)
+# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? (It takes the geometric mean, lowered for short translations.)
 #
 # > **Predict.** After three epochs the model has three quarters of the numbers exactly right. What is its BLEU then?
 # >
-# > - More than 90 <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
+# > - More than 90 → One wrong word leaves most runs of words right. <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
 # > - About 75 → BLEU counts runs of words, not whole numbers.
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 
@@ -221,18 +217,18 @@ trained = run.trained()                                                # the las
 print("                 exact    BLEU")
 scores = {}
 for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at the end", trained)):
-    share, out = exact(chosen)
-    scores[name] = share, bleu(out, references).score
+    share, out = exact(chosen, numbers.test)
+    scores[name] = share, bleu(out, [english for _, english in numbers.test]).score
     print(f"{name:15} {share:6.1%} {scores[name][1]:7.1f}")
 
 # %% [markdown]
-# BLEU is above 90, although a quarter of the numbers is wrong: one wrong word leaves most runs of words right.
+# And yet a quarter of the numbers is wrong.
 #
 # Look at some:
 
 # %%
-_, out = exact(young)
-wrong = [(s, a, b) for s, a, b in zip(sources, out, references) if a != b]
+_, out = exact(young, numbers.test)
+wrong = [(s, a, b) for (s, b), a in zip(numbers.test, out) if a != b]
 for source, got, reference in wrong[:3]:
     print(f"source     {source}\nmodel      {got}\nreference  {reference}\n")
 
@@ -244,33 +240,28 @@ for source, got, reference in wrong[:3]:
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
 source, written, weights, allowed = run.translation_attention(run.task.source(text))
-rows = [f"{read} → {write}" for read, write in zip(["<bos>", *written], written)]
-plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
-               allowed=allowed[:1], titles=["head 1", "mean of the heads"], title=text)
+named = [f"'{piece}'" if piece in "-," else piece for piece in written]
+rows = [f"{read} → {write}" for read, write in zip(["<bos>", *named], named)]
+fig = plot_attention(np.stack([weights[0], weights.mean(axis=0)]), rows, source,
+                     allowed=allowed[:1], titles=["head 1", "mean of the heads"], title=text)
+fig.axes[0].plot([2, 1, 0, 8, 7, 6], [0, 1, 2, 8, 9, 10], "o", color="#D55E00", markersize=9, markerfacecolor="none")
+fig
 
 # %% [markdown]
-# Go down the rows of head 1. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then it goes on to *tausend*
-# and *vier*, and for "fifty", the hyphen and "two" it turns back once more. Other heads do parts of this, and the mean blurs them.
+# Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then it goes on to *tausend*
+# and *vier*, and for "fifty", the hyphen and "two" it turns back once more. For "hundred" it looks elsewhere.
 #
-# Ask such a model your own numbers:
-# open [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4),
-# then press "mute" below head 1. Last, take the change back and replace the source token `_sieben` by `_drei`. (A row there is labelled with the token that was read.)
-# If the page is not there yet, `python docs/make_live_pages.py` makes it in about four minutes.
-
-# %% [markdown]
-# In our model the row `_and` looks at `_zwanzig` and the row `-` at `_sieben`, so the two cross. Without this head the
-# translation stays right: other heads know it, too. With `_drei` only the last word changes.
+# Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4). `python docs/make_live_pages.py` makes the page.
 #
 # ## 14.7 Crossing, measured
 #
-# Make claims that can be wrong. Where German has `unit und tens` and English `tens - unit`:
+# Where German has `unit und tens` and English `tens - unit`:
 #
 # - the row of the tens peaks on the German tens, **behind** *und*;
 # - the row of the unit peaks on the German unit, **before** it;
 # - so the two **cross**: the row that is written first looks at a later word.
 #
-# As a control, take two words that do *not* change their order: `digit hundert` and `digit hundred`. A head that crosses there too does not
-# follow words.
+# As a control, take two words that do *not* change their order: `digit hundert` and `digit hundred`.
 
 # %%
 def peaks(model, pairs):
@@ -305,10 +296,10 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %% [markdown]
 # Choosing the best of five and reporting its score on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
 #
-# > **Predict.** In the trained model, how often do the two rows of the chosen head cross for words that *keep* their order?
+# > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
 # > - In about a third → About so often rows cross by chance.
-# > - Almost never <!-- true: after["ordered"][best, 2] < 0.05 -->
+# > - Almost never → It follows words, not places. <!-- true: after["ordered"][best, 2] < 0.05 -->
 # > - In about half → Then head and words would have nothing to do with each other.
 # > - Almost always → Then it would look backwards whatever it reads.
 # >
@@ -324,55 +315,13 @@ for name, shares in (("trained", after), ("untrained", before)):
         print(f"{name:10} {kind:10}  ", *(f"{share:10.2f}" for share in shares[kind][best]))
 
 # %% [markdown]
-# Inverted words cross, words in order do not, and in the untrained model the two shares are near each other, 0.31 and 0.22. Yet there was no alignment in the data, only
-# pairs of lines. So Bahdanau et al. (2015) found it for sentences.
+# In the untrained model the two shares are near each other, 0.31 and 0.22. Yet there was no alignment in the data, only
+# pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
 # The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at
 # *hundert*. And a head that looks at the right word is not always the one that the model needs (Lesson 11.7).
-
-# %% [markdown]
-# ## 14.8 For the keen: does it matter where it looks?
 #
-# An experiment on the map itself. Hide one source word from the encoder-decoder attention, and only there: the encoder still reads it. Then see which
-# word the model would write, given the right words before.
-#
-# > **Predict.** The German tens are hidden. Which of the two English words does the model still know?
-# >
-# > - Tens and unit → The encoder has read all words together. Did it put the tens into other places, too?
-# > - The tens only → What would the unit be missing?
-# > - The unit only <!-- true: by_hiding["the tens"][0] < 0.5 < by_hiding["the tens"][1] -->
-# > - Neither → Only one place is hidden.
-
-# %%
-one_und = [pair for pair in numbers.test if pair[0].split().count("und") == 1]
-src, tgt_in, tgt_out = arrays(list(zip(*(vocabulary.encode(side) for side in zip(*one_und)))))
-und, hyphen = vocabulary.encode(["und"])[0][0], vocabulary.encode(["twenty-two"])[0][1]
-row = np.arange(len(src))
-column, between = (src == und).argmax(axis=1), (tgt_out == hyphen).argmax(axis=1)   # (B,) each
-
-
-def right_words(hide):
-    """Shares of English tens and of units that are right if the word at und + hide is hidden."""
-    memory, _ = trained.encode(src)
-    allowed = (src != PAD)[:, None, None, :]                           # (B, 1, 1, T_src)
-    if hide is not None:
-        allowed[row, 0, 0, column + hide] = False
-    logits, _ = trained.decode(tgt_in, memory, memory_allowed=allowed)
-    right = logits.argmax(axis=-1) == tgt_out                          # (B, T_tgt)
-    return right[row, between - 1].mean(), right[row, between + 1].mean()
-
-
-by_hiding = {"nothing": right_words(None), "the tens": right_words(1), "the unit": right_words(-1)}
-print("hidden     tens right  unit right")
-for name, shares in by_hiding.items():
-    print(f"{name:10}", *(f"{share:10.2f}" for share in shares))
-
-# %% [markdown]
-# Each word is lost together with its source word, and its neighbour is hardly affected. (Guessing would get one in eight tens right, and one in nine units.) The
-# encoder has read all words together, and could have put the tens into any of its places; it has left them where they were. So here the weight is also an
-# effect: if the place is hidden, the model does not know the word. With more layers this need not be so.
-#
-# ## 14.9 Check what this lesson claimed
+# ## 14.8 Check what this lesson claimed
 
 # %%
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
@@ -385,7 +334,6 @@ assert 1 - real / padded < 0.5 * (1 - real / positions)                # what so
 assert scores["at the end"][0] >= 0.99 > scores["after 3 epochs"][0]
 assert after["inverted"][best, 2] > 0.9 > 0.5 > after["ordered"][best, 2]
 assert after["inverted"][best, :2].min() > 0.7 > before["inverted"][best, :2].max()
-assert by_hiding["the tens"][0] < 0.5 < by_hiding["the tens"][1]
 print("all true")
 
 # %% [markdown]
@@ -396,9 +344,6 @@ print("all true")
 # - BLEU rewards what is similar; only exact comparison tells whether a number is right.
 # - Nobody gave the model an alignment. Where the languages exchange two words, its attention crosses; where they do not, it does not. Claim that only with a
 #   control, and with the head chosen on other data.
-#
-# **What you can do now:** take lines in two languages from raw text to a translator, and prove a claim about where it looks. With real sentences it takes half an hour instead of seconds:
-# [how to train on a corpus from the network](../aiayn_np/text/README.md).
 #
 # ## Questions
 #
@@ -414,14 +359,11 @@ print("all true")
 # </details>
 #
 # **2.** Take all numbers like 200 428 out of the training list: six digits, two zeros behind the first. 745 of 7149 pairs are gone, and each *word* is still there.
-# Of the numbers like this, how many will the model have right? And of the others?
+# Of the numbers like this, will the model have many right? Of the others?
 #
 # <details><summary>Answer</summary>
 #
-# The model has none of the 852 right that the three lists have, and 449 of the 450 other test numbers (tried once, with seed 0; this lesson does not run it). *zwei hundert tausend fünf hundert eins* becomes "two hundred and five thousand, five hundred and one". In all that the
-# model has seen, something stood between *hundert* and *tausend*, so it borrows something from further on. It has learned the patterns of its training, and puts
-# them together in new ways; it has not learned what a number is. That is why the corpus is drawn so that each pattern of zeros is frequent: drawn
-# evenly, one number of six digits in a hundred would be like these.
+# Try it. In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
 #
 # </details>
 #

@@ -30,6 +30,8 @@ CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(  # as it is
     r"<!-- true:.*?-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
+WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
+COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
 NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
 
@@ -185,12 +187,14 @@ def pages():
     """{a Chinese page: the English page that it translates}."""
     root = FOLDER.parent
     named = {path: path.with_name(path.name.replace(".zh.md", ".md"))
-             for folder in (root, FOLDER / "exercises") for path in folder.glob("*.zh.md")}
-    paper = {path: root / "docs" / "paper" / path.name
-             for path in (root / "docs" / "zh" / "paper").glob("*.md")}
+             for folder in (root, FOLDER / "exercises", root / "aiayn_np" / "variants")
+             for path in folder.glob("*.zh.md")}
+    docs = {path: root / "docs" / path.relative_to(root / "docs" / "zh")
+            for path in (root / "docs" / "zh").rglob("*.md")}
+    docs = {path: english for path, english in docs.items()
+            if english.is_file() and english != root / "docs" / "index.md"}
     ours = {CHINESE / name: FOLDER / name for name in ("README.md", "PROJECT.md")}
-    docs = {root / "docs" / "zh" / "since-2017.md": root / "docs" / "since-2017.md"}
-    return named | paper | ours | docs
+    return named | docs | ours
 
 
 def language_faults(english, chinese):
@@ -207,11 +211,15 @@ def language_faults(english, chinese):
 
 
 def kept_of(text):
-    """Formulas, code and the places that links lead to: none of them is translated."""
-    links = [re.sub(r"(\.\./)+|zh/|\.zh\b|#.*", "", link)
+    """What stays in a translation: code without comments, formulas without words, addresses.
+
+    What code prints may be Chinese, too.
+    """
+    links = [re.sub(r"(\.\./)+|student/zh/(?=find)|zh/|\.zh\b|#.*", "", link)
              for link in re.findall(r"\]\(([^)\s]+)", text)]
-    kept = [re.sub(r"\s+", " ", kept) for kept in KEPT.findall(text)]
-    return [re.sub(r"(\.\./)+", "", part) for part in kept] + links
+    kept = [WORDS.sub(r"\\text{}", part) if part[0] == "$" else COMMENT.sub("", part)
+            for part in KEPT.findall(text) if not part.startswith("```text")]
+    return [re.sub(r"(\.\./)+", "", re.sub(r"\s+", " ", part)) for part in kept] + links
 
 
 def plain(text):

@@ -50,7 +50,8 @@ def reading(text):
     """Minutes for a text; a formula counts as the symbols that are set apart in it."""
     predictions = text.count("**Predict.**")
     text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
-    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", re.sub(r"<[^>]*>|\\[a-zA-Z]+", " ", text))
+    unread = r"<[^>]*>|\\[a-zA-Z]+|(?<=\])\([^()\s]*\)"                # tags, commands, addresses
+    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", re.sub(unread, " ", text))
     return len(words) / WORDS_A_MINUTE + PREDICTION * predictions
 
 

@@ -6,18 +6,22 @@
     python notebooks/slides.py DIR --zh         the Chinese lessons, in DIR/zh
 
 A deck has a title, Figure 1, the slides of every section that is not optional, the summary and the
-questions. A section gives its first sentence, its formulas, lists and tables, one click each; then
-each of its predictions; then its other pictures. A prediction has two slides. On the first are what
-is given, the question and the choices; a click marks the right one. On the second is what was
-measured, drawn if it can be; a click adds one sentence, the first of the text that follows.
+questions. A section gives its first sentences, its formulas, lists and tables, one click each. Then
+come its predictions, pictures and programs, in the order of the lesson. A prediction has two
+slides. On the first are what is given, the question and the choices; a click marks the right one.
+On the second, the question stands above what was measured, drawn if it can be. A program is shown
+before what it prints. The last click of each of these slides adds the first sentences of the text
+that follows.
 
-The speaker's notes (press S) say the minutes, what is wrong with each choice, the mistakes that are
-common in the exercises, and the answers to the questions. Pandoc makes one HTML file: reveal.js,
+The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
+are common in the exercises, the text of the lesson, and the answers to the questions.
+Pandoc makes one HTML file: reveal.js,
 pictures and formulas (MathML) are in it, so it needs no network. Chromium prints the handout.
 """
 
 import argparse
 import importlib.util
+import itertools
 import re
 import shutil
 import struct
@@ -41,8 +45,10 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, HALF = 16, 100, 45  # of a print on a slide, and beside a picture
-FULL = 14  # lines of formulas, tables and lists on a slide
+LINES, COLUMNS, HALF = 16, 120, 60  # of a print on a slide, and beside a picture
+STEP, SAID = 18, 190  # lines of a program and its print; letters of what is said in a few sentences
+CAPTION = 150  # letters of what stands beside a picture, at most
+FULL, FEW = 14, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -67,7 +73,6 @@ class Words:
     summary: str
     questions: str
     in_the_paper: str
-    what_we_do: str
     stop: str
     minutes: str
     section: str
@@ -77,11 +82,10 @@ class Words:
 
 WORDS = {
     "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
-                "Summary", "Questions", "In the paper:", "What we do", "", "{} minutes.",
+                "Summary", "Questions", "In the paper:", "", "{} minutes.",
                 "The section takes {} minutes.", "{} is {}.", "Common mistakes in the exercises:"),
     "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
-                "要做的事", "：", "{} 分钟。", "本节 {} 分钟。",
-                "{} {}。", "练习中常见的错误："),
+                "：", "{} 分钟。", "本节 {} 分钟。", "{} {}。", "练习中常见的错误："),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
@@ -104,19 +108,42 @@ class Slide:
 
 @dataclass
 class Result(Slide):
-    """What answers a prediction: the right choice, what was printed and drawn, and a sentence."""
+    """What a cell showed: its program, what was printed and drawn, and a sentence on it."""
 
+    answer: str = ""
+    programs: list[str] = field(default_factory=list)
     printed: str = ""
     png: str = ""
     said: str = ""
 
     def markdown(self):
-        lines, png = lines_of(self.printed), image(self.png, self.title)
-        shown = [as_printed(lines), png] if png else [drawn(self.printed)]
-        if png and max(map(len, lines), default=0) <= HALF:
-            shown = ["::: beside", *shown, ":::"]
-        self.parts = ["\n\n".join(filter(None, [*self.parts, *shown])), self.said]
+        shown = self.drawing() if self.png else self.steps()
+        lead = "\n\n".join([self.answer, *self.parts]).strip()
+        self.parts = ["\n\n".join([lead, shown[0]]).strip(), *shown[1:], self.said]
+        self.parts = [*filter(None, self.parts)]
         return super().markdown()
+
+    def steps(self):
+        """The program, if there is room for it, and what it prints."""
+        if self.answer:
+            return [drawn(self.printed)]
+        most = STEP - len(lines_of(self.printed))
+        for program in ("\n".join(self.programs), *self.programs[-1:]):   # all, or the last one
+            if program and program.count("\n") < most:
+                return [f"```python\n{program}\n```", drawn(self.printed)]
+        return [drawn(self.printed)]
+
+    def drawing(self):
+        """The picture, beside what was printed or beside the sentence on it if there is room."""
+        lines, png = lines_of(self.printed), image(self.png, self.title)
+        beside = [as_printed(lines)] if lines else []
+        text = "".join(self.parts)
+        few = len(text) <= CAPTION and "$$" not in text
+        if not lines and not self.answer and few and not is_wide(self.png):
+            beside, self.parts = self.parts, []
+        if beside and max((len(line) for line in lines), default=0) <= HALF:
+            return [side_by_side("\n\n".join(beside), png, "" if lines else " .caption")]
+        return ["\n\n".join([*beside, png])]
 
 
 def language_of(notebook):
@@ -161,11 +188,7 @@ class Deck:
     def heading(self, title):
         lead, before = self.flush(), self.slides[-1].title if self.slides else ""
         if lead and self.title != before:                              # it has nothing else to show
-            program, printed = max(self.programs, default=("", ""),
-                                   key=lambda pair: (bool(pair[1]), pair[0].count("\n")))
-            parts = [lead, f"```python\n{program}\n```" * bool(program),
-                     drawn(printed, LINES + 2 - program.count("\n"))]
-            self.slides.append(Slide(self.title, [*filter(None, parts)], self.notes()))
+            self.slides.append(Slide(self.title, [lead], self.notes()))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = "" if left_out or not re.match(r"\d", title) else title
         if self.title:
@@ -178,14 +201,15 @@ class Deck:
         """The first sentence says what a section is about, or what was measured."""
         if not text:
             return
-        self.told = text
-        first = sentence(text)
+        self.told, first = text, sentence(text)
+        speaks = self.ideas
         if self.result and not self.result.said:
-            self.result.said = first
+            self.result.said, speaks = conclusion(text, self.result.answer), self.result
         elif self.lead is None and not BLOCK.match(text):
             self.lead = first
             text = text.replace(first, "", 1)
-        paragraphs = text.split("\n\n")
+        speaks.notes.append(self.told)
+        paragraphs = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
         for before, block in zip(["", *paragraphs], paragraphs):
             if BLOCK.match(block.strip()):
                 self.ideas.parts.append(f"{last_sentence(before)}\n\n{block}".strip())
@@ -193,7 +217,7 @@ class Deck:
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
         prediction, cell = asked
-        lead = self.flush()
+        lead = self.flush(beside=True)
         verdicts = VERDICT[self.language]
         choices = "\n".join(
             f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
@@ -204,41 +228,45 @@ class Deck:
         asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
-        self.result = Result(self.title, [f"[**{LETTERS[prediction.right]}** {right}]{{.answer}}"])
+        self.result = Result(self.title, answer=(
+            f"::: asked\n{prediction.question}\n:::\n\n[**{LETTERS[prediction.right]}** {right}]{{.answer}}"))
         self.slides.append(self.result)
+        self.programs = []
 
     def code(self, text):
-        """Keep a program and what it prints, if a slide has room for it."""
-        program = re.sub("  +#", "  #", text)
-        self.fits = program.count("\n") < LINES and max(map(len, program.splitlines())) <= COLUMNS
-        self.programs += [(program, "")] * self.fits
+        """Keep a program for the next slide: the one of what it shows."""
+        self.programs.append(re.sub("  +#", "  #", text))
 
     def print(self, text):
-        if self.result and not self.result.said:
-            self.result.printed += text
-        elif self.fits:
-            program, printed = self.programs.pop()
-            self.programs.append((program, printed + text))
+        self.shown().printed += text
+        self.result.programs += self.programs
+        self.programs = []
 
     def picture(self, png):
-        if self.result and not (self.result.said or self.result.png):
-            self.result.png = png
-            return
-        lead = self.flush()
-        told = [found[0].strip() for found in SENTENCE.finditer(self.told)]
-        last = sentence(self.told.split("\n\n")[-1])
-        caption = next(filter(PICTURE.search, reversed(told)), lead or last)
-        shown = [caption, image(png, self.title)]
-        shown = shown if is_wide(png) else ["::: {.beside .caption}", *shown, ":::"]
-        self.slides.append(Slide(self.title, ["\n\n".join(shown)], self.notes()))
+        if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
+            self.result = None                                         # there is no room for it
+        self.shown().png, self.programs = png, []
+
+    def shown(self):
+        """The slide of what a cell shows: the last one, until a text has said what it shows."""
+        if self.result is None or self.result.said:
+            lead = self.flush(beside=True)
+            told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
+            drawing = filter(PICTURE.search, reversed(told))
+            caption = next(drawing, told[-1] if told else "")
+            parts = [lead] * bool(lead) + [caption] * (caption not in lead)
+            self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
+            self.slides.append(self.result)
+        return self.result
 
     def notes(self):
         """What is to be said of the section, once: with its first slide."""
         notes, self.ideas.notes = self.ideas.notes, []
         return notes
 
-    def flush(self):
-        """Finish the slide of ideas; the first sentence of the section where it has no other."""
+    def flush(self, beside=False):
+        """Finish the slide of ideas; return what is too little for one: the first sentences of the
+        section, or a lone formula `beside` a question or picture."""
         if not self.title:
             return ""
         lead, ideas = self.lead or "", self.ideas
@@ -246,9 +274,17 @@ class Deck:
         if not ideas.parts:
             self.ideas.notes = ideas.notes
             return lead
+        few = sum(map(height_of, ideas.parts)) <= FEW and all("$$" in part for part in ideas.parts)
+        if beside and few and len(ideas.parts) == 1:
+            self.ideas.notes = ideas.notes
+            return f"{lead}\n\n{ideas.parts[0]}".strip()
+        if few and not lead and self.result and self.result.said and not self.result.png:
+            self.result.said += "\n\n" + "\n\n".join(ideas.parts)
+            self.result.notes += ideas.notes
+            return ""
         filled = FULL + 1
         for part in filter(None, [lead, *ideas.parts]):
-            height = part.count("\n") + 1.5 * part.count("$$")         # in lines, about
+            height = height_of(part)
             if filled + height > FULL:
                 self.slides.append(Slide(self.title, notes=ideas.notes))
                 filled, ideas.notes = 0, []
@@ -257,10 +293,42 @@ class Deck:
         return ""
 
 
-def sentence(text):
-    """The first sentence of a text, with the next one if it is very short."""
-    told = [found[0] for found in SENTENCE.finditer(text.split("\n\n")[0])]
-    return "".join(told[:1 + (len(told[0]) < 12)]).strip() if told else ""
+def sentence(text, most=SAID):
+    """The first sentence of a text, and as many of the next ones as `most` letters hold.
+
+    A sentence that leads to what stands below, such as a formula or picture, is no next one.
+    """
+    words = list(itertools.takewhile(lambda p: not BLOCK.match(p.strip()), text.split("\n\n")[:2]))
+    said = ""
+    for found in SENTENCE.findall("\n\n".join(words)):
+        leads = found.strip().endswith((":", "：")) or PICTURE.search(found)
+        if said and (leads or len(said + found) > most):
+            break
+        said += found
+    return said.strip()
+
+
+def conclusion(text, answer):
+    """What is said of a result: not the answer again, if a reason follows it."""
+    said = sentence(text)
+    first = next(iter(SENTENCE.findall(said)), "")
+    repeated = first.strip(" .。").lower() in answer.lower()
+    return sentence(text.replace(first, "", 1).strip()) or said if repeated else said
+
+
+def height_of(part):
+    """The lines of a part of a slide, about."""
+    return part.count("\n") + 1.5 * part.count("$$")
+
+
+def side_by_side(text, png, kind=""):
+    """A text, in a box of its own whatever is in it, and a picture to its right."""
+    return f":::: {{.beside{kind}}}\n::: left\n{text}\n:::\n\n{png}\n::::"
+
+
+def last_paragraph(text):
+    """The last paragraph of a text that is no formula, list or table."""
+    return next((p for p in reversed(text.split("\n\n")) if not BLOCK.match(p)), "")
 
 
 def last_sentence(text):
@@ -284,7 +352,8 @@ def drawn(text, most=LINES):
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
-    if not 1 < longest <= BARS or 2 * len(lines) > most + 2:           # a bar is as high as a line
+    whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
+    if whole or not 1 < longest <= BARS or 2 * len(lines) > most + 2:  # a bar is as high as a line
         return as_printed(lines)
     largest = max(abs(x) for row in numbers for x in row) or 1
     made = ""
@@ -339,17 +408,19 @@ def deck(notebook):
            for part in (words.do, words.learn, words.paper)}
     made = Deck(notebook)
     plan = "\n".join(f"- {name}" for name in dict.fromkeys(slide.title for slide in made.slides))
-    opening = [Slide(title, [f"**{words.learn}{words.stop}** {row[words.learn]}\n\n"
-                             f"**{words.in_the_paper}** {row[words.paper]}\n\n{plan}"],
-                     [words.minutes.format(round(minutes.minutes(notebook)[0]))]),
-               Slide(words.what_we_do, ["\n\n".join(["::: beside", row[words.do], image(first_drawing(notebook), title), ":::"])],
-                     mistakes(made.exercises, re.search(r"\d+", title)[0], language))]
+    picture, do = image(first_drawing(notebook), title), row[words.do]
+    plan = [f"**{words.learn}{words.stop}** {row[words.learn]}",
+            f"**{words.in_the_paper}** {row[words.paper]}", plan]
+    text = "\n\n".join([f"**{words.do}{words.stop}** {do[0].upper()}{do[1:]}", *plan])
+    opening = Slide(title, [side_by_side(text, picture) if picture else text],
+                    [words.minutes.format(round(minutes.minutes(notebook)[0])),
+                     *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
     answers = re.findall(r"<details>.*?</summary>(.*?)</details>", questions, flags=re.DOTALL)
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
     points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
-    slides = [*opening, *made.slides, Slide(words.summary, points),
+    slides = [opening, *made.slides, Slide(words.summary, points),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1)])]
     return title, "\n\n".join(slide.markdown() for slide in slides)

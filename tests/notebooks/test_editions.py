@@ -21,7 +21,7 @@ import slides  # noqa: E402
 from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
 
-from aiayn_np.exercises.editions import FOLD, WORDS, exercises_of, student_edition  # noqa: E402
+from aiayn_np.exercises.editions import FOLD, NEXT, WORDS, exercises_of, student_edition  # noqa: E402
 from aiayn_np.exercises.grading.submissions import stem  # noqa: E402
 
 EXERCISES = slides.FOLDER / "exercises"
@@ -54,6 +54,18 @@ def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
     assert len(found) >= 3
     wrong = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中")
     assert not [text for text in found if wrong.search(text)]
+
+
+@lessons
+def test_what_a_cell_showed_is_folded_after_it(path):
+    edition = student_edition(LESSONS[path], int(path.name[:2]))
+    pairs = zip(LESSONS[path].cells, LESSONS[path].cells[1:], edition["cells"][1:])
+    after = [(cell.source, new["source"]) for before, cell, new in pairs
+             if before.get("outputs") and cell.cell_type == "markdown"]
+    said = [new for old, new in after
+            if not old.startswith(("## ", "> ")) and not NEXT.search(old.split("\n\n")[0])]
+    assert len(said) >= 5
+    assert all(new.startswith("<details>") for new in said)
 
 
 def test_every_exercise_is_linked_from_a_lesson():
@@ -121,22 +133,27 @@ WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for
 def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
     cells = (ASKED, "%w [0.25 -1.]%png one", "It is two, as 1.5 says. It is drawn: the picture.",
              f"%png {WIDE}", "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
-             "## 1.4 D\n\nA loop.", "%1")
+             "## 1.4 D\n\nA loop. Run it.", "%1")
     ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
     assert "The section takes 3 minutes." in ideas.notes
-    assert third.notes == loop.notes == ["The section takes 0 minutes."]
+    assert third.notes == ["The section takes 0 minutes."]
+    assert loop.notes == [*third.notes, "A loop. Run it."]
     assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
     assert "::: question\nHow many?" in asks.parts[0]
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
     assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
     assert (answer.said, answer.png) == ("It is two, as 1.5 says.", "one")
     assert "::: fragment\nIt is two" in answer.markdown()
-    assert "It is drawn: the picture." in more.parts[0]
-    assert f"base64,{WIDE}" in more.parts[0]
-    assert "beside" not in more.parts[0]
-    assert "::: {.beside .caption}" in third.parts[0]
-    assert loop.parts == ["A loop.", "```python\nw = 1\n```", "```{.short}\n1\n```"]
+    assert "::: asked\nHow many?" in answer.markdown()
+    more, third = more.markdown(), third.markdown()
+    assert "It is drawn: the picture." in more
+    assert f"base64,{WIDE}" in more
+    assert "beside" not in more
+    assert "{.beside .caption}" not in third                           # it has no sentence
+    shown = loop.markdown()
+    assert loop.parts == ["A loop. Run it.\n\n```python\nw = 1\n```", "```{.short}\n1\n```"]
+    assert "::: fragment\n```{.short}" in shown
 
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
@@ -151,10 +168,12 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
 
 
 def test_a_sentence_ends_where_a_reader_ends_it():
-    assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.") == (
+    assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.", 30) == (
         "See $a. b$ and 1.5 `x.y`.")
-    assert slides.sentence("No. It is (nearly) 3. More.") == "No. It is (nearly) 3."
-    assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。") == "分数是 $1.5$，不是 2.5。"
+    assert slides.sentence("No. It is (nearly) 3. More.", 22) == "No. It is (nearly) 3."
+    assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。", 20) == "分数是 $1.5$，不是 2.5。"
+    assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
+    assert slides.conclusion("It is two. It is even.", "**B** It is two") == "It is even."
 
 
 def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
@@ -192,11 +211,16 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
         Reveal.slide(i);
         const page = slide.querySelector(".page");
         return [slide.querySelector("h1").innerText, page.scrollHeight - page.clientHeight,
-                page.scrollWidth, parseInt(page.style.fontSize || 100), slide.scrollHeight] })""")
+                page.scrollWidth, parseInt(page.style.fontSize || 100), slide.scrollHeight,
+                Math.min(...[...page.querySelectorAll("img")].map((image) => image.clientWidth)),
+                page.textContent.trim().split(/\\s+/).length,
+                page.querySelectorAll("img, math, table, pre").length] })""")
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
     assert 10 <= len(sizes) <= 50
     assert [s for s in sizes if s[1] > 1 or s[2] > 1280 or s[3] < 60 or s[4] > 720] == []
+    assert [s for s in sizes if s[5] is not None and s[5] < 400] == []
+    assert [s for s in sizes if s[6] < 12 and not s[7]] == []
     assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
 
 

@@ -114,7 +114,8 @@ def test_its_parts_are_those_of_every_lesson(source):
 @lessons
 def test_every_decimal_number_of_the_text_is_in_a_cell_or_its_output(source):
     known = " ".join(c.source + " ".join(text_outputs(c)) for c in code_cells(source))
-    text = re.sub(r"## \d+\.\d+|(?:Lesson|Section|Sec\.) [\d.]+|\$[^$]*\$", "", markdown(source))
+    text = re.sub(r"## \d+\.\d+|(?:Lesson|Section|Sec\.) [\d.]+|\$[^$]*\$|\]\(\S*\)", "",
+                  markdown(source))
     for number in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text):
         assert number in known, f"{number} is in no cell and no output"
 
@@ -137,8 +138,10 @@ def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
     questions = re.findall(r"^\| (.*\?) \| (.*) \|$", table, re.MULTILINE)
     assert len(questions) == table.count("\n|") - 2 >= 12
     for question, cells in questions:
-        assert re.fullmatch(r"(Lesson \d+\.\d+(, )?)+", cells), question
-        assert set(re.findall(r"\d+\.\d+", cells)) <= headings, question
+        found = re.findall(r"\[Lesson ((\d+)\.\d+)\]\((\d+)_\w+\.ipynb\)(?:, |$)", cells)
+        assert len(found) == cells.count("](") == cells.count("Lesson ") > 0, question
+        assert all(int(lesson) == int(file) for _, lesson, file in found), question
+        assert {section for section, *_ in found} <= headings, question
 
 
 @lessons

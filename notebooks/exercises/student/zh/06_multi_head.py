@@ -45,7 +45,7 @@ from aiayn_np.exercises import check, train_with
 #
 # `Linear` 和 `ScaledDotProductAttention` 已经给出，反向传播也有了。每个 `forward` 都返回 `(result, cache)`；五个缓存都要保存，即 `linear_Q`、`linear_K`、`linear_V`、`attention` 和 `linear_O` 的缓存。`backward(grad_y, cache)` 返回 `grad_x_Q, grad_x_K, grad_x_V`。把 `allowed` 和 `rng` 传给注意力。
 #
-# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数。再在纸上回答：`split_heads` 的反向传播是哪个函数？
+# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数值。再在纸上回答：`split_heads` 的反向传播是哪个函数？
 
 
 # %%

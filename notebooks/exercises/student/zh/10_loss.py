@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **要写的** | `LabelSmoothedCrossEntropy` |
-# | **要想明白的** | 不会上溢的 log-softmax、平滑后的目标、只对真实目标取的平均，以及 p - q |
+# | **要想明白的** | 不会上溢的 log-softmax、平滑后的目标、只对有效目标取的平均，以及 p - q |
 # | **论文** | 第 5.4 节 |
 # | **讲解** | 第 10.2 节 |
 # | **时间** | 45 分钟 |
@@ -38,11 +38,11 @@ from aiayn_np.exercises import check, train_with
 # %% [markdown]
 # ## 要写什么
 #
-# $$\mathrm{loss} = \text{mean over real targets of } -\sum_v q_v \log p_v, \qquad
+# $$\mathrm{loss} = \text{对有效目标求平均：} -\sum_v q_v \log p_v, \qquad
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# 公式中的 mean over real targets 表示只对真正的目标求平均，填充不算。
+# 有效目标就是不是填充的目标。
 #
 # - `forward(logits, targets=ids)`，其中 logits 是 (..., V)，ids 是 (...)，给出一个数和缓存。等于 `self.pad` 的目标不算：既不算进总和，也不算进作除数的个数。
 # - `backward(grad_loss, cache)` 得到一个数（训练时是 1），返回 `grad_logits`。
