@@ -17,7 +17,8 @@ generate.everything()
 project, author = "aiayn_np", "The aiayn_np project"
 project_copyright = "the aiayn_np project, MIT license"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
-              "sphinx_copybutton", "site_extension", "site_chinese", "check_links"]
+              "sphinx_copybutton", "site_extension", "site_reference", "site_chinese",
+              "check_links"]
 html_theme, html_title = "furo", "aiayn_np"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static", str(LOCALE / "zh_CN" / "LC_MESSAGES" / "sphinx.js")]

@@ -4,21 +4,26 @@ Slides and live pages are no part of the repository. Where they were made, in do
 docs/live, the site has them:
 
     python notebooks/slides.py docs/slides
+    python notebooks/slides.py docs/slides --zh
     python docs/make_live_pages.py --lessons ../pages/
 """
 
+import contextlib
 import difflib
 import functools
-import importlib
 import inspect
 import io
 import json
-import pkgutil
 import re
 import zipfile
 from base64 import b64decode
 from hashlib import sha256
 from pathlib import Path
+
+import examples
+from examples import ROOMS
+
+from aiayn_np import Module
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -32,7 +37,8 @@ PAGES = {  # page of the repository -> page of the site
     "tests/zoo/zoo_training.md": "zoo_training.md",
     "notebooks/exercises/TEACHING.zh.md": "zh/teaching.md",
     "notebooks/PROJECT.md": "project.md", "notebooks/zh/PROJECT.md": "zh/project.md",
-    "CONTRIBUTING.zh.md": "zh/contributing.md",
+    "CONTRIBUTING.zh.md": "zh/contributing.md", "aiayn_np/variants/README.zh.md": "zh/variants.md",
+    "aiayn_np/text/README.zh.md": "zh/text.md",
 } | {f"docs/{path.name}": path.name for path in DOCS.glob("*.md") if path.name != "index.md"}
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md",
@@ -57,25 +63,8 @@ LIVE = {
     "reverse": "writes it backwards: attention on the anti-diagonal",
     "number_words": "translates German number words into English ones, cut into pieces of words",
 }
-ROOMS = {  # page of the reference -> its title, and the packages or modules whose names it holds
-    "layers": ("The paper's layers", []),
-    "training": ("Training, loss, optimizer, tasks", []),
-    "decoding": ("Decoding", []),
-    "proofs": ("Checks of gradients and derivations, properties", []),
-    "reading": ("What a word was made of", ["aiayn_np.reading"]),
-    "plotting": ("Maps, traces, pictures", []),
-    "runs": ("Checkpoints", []),
-    "variants": ("Variants", ["aiayn_np.variants"]),
-    "text": ("Text", ["aiayn_np.text"]),
-    "experiments": ("Experiments", ["aiayn_np.experiments.experiment"]),
-    "exercises": ("Exercises", ["aiayn_np.exercises"]),
-    "zoo": ("Bugs", ["aiayn_np.zoo"]),
-    "pretrained": ("Real models", ["aiayn_np.pretrained"]),
-    "interop": ("PyTorch", ["aiayn_np.interop"]),
-    "checks": ("What is refused", ["aiayn_np.checks"]),
-}
 
-
+LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")
 WRITTEN = set()  # paths below OUT
 FONT = re.compile(r"url\(data:font/woff;base64,([^)]*)\)")
 
@@ -94,6 +83,7 @@ def everything():
     write("live.md", live())
     tests()
     api()
+    figures()
     for path in OUT.rglob("*"):
         if path.is_file() and path not in WRITTEN:
             path.unlink()
@@ -190,7 +180,8 @@ def lesson_page(ours, theirs, links, language="en"):
         else:
             source = "".join(cell["source"])
             asked = asks(source, language)
-            cell = cell | dict(source=relinked(source, NOTEBOOKS / place, "../" * bool(place)))
+            turned = relinked(source, NOTEBOOKS / place, "../" * bool(place))
+            cell = cell | dict(source=turned + frames(source, "../" * bool(place)))
         page["cells"].append(cell)
     page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
     if prompts := SAYS[language].get("prompts"):                       # English stands in conf.py
@@ -198,6 +189,17 @@ def lesson_page(ours, theirs, links, language="en"):
         page["metadata"] = page["metadata"] | dict(
             mystnb=dict(code_prompt_show=show, code_prompt_hide=hide))
     return page
+
+
+def frames(source, back):
+    """The live pages that a cell of a lesson links to: each is loaded when it is opened."""
+    parts = []
+    for label, page in LIVE_LINK.findall(source):
+        if (DOCS / "live" / page.partition("#")[0]).is_file():
+            said = label.replace("`", "")
+            frame = f'<iframe title="{said}" data-src="{back}../live/{page}"></iframe>'
+            parts.append(f'\n\n<details class="live"><summary>{said}</summary>{frame}</details>')
+    return "".join(parts)
 
 
 def downloads(stem, language="en"):
@@ -300,9 +302,10 @@ def table_rows(path, heading):
 
 
 def tests():
-    """The files of tests that the table from the paper to its tests names, as they are."""
+    """The files of tests to which the reference and the pages of the paper lead, as they are."""
     rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
-    for name in {name for row in rows for name in re.findall(r"test_\w+\.py", row[4])}:
+    names = {name for row in rows for name in re.findall(r"test_\w+\.py", row[4])}
+    for name in names | set(map(examples.tests_of, examples.dotted())):
         (path,) = (ROOT / "tests").rglob(name)
         where = path.relative_to(ROOT).as_posix()
         write(f"tests/{path.stem}.md", f"---\norphan: true\n---\n# {where}\n\n"
@@ -386,55 +389,32 @@ def beside(wrong, right):
 
 def api():
     """A page for each room of the package, with every public name."""
-    import aiayn_np
-
-    found = {room: public(modules) for room, (_, modules) in ROOMS.items()}
-    for name, thing in vars(aiayn_np).items():
-        if (inspect.isclass(thing) or inspect.isfunction(thing)) and not name.startswith("_"):
-            rooms = thing.__module__.split(".")[1:-1] or ["layers"]
-            room = "runs" if thing.__module__ == "aiayn_np.files" else rooms[0]
-            found[room].append((f"aiayn_np.{name}", thing))
     rows = []
-    for room, things in found.items():
+    for room, things in examples.rooms().items():
         title, _ = ROOMS[room]
         write(f"api/{room}.rst", "\n".join([title, "=" * len(title), "",
-                                            *(directive(*thing) for thing in things)]))
-        names = ", ".join(f"{{py:obj}}`~{name}`" for name, _ in things)
+                                            *(directive(*thing) for thing in things.items())]))
+        names = ", ".join(f"{{py:obj}}`~{name}`" for name in things)
         rows.append(f"| [{title}]({room}.rst) | {names} |")
     write("api/index.md", "\n".join([
         "# Reference", "", "Every public name. `from aiayn_np import …` gives those of the first"
-        " six rooms. Symbols lead to [their table](../symbols.md), and the examples are run by the"
-        " default suite of tests.", "", "| room | names |", "|---|---|", *rows, "",
-        toctree(ROOMS, ":hidden:")]))
+        " six rooms. Symbols lead to [their table](../symbols.md). The examples ran when this page"
+        " was built, and those that open a file of `tests` need the repository's folder.", "",
+        "| room | names |", "|---|---|", *rows, "", toctree(ROOMS, ":hidden:")]))
 
 
-def public(modules):
-    """[(dotted name, class or function)] that modules define or a package hands out."""
-    things = []
-    for module in map(importlib.import_module, modules):
-        if names := getattr(module, "__all__", None):
-            things += [(f"{module.__name__}.{n}", getattr(module, n)) for n in names]
-        for path in [m.name for m in pkgutil.iter_modules(getattr(module, "__path__", []))
-                     ] if names is None else []:
-            inner = importlib.import_module(f"{module.__name__}.{path}")
-            things += own(inner)
-        if names is None:
-            things += own(module)
-    return [(name, thing) for name, thing in things
-            if inspect.isclass(thing) or inspect.isfunction(thing)]
-
-
-def own(module):
-    """The public classes and functions that a module defines and describes."""
-    return [(f"{module.__name__}.{name}", thing) for name, thing in vars(module).items()
-            if getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_")
-            and (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__doc__]
+def figures():
+    """The figures that examples draw."""
+    for name in examples.dotted():
+        with contextlib.suppress(ImportError):
+            for _, shown in examples.example(name)[0]:
+                if not isinstance(shown, str):
+                    shown.savefig(picture := io.BytesIO(), dpi=80, metadata={"Software": None})
+                    write(f"api/{name}.png", picture.getvalue())
 
 
 def directive(name, thing):
     """What tells Sphinx to document a class with its methods, or a function."""
-    from aiayn_np import Module
-
     if not inspect.isclass(thing):
         return f".. autofunction:: {name}\n"
     layer = "\n   :undoc-members:\n   :exclude-members: formula, position_wise, stack_norm"

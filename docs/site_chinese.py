@@ -64,11 +64,13 @@ def language_of(page):
 
 def twin(name, pages):
     """The name of the same page in the other language, or of its first page."""
+    place, page = ("pages/", name[6:]) if name.startswith("pages/") else ("", name)
     if language_of(name) == "zh":
-        other = PLACE.sub(lambda place: place[1] or "", name, count=1)
-        return other if other in pages else "index"
-    other = name.replace("pages/", "pages/zh/", 1) if name.startswith("pages/") else f"zh/{name}"
-    return other if other in pages else "zh/index"
+        page = PLACE.sub(lambda found: found[1] or "", page, count=1)
+        others, first = [f"{place}{page}", f"pages/{page}"], "index"
+    else:
+        others, first = [f"{place}zh/{page}", f"zh/{page}"], "zh/index"
+    return next((other for other in others if other in pages), first)
 
 
 def menu(tree, chinese):

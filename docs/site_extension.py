@@ -11,13 +11,10 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 import aiayn_np
-from aiayn_np import Module
 
 TESTED = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
 SYMBOLS = f"{OUT.name}/symbols"
-COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : ", re.MULTILINE)
 WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
-MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)")  # in plain text
 MEANT = {  # a word that may mean something else leads to its symbol where the docstring says this
     "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
     "memory": r"\b(the|same|a) memory\b|memory \(",
@@ -82,33 +79,6 @@ def tests_of(name, row, language):
     return " · ".join(parts)
 
 
-def lay_out(app, what, name, thing, options, lines):
-    """Lines of formulas and shapes keep their columns; a class says what checks its input."""
-    text = "\n".join(lines)
-    if not re.search(r"^-{4,}$", text, re.MULTILINE):
-        laid_out = what == "class" and issubclass(thing, Module)
-        paragraphs = [block(p) if (laid_out and "\n" in p) or COLUMNS.search(p)
-                      else MARKUP.sub(r"\\\g<0>", p)
-                      for p in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))]
-        lines[:] = "\n\n".join(paragraphs).split("\n")
-    if what == "class":
-        checks = sorted(set(re.findall(r"\bcheck_\w+(?=\()", inspect.getsource(thing))))
-        public = [f"`~aiayn_np.checks.{c}`" for c in checks if hasattr(aiayn_np.checks, c)]
-        if public:
-            roles = ", ".join(f":py:obj:{c}" for c in public)
-            lines += ["", f"Bad input is refused in one line by {roles}.", ""]
-
-
-def block(paragraph):
-    """A paragraph as it stands, in the type of code."""
-    return "::\n\n" + textwrap.indent(paragraph, "    ")
-
-
-def signature(app, what, name, thing, options, arguments, returned):
-    """The signature as Python knows it: numpydoc takes a formula for one."""
-    return None if arguments is None else (arguments, returned)
-
-
 def mark_symbols(app, doctree):
     """Give each symbol of the table an anchor, `symbol-d_k`."""
     if app.env.docname != SYMBOLS:
@@ -138,7 +108,8 @@ def link_words(app, doctree, docname):
         return
     for content in doctree.findall(addnodes.desc_content):
         for formulas in content.findall(nodes.literal_block):
-            formulas["language"] = "text"
+            if formulas["language"] != "pycon":
+                formulas["language"] = "text"
         said = content.astext()
         meant = {word: target for word, target in targets.items()
                  if re.search(MEANT.get(word, ""), said)}
@@ -146,7 +117,8 @@ def link_words(app, doctree, docname):
         for text in list(content.findall(nodes.Text)):
             inside = parents(text)
             if inside[addnodes.desc_content] is content and not inside.keys() & {
-                    nodes.reference, nodes.doctest_block, addnodes.desc_signature}:
+                    nodes.reference, nodes.doctest_block, nodes.rubric, addnodes.desc_signature
+                    } and inside.get(nodes.literal_block, {}).get("language") != "pycon":
                 link_in(text, meant, app, docname, described)
 
 
@@ -188,8 +160,6 @@ def formula(translator, node):
 def setup(app):
     app.add_html_math_renderer("katex", (formula, None), (formula, None))
     app.add_directive("layer", Layer)
-    app.connect("autodoc-process-docstring", lay_out, priority=400)     # before numpydoc
-    app.connect("autodoc-process-signature", signature, priority=400)
     app.connect("source-read", turn_links)
     app.connect("doctree-read", mark_symbols)
     app.connect("doctree-resolved", link_words)

@@ -2,8 +2,19 @@ const chinese = document.documentElement.lang.startsWith("zh");
 
 // Formulas come as text.
 function formulas() {
-  for (const box of document.querySelectorAll(".math"))
+  for (const box of document.querySelectorAll(".math")) {
     katex.render(box.textContent, box, { displayMode: box.tagName === "DIV", throwOnError: false });
+    join(box);
+  }
+}
+
+// A stop or comma does not begin a line: the last part of a formula takes it in.
+function join(formula) {
+  const [mark] = /^[。，、；：！？）」』”]+/.exec(formula.nextSibling?.data) ?? [];
+  const last = [...formula.querySelectorAll(".katex-html > *")].at(-1);
+  if (!mark || !last) return;
+  formula.nextSibling.deleteData(0, mark.length);
+  last.insertAdjacentHTML("beforeend", `<span class="mark">${mark}</span>`);
 }
 
 // What a reader by keyboard or by ear needs, and the theme does not give.
@@ -32,3 +43,9 @@ addEventListener("load", name);
 addEventListener("load", reach);
 addEventListener("resize", reach);
 document.addEventListener("toggle", reach, true);
+
+// A live page within a lesson is loaded when it is opened.
+document.addEventListener("toggle", ({ target }) => {
+  const frame = target.querySelector(":scope > iframe[data-src]");
+  if (frame && !frame.src) frame.src = frame.dataset.src;
+}, true);

@@ -15,7 +15,8 @@ from pages import ROOT
 
 sys.path.append(str(ROOT / "docs"))
 
-from generate import LISTS, PAGES, ROOMS
+from examples import ROOMS
+from generate import LISTS, PAGES
 
 pytestmark = pytest.mark.slow
 LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[^"]*)"')
@@ -215,6 +216,27 @@ def test_a_chinese_page_is_chinese_around_its_text(page, address):
     assert page.evaluate("document.documentElement.lang") == "en"
     page.get_by_role("link", name="中文").click()
     page.wait_for_url("**/zh/paper/softmax.html")
+
+
+BEGIN_A_LINE = """[...document.querySelectorAll(".math")].filter((formula) => {
+  const text = formula.nextSibling, end = [...formula.querySelectorAll(".katex-html > *")].at(-1);
+  if (!end || !/^[。，、；：！？）]/.test(text?.data)) return false;
+  const range = document.createRange();
+  range.setStart(text, 0);
+  range.setEnd(text, 1);
+  return range.getBoundingClientRect().top > end.getBoundingClientRect().bottom - 3;
+}).length"""
+
+
+@pytest.mark.parametrize("page", [dict(viewport=PHONE), dict(viewport=dict(width=900, height=900))],
+                         indirect=True)
+def test_no_stop_or_comma_begins_a_line_behind_a_formula(page, site, address):
+    for path in sorted((site / "zh" / "paper").glob("*.html")):
+        page.goto(address + path.relative_to(site).as_posix())
+        assert page.evaluate(BEGIN_A_LINE) == 0, path.name
+        if path.name == "linear.html":
+            assert page.locator(".katex .mark").count() > 5
+            assert "。" in page.locator(".katex .mark").all_text_contents()
 
 
 @pytest.mark.parametrize("page", [dict(viewport=PHONE)], indirect=True)

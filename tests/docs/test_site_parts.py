@@ -1,9 +1,9 @@
 """What the site is made from: no section of the paper, no name and no bug is left out."""
 
-import inspect
 import re
 import sys
 
+import pytest
 from pages import ROOT
 
 sys.path.append(str(ROOT / "docs"))
@@ -11,25 +11,11 @@ sys.path.append(str(ROOT / "docs"))
 import check_links
 import generate
 
-import aiayn_np
 from aiayn_np.plotting.live import LESSONS
 from aiayn_np.zoo import BUGS
 from aiayn_np.zoo.bug import PAPER as OF_THE_PAPER
 
 PAPER = ROOT / "docs" / "paper"
-
-
-def test_every_public_name_is_in_the_reference(tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "OUT", tmp_path)
-    generate.api()
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("api/*.rst"))
-    documented = set(re.findall(r"^\.\. auto(?:class|function):: (\S+)$", pages, re.MULTILINE))
-    assert {f"aiayn_np.{name}" for name, thing in vars(aiayn_np).items()
-            if inspect.isclass(thing) or inspect.isfunction(thing)} <= documented
-    assert {"aiayn_np.zoo.hunt", "aiayn_np.exercises.check", "aiayn_np.pretrained.load_gpt2",
-            "aiayn_np.variants.norms.RMSNorm", "aiayn_np.text.batches.Batches"} <= documented
-    assert {f"aiayn_np.checks.{n}" for n in vars(aiayn_np.checks) if n.startswith("check_")
-            } <= documented
 
 
 def test_every_bug_has_its_wrong_lines_beside_the_right_ones():
@@ -61,6 +47,17 @@ def test_what_answers_a_prediction_is_hidden_until_a_click():
     assert page[4]["outputs"] == ["out 3"]
 
 
+def test_a_lesson_holds_the_live_pages_that_it_links_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    said = "Open [the `3 1 4`](../../docs/live/copy.html#src=3&layer=1) or [x](../other.md)."
+    assert generate.frames(said, "../") == ""                          # it was not made
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "copy.html").touch()
+    assert generate.frames(said, "../").split("\n\n")[1:] == [
+        '<details class="live"><summary>the 3 1 4</summary><iframe title="the 3 1 4"'
+        ' data-src="../../live/copy.html#src=3&layer=1"></iframe></details>']
+
+
 def test_the_lessons_that_live_pages_name_are_pages():
     assert set(LESSONS.values()) <= {stem for stem, _ in generate.lesson_pages().values()}
 
@@ -76,3 +73,15 @@ def test_dead_links_are_found(tmp_path):
                                      '<a href="b.html#gone">y</a><a href="#gone">z</a>')
     assert [link for _, link in check_links.dead_links(tmp_path)] == [
         "gone.html", "gone.png", "b.html#gone", "#gone"]
+
+
+@pytest.mark.parametrize(("page", "other"), [
+    ("pages/variants", "pages/zh/variants"), ("zh/paper/softmax", "paper/softmax"),
+    ("pages/symbols", "zh/symbols"), ("pages/zoo", "zh/index"), ("zh/glossary", "index"),
+])
+def test_the_same_page_in_the_other_language_is_found_where_it_stands(page, other):
+    twin = pytest.importorskip("site_chinese").twin
+    pages = {page, other, "index", "zh/index"}
+    assert twin(page, pages) == other
+    if other not in ("index", "zh/index"):
+        assert twin(other, pages) == page
