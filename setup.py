@@ -20,6 +20,9 @@ class BuildWithData(build_py):
         if not self.editable_mode:
             no_source = shutil.ignore_patterns(".*", "__pycache__")
             shutil.copytree(ROOT / "notebooks", package / "_data" / "notebooks", ignore=no_source)
+            for name in ("LICENSE", "docs/symbols.md", "docs/zh/symbols.md"):
+                (package / "_data" / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / name, package / "_data" / name)
             (package / "_data" / "figures").mkdir()
             for path in ROOT.glob("figures/*.json"):
                 shutil.copyfile(path, package / "_data" / "figures" / path.name)

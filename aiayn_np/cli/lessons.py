@@ -23,6 +23,14 @@ LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^
 BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of what students do not get
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 LIVE = re.compile(r"(\.\./)+docs/live/")  # where a lesson looks for pages that run a model
+SYMBOLS = re.compile(r"\]\((\.\./)+docs/(zh/)?symbols\.md")
+OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
+MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
+                  r"`python docs/make_live_pages.py`[^.。]*[.。]")
+WITH_PAGES = {  # what stands behind the name of a page that is not made
+    "en": r"\1 (a page of the edition that `{}` writes)",
+    "zh": r"\1（`{}` 写出的版本里的一个页面）",
+}
 
 
 def add_lessons_options(parser):
@@ -69,11 +77,14 @@ def lesson_files(teacher: bool = False, language: str = "en",
     pages : whether the pages that run a model will lie beside them, in the folder live
     """
     found = notebooks_in(language)
+    root = shipped("notebooks").parent
+    symbols = root / "docs" / ("zh" if language == "zh" else "") / "symbols.md"
+    about = {"symbols.md": symbols.read_bytes(), "LICENSE": (root / "LICENSE").read_bytes()}
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
     there = [f"live/{name}.html" for name in PAGES] if pages else []
     lessons = found if teacher else student_lessons(found, language)
-    return self_contained(lessons | figures, language, there)
+    return self_contained(lessons | about | figures, language, there)
 
 
 def shipped(name):
@@ -151,12 +162,13 @@ def self_contained(files, language="en", others=()):
     """The files with nothing that leads out of their folder: results of experiments lie in it, and
     a link to what is neither among them nor among the `others` becomes plain text."""
     made, there = {}, {*files, *others}
-    command = f"aiayn-np lessons {'--zh ' * (language == 'zh')}here --pages"
+    command = f"aiayn-np lessons {'--zh ' * (language == 'zh')}with-pages --pages"
+    opens = WITH_PAGES[language].format(command)
     for name, content in files.items():
-        text = content.decode()
+        text = SYMBOLS.sub("](symbols.md", content.decode())
         if LESSON.fullmatch(name.replace(".py", ".ipynb")):
-            text = LIVE.sub("live/", text.replace(FIGURES, "figures"))
-            text = text.replace("python docs/make_live_pages.py", command)
+            text = MAKE.sub("", text.replace(FIGURES, "figures"))
+            text = LIVE.sub("live/", text if others else OPENS.sub(opens, text))
         made[name] = without_dead_links(text, posixpath.dirname(name), there).encode()
     return made
 

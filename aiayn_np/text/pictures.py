@@ -39,14 +39,14 @@ def plot_text_training(history: Iterable, *, title: str | None = None) -> "Figur
 def plot_words_training(history: Iterable) -> "Figure":
     """Draw the loss of a language model against the steps; history : WordsProgress records."""
     history = list(history)
-    fig = new_figure(7, 3.5)
-    ax = fig.subplots()
-    ax.plot([p.step for p in history], [p.loss for p in history], color=COLORS[0], linewidth=0.7,
-            label="training batch, per token")
-    draw_measured(ax, history, "validation", 1, "held-back text, per character")
-    ax.set(xlabel="step", ylabel="loss (nats)", title="Training a language model")
-    ax.set_ylim(bottom=0)
-    ax.legend(fontsize="small")
+    fig = new_figure(8, 3.2)
+    left, right = fig.subplots(1, 2)                                   # two units, so two axes
+    left.plot([p.step for p in history], [p.loss for p in history], color=COLORS[0], linewidth=0.7)
+    draw_measured(right, history, "validation", 1, None)
+    left.set(title="training batch", xlabel="step", ylabel="nats per token")
+    right.set(title="held-back text", xlabel="step", ylabel="nats per character")
+    for ax in (left, right):
+        ax.set_ylim(bottom=0)
     return fig
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from aiayn_np import exercises
 from aiayn_np.exercises import EXERCISES, language
-from aiayn_np.exercises.checking import changes, errors, questions
+from aiayn_np.exercises.checking import changes, comparing, errors, questions
 from aiayn_np.exercises.checking.function_check import FunctionCheck
 from aiayn_np.exercises.checking.layer_check import SIZES
 from aiayn_np.exercises.exercise import SUBJECTS
@@ -26,8 +26,9 @@ CODE = re.compile(r"(\w+ ?((= ?[\w.]+ ?)+|\([\d, ]*\))(, )?)+|return .*|")  # th
 OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
+    "error",
     "value", "gradient",
-    changes.IS_FIXED, changes.ARE_FIXED,
+    changes.IS_FIXED, changes.ARE_FIXED, *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
 )
 
@@ -81,12 +82,13 @@ def strings(node, module=None):
 
 def of_the_errors():
     """What is said to errors of Python and NumPy."""
-    for _, diagnosis, sentence in errors.SAID:
+    for _, diagnosis, sentence in (*errors.SAID, *errors.NO_ARRAY):
         yield from (diagnosis, sentence)
     yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
-    for some in (questions.ASKED, questions.KINDS.values(), questions.SEEN.values()):
+    for some in (questions.ASKED, *(texts.values() for texts in (
+            questions.KINDS, questions.SEEN, questions.SAID, questions.SAID_OF))):
         yield from some
-    yield from (errors.NO_ARRAY, questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
+    yield from (errors.WHICH, questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
 
 
 def of_the_exercises():

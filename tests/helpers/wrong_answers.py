@@ -110,11 +110,11 @@ WRONG = [
     (1, "Softmax", "sum forgotten", ("(grad_weights - mean_grad)", "grad_weights")),
     (1, "Softmax", "sum forgotten", ("weights * (grad_weights - mean_grad)",
                                      "weights * (1 - weights) * grad_weights")),
-    (1, "Softmax", "sum of the gradient alone", ("(grad_weights * weights).sum(",
+    (1, "Softmax", "factor left out", ("(grad_weights * weights).sum(",
                                                  "grad_weights.sum(")),
     (1, "Softmax", "mean instead of sum", ("(grad_weights * weights).sum(",
                                            "(grad_weights * weights).mean(")),
-    (1, "Softmax", "w missing", ("return weights * (", "return (")),
+    (1, "Softmax", "factor left out", ("return weights * (", "return (")),
     (1, "Softmax", "no maximum subtracted", ("np.exp(scores - highest)", "np.exp(scores)")),
     (1, "Softmax", "number in the denominator", ("(total + (total == 0))", "(total + 1e-8)")),
     (1, "Softmax", "nan", ("scores.max(axis=-1", "scores.mean(axis=-1")),
@@ -124,50 +124,51 @@ WRONG = [
      ("scores.max(axis=-1,", "scores.max(axis=0,")),
     (1, "Softmax", "wrong axis", ("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum()")),
     (1, "Softmax", "wrong axis", ("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum(0)")),
-    (1, "Softmax", "sign of the sum", ("(grad_weights - mean_grad)", "(grad_weights + mean_grad)")),
+    (1, "Softmax", "sign", ("(grad_weights - mean_grad)", "(grad_weights + mean_grad)")),
     # Layer norm
     (2, "LayerNorm", "unbiased variance", ("(centred * centred).mean(axis=-1, keepdims=True)",
                                            "x.var(axis=-1, ddof=1, keepdims=True)")),
     (2, "LayerNorm", "eps outside the root", ("1 / np.sqrt(variance + self.eps)",
                                               "1 / (np.sqrt(variance) + self.eps)")),
-    (2, "LayerNorm", "eps missing", ("np.sqrt(variance + self.eps)", "np.sqrt(variance)")),
+    (2, "LayerNorm", "term left out", ("np.sqrt(variance + self.eps)", "np.sqrt(variance)")),
     (2, "LayerNorm", "eps is fixed", ("np.sqrt(variance + self.eps)", "np.sqrt(variance + 1e-5)")),
-    (2, "LayerNorm", "no root", ("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")),
+    (2, "LayerNorm", "sqrt left out",
+     ("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")),
     (2, "LayerNorm", "gamma and beta missing", ("self.gamma.value * n + self.beta.value", "n")),
     (2, "LayerNorm", "wrong axis", ("x - x.mean(axis=-1, keepdims=True)", "x - x.mean(axis=0)"),
      ("(centred * centred).mean(axis=-1, keepdims=True)", "x.var(axis=0)")),
     (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "g")),
     (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "(g - mean_g)")),
-    (2, "LayerNorm", "sums instead of means", (
+    (2, "LayerNorm", "sum instead of mean", (
         "g.mean(axis=-1, keepdims=True), (g * n).mean(", "g.sum(axis=-1, keepdims=True), (g * n)"
         ".sum(")),
     (2, "LayerNorm", "wrong axis", ("g.mean(axis=-1, keepdims=True)",
                                                   "g.mean(axis=0, keepdims=True)")),
-    (2, "LayerNorm", "gamma missing", ("g = grad_y * self.gamma.value", "g = grad_y")),
+    (2, "LayerNorm", "factor left out", ("g = grad_y * self.gamma.value", "g = grad_y")),
     (2, "LayerNorm", "gamma outside the means", ("g = grad_y * self.gamma.value", "g = grad_y"),
      ("return cache.inv_std * (", "return self.gamma.value * cache.inv_std * (")),
-    (2, "LayerNorm", "n missing in gamma", ("(grad_y * n).sum(axis=pos", "grad_y.sum(axis=pos")),
+    (2, "LayerNorm", "factor left out", ("(grad_y * n).sum(axis=pos", "grad_y.sum(axis=pos")),
     # Linear
     (3, "Linear", "bias missing", ("y = y + self.b.value", "pass")),
-    (3, "Linear", "mean over the rows", ("self.W.grad += rows.T @ grad_rows",
+    (3, "Linear", "factor", ("self.W.grad += rows.T @ grad_rows",
                                          "self.W.grad += rows.T @ grad_rows / len(rows)")),
-    (3, "Linear", "mean over the batch", (
+    (3, "Linear", "factor", (
         "self.W.grad += rows.T @ grad_rows", "self.W.grad += rows.T @ grad_rows / len(grad_y)"),
      ("grad_rows.sum(axis=0)", "grad_rows.sum(axis=0) / len(grad_y)")),
-    (3, "Linear", "grad_y forgotten", ("grad_y.reshape(-1, self.d_out)\n",
+    (3, "Linear", "replaced by ones", ("grad_y.reshape(-1, self.d_out)\n",
                                        "np.ones(grad_y.shape).reshape(-1, self.d_out)\n"),
      ("return grad_y @", "return np.ones(grad_y.shape) @")),
     # Attention
-    (4, "ScaledDotProductAttention", "scale missing", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
+    (4, "ScaledDotProductAttention", "factor left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
                                                        "Q @ K.mT")),
-    (4, "ScaledDotProductAttention", "scale on the wrong side", (
+    (4, "ScaledDotProductAttention", "factor on the wrong side", (
         "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT * math.sqrt(Q.shape[-1])")),
-    (4, "ScaledDotProductAttention", "scale without root", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
+    (4, "ScaledDotProductAttention", "sqrt left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
                                                             "Q @ K.mT / Q.shape[-1]")),
     (4, "ScaledDotProductAttention", "scale by the length", (
         "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(K.shape[-2])")),
     (4, "ScaledDotProductAttention", "mask ignored", ("(scores, allowed=allowed)", "(scores)")),
-    (4, "ScaledDotProductAttention", "mask inverted", (
+    (4, "ScaledDotProductAttention", "order of the arguments", (
         "(scores, allowed=allowed)", "(scores, allowed=None if allowed is None else ~allowed)")),
     (4, "ScaledDotProductAttention", "mask with 0", (
         "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
@@ -186,14 +187,14 @@ WRONG = [
     (4, "ScaledDotProductAttention", "wrong axis", (
         "self.softmax.forward(scores)", "(lambda y: (y[0].mT, y[1]))(self.softmax.forward("
         "scores.mT))")),
-    (4, "ScaledDotProductAttention", "scale missing in backward", (
+    (4, "ScaledDotProductAttention", "factor left out", (
         "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask)")),
-    (4, "ScaledDotProductAttention", "scale on the wrong side", (
+    (4, "ScaledDotProductAttention", "factor on the wrong side", (
         "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask) * cache.Q.shape[-1] ** 0.5")),
     (4, "ScaledDotProductAttention", "softmax skipped", (
         "self.softmax.backward(grad_weights, cache.softmax)", "grad_weights"),
      ("self.mask.backward(grad_scores, cache.mask)", "grad_scores")),
-    (4, "ScaledDotProductAttention", "sum forgotten in softmax", (
+    (4, "ScaledDotProductAttention", "term left out", (
         "self.softmax.backward(grad_weights, cache.softmax)", "cache.weights * grad_weights")),
     # Masks
     (5, "causal", "off by one", ("np.tri(T, dtype=bool)", "np.tri(T, k=1, dtype=bool)")),
@@ -201,14 +202,14 @@ WRONG = [
     (5, "causal", "upside down", ("np.tri(T, dtype=bool)", "np.triu(np.ones((T, T), dtype=bool))")),
     (5, "causal", "inverted", ("np.tri(T, dtype=bool)", "np.triu(np.ones((T, T)), 1) == 1")),
     (5, "causal", "dtype", ("np.tri(T, dtype=bool)", "np.tri(T)")),
-    (5, "not_padding", "inverted", ("(ids != pad)", "(ids == pad)")),
+    (5, "not_padding", "another comparison", ("(ids != pad)", "(ids == pad)")),
     (5, "not_padding", "pad is fixed", ("(ids != pad)", "(ids != 0)")),
     (5, "not_padding", "index left out", ("(ids != pad)[:, None, None, :]", "ids != pad")),
     (5, "not_padding", "shape", ("[:, None, None, :]", "[:, None, :]")),
     (5, "Mask", "large number instead of -inf", ("-math.inf)", "-1e9)")),
-    (5, "Mask", "inf instead of -inf", ("-math.inf)", "math.inf)")),
+    (5, "Mask", "sign", ("-math.inf)", "math.inf)")),
     (5, "Mask", "mask with 0", ("-math.inf)", "0.0)")),
-    (5, "Mask", "inverted", ("np.where(allowed, scores, -math.inf)",
+    (5, "Mask", "inf", ("np.where(allowed, scores, -math.inf)",
                              "np.where(allowed, -math.inf, scores)")),
     (5, "Mask", "nan instead of -inf", ("np.where(allowed, scores, -math.inf)",
                                         "scores + ~allowed * -math.inf")),
@@ -220,18 +221,19 @@ WRONG = [
         "x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)"), (
         "x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
         "return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])")),
-    (6, "MultiHeadAttention", "heads split by reshape alone", (
+    (6, "MultiHeadAttention", "reshape for a transpose", (
         "x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)",
         "x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)")),
-    (6, "MultiHeadAttention", "heads merged by reshape alone", (
+    (6, "MultiHeadAttention", "reshape for a transpose", (
         "x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
         "return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])")),
-    (6, "MultiHeadAttention", "linear_O missing", ("return y, c\n", "return merge_heads(heads), c"
+    (6, "MultiHeadAttention", "linear_O left out", ("return y, c\n", "return merge_heads(heads), c"
                                                    "\n")),
-    (6, "MultiHeadAttention", "mask ignored", ("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")),
-    (6, "MultiHeadAttention", "one projection for two", ("self.linear_V.forward(x_V)",
+    (6, "MultiHeadAttention", "allowed not passed on",
+     ("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")),
+    (6, "MultiHeadAttention", "another part", ("self.linear_V.forward(x_V)",
                                                          "self.linear_K.forward(x_V)")),
-    (6, "MultiHeadAttention", "values from the keys", ("self.linear_V.forward(x_V)",
+    (6, "MultiHeadAttention", "another array", ("self.linear_V.forward(x_V)",
                                                        "self.linear_V.forward(x_K)")),
     (6, "MultiHeadAttention", "rng not passed on", (", rng=rng)\n        y, c.linear_O", ")\n"
                                                     "        y, c.linear_O")),
@@ -241,29 +243,29 @@ WRONG = [
         "return grad_x_Q, grad_x_K, grad_x_V", "return (grad_x_Q + grad_x_K + grad_x_V,) * 3")),
     # Feed-forward
     (7, "ReLU", "always open", ("(cache.x > 0)", "(np.maximum(cache.x, 0) >= 0)")),
-    (7, "ReLU", "slope at 0", ("(cache.x > 0)", "(cache.x >= 0)")),
+    (7, "ReLU", "another comparison", ("(cache.x > 0)", "(cache.x >= 0)")),
     (7, "ReLU", "absolute value", ("np.maximum(x, 0)", "np.abs(x)")),
-    (7, "ReLU", "sign of grad_y", ("grad_y * (cache.x > 0)", "np.where(grad_y > 0, grad_y, 0)")),
+    (7, "ReLU", "another array", ("grad_y * (cache.x > 0)", "np.where(grad_y > 0, grad_y, 0)")),
     (7, "PositionwiseFeedForward", "ReLU missing", (
         "self.linear_2.forward(active)", "self.linear_2.forward(hidden)")),
-    (7, "PositionwiseFeedForward", "ReLU forgotten in backward", (
+    (7, "PositionwiseFeedForward", "backward left out", (
         "self.linear_1.backward(grad_hidden,", "self.linear_1.backward(grad_active,")),
     (7, "PositionwiseFeedForward", "residual added", ("return y, c\n", "return x + y, c\n")),
     # Embedding and projection
-    (8, "Embedding", "sqrt(d_model) missing", (
+    (8, "Embedding", "factor left out", (
         "self.E.value[ids] * math.sqrt(self.d_model)", "self.E.value[ids]")),
-    (8, "Embedding", "sqrt(d_model) missing in backward", (
+    (8, "Embedding", "factor left out", (
         "grad_y * math.sqrt(self.d_model))", "grad_y)")),
     (8, "Embedding", "repeated ids", (
         "np.add.at(self.E.grad, cache.ids, grad_y * math.sqrt(self.d_model))",
         "self.E.grad[cache.ids] += grad_y * math.sqrt(self.d_model)")),
-    (8, "OutputProjection", "use of E not counted", ("self.E.grad +=", "_ =")),
-    (8, "OutputProjection", "sqrt(d_model) in the projection", (
+    (8, "OutputProjection", "zero", ("self.E.grad +=", "_ =")),
+    (8, "OutputProjection", "factor", (
         "x @ self.E.value.T,", "x @ self.E.value.T * math.sqrt(x.shape[-1]),")),
     # Sinusoids
     (9, "SinusoidalPositionalEncoding", "sine and cosine swapped", (
         "= np.sin(angle)", "= np.cos(angle)"), ("= np.cos(angle)[:", "= np.sin(angle)[:")),
-    (9, "SinusoidalPositionalEncoding", "wrong exponent", (
+    (9, "SinusoidalPositionalEncoding", "factor twice", (
         "np.arange(0, self.d_model, 2) /", "2 * np.arange(0, self.d_model, 2) /")),
     (9, "SinusoidalPositionalEncoding", "wrong base", ("10000 **", "1000 **")),
     (9, "SinusoidalPositionalEncoding", "start ignored", ("np.arange(start, start + T)",
@@ -276,7 +278,7 @@ WRONG = [
     (9, "SinusoidalPositionalEncoding", "positions from 1", (
         "np.arange(start, start + T)", "np.arange(start + 1, start + T + 1)")),
     # Loss
-    (10, "LabelSmoothedCrossEntropy", "smoothing over V - 1", (
+    (10, "LabelSmoothedCrossEntropy", "off by one", (
         "self.eps_ls / logits.shape[-1], dtype", "self.eps_ls / (logits.shape[-1] - 1), dtype")),
     (10, "LabelSmoothedCrossEntropy", "smoothing over V - 1", (
         "self.eps_ls / logits.shape[-1], dtype", "self.eps_ls / (logits.shape[-1] - 1), dtype"),
@@ -290,17 +292,17 @@ WRONG = [
         "loss = -(q * log_p).sum(axis=-1).mean()")),
     (10, "LabelSmoothedCrossEntropy", "mean over pads", ("count = int(real.sum())",
                                                          "count = real.size")),
-    (10, "LabelSmoothedCrossEntropy", "sum instead of mean", (".sum() / count", ".sum()")),
+    (10, "LabelSmoothedCrossEntropy", "factor left out", (".sum() / count", ".sum()")),
     (10, "LabelSmoothedCrossEntropy", "log(p + eps)", ("loss = -", "log_p = np.log(np.exp(log_p) +"
                                                        " 1e-9); loss = -")),
-    (10, "LabelSmoothedCrossEntropy", "overflow", ("shifted = logits - logits.max(axis=-1,"
+    (10, "LabelSmoothedCrossEntropy", "inf", ("shifted = logits - logits.max(axis=-1,"
                                                    " keepdims=True)", "shifted = logits")),
     (10, "LabelSmoothedCrossEntropy", "sign", ("loss = -", "loss = ")),
-    (10, "LabelSmoothedCrossEntropy", "not divided by the number", ("(grad_loss / cache.count)",
+    (10, "LabelSmoothedCrossEntropy", "factor left out", ("(grad_loss / cache.count)",
                                                                     "grad_loss")),
-    (10, "LabelSmoothedCrossEntropy", "grad_loss forgotten", ("(grad_loss / cache.count)",
+    (10, "LabelSmoothedCrossEntropy", "factor left out", ("(grad_loss / cache.count)",
                                                               "(1 / cache.count)")),
-    (10, "LabelSmoothedCrossEntropy", "padding in backward", (
+    (10, "LabelSmoothedCrossEntropy", "factor left out", (
         "np.where(cache.real, p_minus_q, 0)", "p_minus_q")),
     (10, "LabelSmoothedCrossEntropy", "divided by all positions", (
         "(grad_loss / cache.count)", "(grad_loss / cache.real.size)")),
@@ -310,23 +312,23 @@ WRONG = [
     (11, "Adam", "eps inside the root", ("(np.sqrt(v_hat) + self.eps)",
                                          "np.sqrt(v_hat + self.eps)")),
     (11, "Adam", "sign", ("p.value -=", "p.value +=")),
-    (11, "Adam", "v with beta_1", ("v += (1 - self.beta_2)", "v += (1 - self.beta_1)")),
+    (11, "Adam", "another part", ("v += (1 - self.beta_2)", "v += (1 - self.beta_1)")),
     (11, "Adam", "wrong t", ("self.t += 1\n        for", "for"), (
         "m_hat, v_hat =", "self.t += 1; m_hat, v_hat =")),
     (11, "Adam", "correction kept", (
         "m_hat, v_hat = m / (1 - self.beta_1**self.t), v / (1 - self.beta_2**self.t)",
         "m /= 1 - self.beta_1**self.t; v /= 1 - self.beta_2**self.t; m_hat, v_hat = m, v")),
     (11, "Adam", "root missing", ("(np.sqrt(v_hat) + self.eps)", "(v_hat + self.eps)")),
-    (11, "Adam", "betas exchanged", ("self.beta_1, self.beta_2, self.eps = beta_1, beta_2",
+    (11, "Adam", "exchanged", ("self.beta_1, self.beta_2, self.eps = beta_1, beta_2",
                                      "self.beta_2, self.beta_1, self.eps = beta_1, beta_2")),
     (11, "Adam", "eps is fixed", ("self.eps = beta_1, beta_2, eps",
                                   "self.eps = beta_1, beta_2, 1e-8")),
     (11, "Adam", "v of the wrong thing", ("(p.grad**2 - v)", "(m**2 - v)")),
-    (11, "warmup_rate", "step off by one", ("return d_model", "step = step + 1; return d_model")),
+    (11, "warmup_rate", "off by one", ("return d_model", "step = step + 1; return d_model")),
     (11, "warmup_rate", "max instead of min", ("* min(", "* max(")),
-    (11, "warmup_rate", "exponent of warmup_steps", ("warmup_steps**-1.5)\n    ###",
+    (11, "warmup_rate", "another number", ("warmup_steps**-1.5)\n    ###",
                                                      "warmup_steps**-0.5)\n    ###")),
-    (11, "warmup_rate", "d_model missing", ("return d_model**-0.5 * min", "return min")),
+    (11, "warmup_rate", "factor left out", ("return d_model**-0.5 * min", "return min")),
     # Encoder layer
     (12, "EncoderLayer", "residual missing", (
         "self.add_norm_1.forward(x, attended,", "self.add_norm_1.forward(0 * x, attended,")),
@@ -338,8 +340,8 @@ WRONG = [
         "n = self.add_norm_1.layer_norm(x)\n"
         "        x = x + self.self_attention(n, n, n, allowed=allowed)\n"
         "        y = x + self.feed_forward(self.add_norm_2.layer_norm(x))\n")),
-    (12, "EncoderLayer", "mask ignored", ("allowed=allowed, rng=rng", "rng=rng")),
-    (12, "EncoderLayer", "dropout missing", (
+    (12, "EncoderLayer", "allowed not passed on", ("allowed=allowed, rng=rng", "rng=rng")),
+    (12, "EncoderLayer", "rng not passed on", (
         "x, c.add_norm_1 = self.add_norm_1.forward(x, attended, rng=rng)",
         "x, c.add_norm_1 = self.add_norm_1.forward(x, attended)"), (
         "y, c.add_norm_2 = self.add_norm_2.forward(x, fed, rng=rng)",
@@ -349,33 +351,33 @@ WRONG = [
         " rng=rng)"), ("self.add_norm_2.forward(x, fed,", "self.add_norm_2.forward(fed, x,")),
     (1, "Softmax", "one maximum for all", ("highest = scores.max(axis=-1, keepdims=True)",
                                            "highest = scores.max()")),
-    (12, "EncoderLayer", "uses of x lost", (
+    (12, "EncoderLayer", "terms left out", (
         "return grad_x + sum(self.self_attention.backward(grad_attended, cache.self_attention))",
         "return grad_x + self.self_attention.backward(grad_attended, cache.self_attention)[0]")),
-    (12, "EncoderLayer", "residual missing in backward", (
+    (12, "EncoderLayer", "term left out", (
         "grad_x = grad_x + self.feed_forward.backward", "grad_x = self.feed_forward.backward")),
-    (12, "EncoderLayer", "residual missing in backward", ("return grad_x + sum(", "return sum(")),
-    (12, "EncoderLayer", "one norm twice", (
+    (12, "EncoderLayer", "term left out", ("return grad_x + sum(", "return sum(")),
+    (12, "EncoderLayer", "another part", (
         "y, c.add_norm_2 = self.add_norm_2.forward", "y, c.add_norm_2 = self.add_norm_1.forward")),
     # Greedy decoding
-    (13, "greedy_decode", "eos ignored", ("if ended.all():\n            break\n", "\n"), (
+    (13, "greedy_decode", "condition left out", ("if ended.all():\n            break\n", "\n"), (
         "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))",
         "logits[:, -1].argmax(axis=-1)")),
     (13, "greedy_decode", "tokens after eos", (
         "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))",
         "logits[:, -1].argmax(axis=-1)")),
     (13, "greedy_decode", "pad is fixed", ("np.where(ended, model.pad", "np.where(ended, 0")),
-    (13, "greedy_decode", "stops at the first eos", ("ended.all()", "ended.any()")),
+    (13, "greedy_decode", "any instead of all", ("ended.all()", "ended.any()")),
     (13, "greedy_decode", "bos returned", ("return tgt[:, 1:]", "return tgt")),
-    (13, "greedy_decode", "mask forgotten", ("memory_allowed=memory_allowed",
+    (13, "greedy_decode", "memory_allowed not passed on", ("memory_allowed=memory_allowed",
                                              "memory_allowed=None")),
-    (13, "greedy_decode", "wrong position", ("logits[:, -1]", "logits[:, 0]")),
+    (13, "greedy_decode", "another index", ("logits[:, -1]", "logits[:, 0]")),
     (13, "greedy_decode", "max_len ignored", ("if max_len is None else max_len", "")),
     (13, "greedy_decode", "max_len ignored", ("for _ in range(max_len)", "while True")),
     (13, "greedy_decode", "filled up to max_len", (
         "return tgt[:, 1:]", "tgt = np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])),"
         " constant_values=model.pad); return tgt[:, 1:]")),
-    (13, "greedy_decode", "one token too many", ("range(max_len)", "range(max_len + 1)")),
+    (13, "greedy_decode", "off by one", ("range(max_len)", "range(max_len + 1)")),
     (13, "greedy_decode", "longer than the model", ("min(src.shape[1] + 50, model.max_len)",
                                                     "src.shape[1] + 50")),
 ]
@@ -391,22 +393,22 @@ WRITTEN_OUT = "encoder layer, its sums written out"
 WRONG_OTHERWISE = [
     ("softmax, row by row", "no maximum subtracted", ("np.exp(row - row.max())", "np.exp(row)")),
     ("softmax, row by row", "sum forgotten", ("- np.outer(y[at], y[at])", "")),
-    ("softmax, row by row", "own term missing", ("np.diag(y[at]) - np", "-np")),
-    ("softmax, row by row", "sign of the sum", ("np.diag(y[at]) - np", "np.diag(y[at]) + np")),
-    (PIECES, "sign of the terms", ("* -0.5 *", "* 0.5 *")),
+    ("softmax, row by row", "term left out", ("np.diag(y[at]) - np", "-np")),
+    ("softmax, row by row", "sign", ("np.diag(y[at]) - np", "np.diag(y[at]) + np")),
+    (PIECES, "sign", ("* -0.5 *", "* 0.5 *")),
     (PIECES, "mean terms missing", (" + dmu / d", "")),
-    (PIECES, "sums instead of means", (" + dmu / d", " + dmu")),
+    (PIECES, "sum instead of mean", (" + dmu / d", " + dmu")),
     (PIECES, "mean terms missing", (" + dvar * 2 * (x - mu) / d", "")),
-    (PIECES, "half a term", ("dvar * 2 *", "dvar *")),
+    (PIECES, "factor", ("dvar * 2 *", "dvar *")),
     (PIECES, "x - mean instead of n", ("** -1.5", "** -0.5")),
     ("layer norm by einsum", "unbiased variance", ("np.mean(c**2, axis=-1)", "c.var(-1, ddof=1)")),
     ("linear by einsum", "overwritten", ("self.W.grad += np", "self.W.grad = np")),
-    ("linear by tensordot", "mean over the rows", ("g.sum(tuple(axes))", "g.mean(tuple(axes))")),
+    ("linear by tensordot", "mean instead of sum", ("g.sum(tuple(axes))", "g.mean(tuple(axes))")),
     (ONE_PIECE, "large number instead of -inf", ("s, -np.inf)", "s, -1e9)")),
-    (ONE_PIECE, "gradient instead of weights", ('->...kv", w, g', '->...kv", dw, g')),
+    (ONE_PIECE, "another array", ('->...kv", w, g', '->...kv", dw, g')),
     (ONE_PIECE, "wrong axis", ("s.max(-1, keepdims", "s.max(-2, keepdims"), ("e.sum(-1, keepdims",
                                                                           "e.sum(-2, keepdims")),
-    (ONE_PIECE, "sum forgotten in softmax", ("(dw - (dw * w).sum(-1)[..., None])", "dw")),
+    (ONE_PIECE, "term left out", ("(dw - (dw * w).sum(-1)[..., None])", "dw")),
     ("causal by comparing", "off by one", (">=", ">")),
     ("causal by comparing", "upside down", (">=", "<=")),
     ("mask by a copy", "mask with 0", ("y[~np.broadcast_to(allowed, y.shape)] = -np.inf",
@@ -421,13 +423,13 @@ WRONG_OTHERWISE = [
     (BY_LOOP, "wrong exponent", ("(2 * (k // 2) /", "(k /")),
     (BY_LOOP, "sine and cosine swapped", ("if k % 2 else", "if k % 2 == 0 else"),
      ("(start + p)", "(start + p + 1)")),
-    (BY_LOOP, "x not added", ("y = x.copy()", "y = np.zeros_like(x)")),
+    (BY_LOOP, "replaced by zeros", ("y = x.copy()", "y = np.zeros_like(x)")),
     (TOKENS, "mean over pads", ("if targets[at] == self.pad:", "if False:")),
     (TOKENS, "smoothing missing", ("q[targets[at]] += 1 - self.eps_ls",
                                    "q = np.eye(V)[targets[at]]"),
      ("if targets[at] == self.pad:", "if False:")),
     (TOKENS, "smoothing on the others only", ("q[targets[at]] += 1", "q[targets[at]] = 1")),
-    (TOKENS, "q missing", ("np.exp(log_p) - q", "np.exp(log_p)")),
+    (TOKENS, "term left out", ("np.exp(log_p) - q", "np.exp(log_p)")),
     (TOKENS, "sign", ("np.exp(log_p) - q", "q - np.exp(log_p)")),
     (TOKENS, "factor", ("math.log(np.exp(z).sum())", "math.log(np.exp(z).sum())\n"
                         "            log_p = log_p / math.log(2)")),
@@ -438,9 +440,9 @@ WRONG_OTHERWISE = [
                                   "            m, v = self.state.get"),
      ("(1 - self.b1) * p.grad", "(1 - self.b1) * g"), ("np.square(p.grad)", "np.square(g)")),
     (WRITTEN_OUT, "residual missing", ("layer_norm.forward(x + a)", "layer_norm.forward(a)")),
-    (WRITTEN_OUT, "residual from the wrong x", ("feed_forward.forward(n)",
+    (WRITTEN_OUT, "another array", ("feed_forward.forward(n)",
                                                 "feed_forward.forward(x)")),
-    (WRITTEN_OUT, "uses of x lost", ('(attended, c["a"]):', '(attended, c["a"])[:2]:')),
-    (FILLED, "eos ignored", ("alive.remove(b)", "pass")),
+    (WRITTEN_OUT, "term left out", ('(attended, c["a"]):', '(attended, c["a"])[:2]:')),
+    (FILLED, "condition left out", ("alive.remove(b)", "pass")),
     (FILLED, "filled up to max_len", ("tgt[:, 1 : length + 1]", "tgt[:, 1:]")),
 ]

@@ -152,7 +152,8 @@ CHANGES = [(text, given, change) for text, given in DERIVATIONS.values()
 
 
 def test_planted_errors_are_named_at_their_line(rng, monkeypatch):
-    some = [CHANGES[k] for k in rng.permutation(len(CHANGES))[:20]]
+    short = [change for change in CHANGES if change[:2] != DERIVATIONS["multi_head 0"]]
+    some = [short[k] for k in rng.permutation(len(short))[:20]]        # a long one takes a second
     errors, missed = not_named(some, monkeypatch)
     assert errors > 8
     assert len(missed) <= 0.05 * errors, missed
