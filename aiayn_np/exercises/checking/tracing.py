@@ -7,6 +7,7 @@ of the student that holds the same values in every case is the same thing, whate
 
 import ast
 import contextlib
+import functools
 import itertools
 import linecache
 import math
@@ -64,6 +65,7 @@ def values_of(function, mine, watched=None, helpers=False):
     """
     values: dict[Key, Values] = {}
     counted, open_calls = itertools.count(), list[str]()
+    home_in = functools.lru_cache(home_of)
     last = {name: get().tobytes() for name, get in (watched or {}).items()}
 
     def keep(file, line, name, value):
@@ -75,8 +77,10 @@ def values_of(function, mine, watched=None, helpers=False):
 
     def called(frame, event, argument):
         file = frame.f_code.co_filename
-        home = home_of(frame.f_code)
-        if not mine(file) or not (helpers or home in [*open_calls, home][:1]):
+        if not mine(file):
+            return None
+        home = home_in(file, frame.f_code.co_firstlineno) or frame.f_code.co_name
+        if not helpers and home not in [*open_calls, home][:1]:
             return None
         open_calls.append(home)
         seen: dict[str, tuple] = {}
@@ -119,12 +123,11 @@ def values_of(function, mine, watched=None, helpers=False):
     return values
 
 
-@functools.lru_cache
-def home_of(code):
-    """Return the name of the class or function at the top of a file that holds some code."""
-    return next((node.name for node in tree_of(code.co_filename).body
+def home_of(file, line):
+    """Return the name of the class or function at the top of a file that holds a line, or None."""
+    return next((node.name for node in tree_of(file).body
                  if isinstance(node, (ast.ClassDef, ast.FunctionDef))
-                 and node.lineno <= code.co_firstlineno <= node.end_lineno), code.co_name)
+                 and node.lineno <= line <= (node.end_lineno or line)), None)
 
 
 def first_double(function):
