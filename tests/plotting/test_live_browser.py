@@ -428,10 +428,14 @@ def test_unknown_and_too_long_is_said_in_words(page):
         typed(page, text)
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "zwölf")                                               # the last picture stays
-    assert note.inner_text() == "This model knows 0 to 5. Left out: zwölf."
+    assert note.inner_text() == ("This model knows 0 to 5. Left out: zwölf."
+                                 " What stands below is still the answer to 3,1, 4.")
     assert (lines(page), page.evaluate("view.text")) == (["4 1 3"], "3,1, 4")
+    pale = "e => Number(getComputedStyle(e).opacity)"
+    assert [page.locator(place).evaluate(pale) for place in ("#strip", ".columns")] == [.25, .25]
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet."
+    assert page.locator("#strip").evaluate(pale) == 1
     assert page.get_by_role("grid").count() == 1
     typed(page, "1 " * 8)
     assert note.inner_text() == "8 tokens; it was trained on at most 6."

@@ -92,7 +92,7 @@ def test_it_has_the_parts_that_exist(words, visit):  # noqa: F811
     assert page.locator("#written .answer .tokens span").first.is_visible()
     page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
-    assert " got the most of its score from " in page.locator("#shares-says").inner_text()
+    assert " spoke most for it (" in page.locator("#shares-says").inner_text()
     page.locator("#token summary").click()
     page.locator("#journey tbody tr").first.wait_for()  # a fold opens in its own time
     assert page.locator("#journey tbody tr").count() == 2 + 2

@@ -1,11 +1,10 @@
 """The page's shares in JavaScript beside those of `reading.shares`, in Node.js and in Chromium."""
 
 import copy
-import re
 
 import numpy as np
 import pytest
-from browser import chromium, visit  # noqa: F401
+from browser import api, chromium, visit  # noqa: F401
 from javascript import NAMES, SHARES, VARIANTS, node, packed, random_model
 from test_live_browser import model_of, path, run  # noqa: F401
 from test_live_forward import cases_of
@@ -52,21 +51,41 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         earlier = [*want.target, *[0.0] * (len(tgt) - 2 - n)]
         told = [f"{x:+.1f}".replace("-", "−") for x in (*want.source, *earlier, want.biases)]
         assert [c.lstrip("+−") for c in cells] == [c.lstrip("+−") for c in told]
-        most = int(np.argmax(want.source))
         rows.nth(n).click()
-        says = page.locator("#shares-says")
-        from_token = run.task.tokens([src[most]])[0]
-        assert f" got the most of its score from {from_token}" in said(says.inner_text())
-        assert "A number says how much a token speaks for it" in says.inner_text()
-        assert f"({want.source[most]:+.1f})" in says.inner_text()
+        read = [*((x, i, "“{}” at place {} of the source", src) for i, x in enumerate(want.source)),
+                *((x, i, "the earlier “{}” at place {}", tgt) for i, x in enumerate(want.target))]
+        share, place, words, ids = max(read, key=lambda one: one[0])
+        first = words.format(plain(run.task, ids[place]), place + 1)
+        api.expect(page.locator("#shares-says")).to_contain_text(
+            f"Why “{plain(run.task, tgt[n + 1])}”? Of all that it read,"
+            f" {first} spoke most for it ({share:+.1f})")
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
-    assert "主要来自" in page.locator("#shares-says").inner_text()
+    api.expect(page.locator("#shares-says")).to_contain_text("最支持它的是")
 
 
-def said(text):
-    """A sentence of the page without the codes of start and end."""
-    return re.sub(r"end (?=<eos>)|start (?=<bos>)", "", text)
+def plain(task, token):
+    """The name of a token in a sentence of the page."""
+    return {task.bos: "start", task.eos: "end"}.get(token) or task.tokens([token])[0]
+
+
+def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
+    """Both models say why in one line, and the number explains itself."""
+    page = visit(path, "#src=3+1+4&what-if=positions&query=0")
+    says = page.locator("#shares-says > div")
+    api.expect(says).to_have_count(2)
+    for side, name in enumerate(("as trained", "changed")):
+        text = says.nth(side).inner_text()
+        assert text.startswith(f"{name}: Why “4”? Of all that it read, ")
+        source, target = page.evaluate("""(side) => {
+          const { source, target } = shares_at(thoughts[side], 0);
+          return [source, target];
+        }""", side)
+        first, second = sorted([*source, *target])[:-3:-1]
+        assert (", then " in text) == (second >= first / 2)
+        assert f"({first:+.1f})" in text
+    says.first.get_by_role("button").first.click()
+    assert page.locator("#term").inner_text().startswith("A score says how strongly")
 
 
 def test_a_muted_head_gives_no_share(rng):

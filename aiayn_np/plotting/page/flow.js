@@ -52,7 +52,8 @@ function draw_flow() {
 function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
-  const longest = Math.max(...rows.flat().map((name) => [...name].length));
+  const all = thoughts.flatMap((one) => [...attended(one).keys, ...written_by(one)]);
+  const longest = Math.max(...all.map((token) => [...plain_name(token)].length));
   const count = Math.max(rows[0].length, ...thoughts.map(longest_row));
   const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
   const width = Math.max(300, step * count);

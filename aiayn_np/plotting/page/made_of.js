@@ -3,28 +3,28 @@
 
 let made_of_round = 0;
 
-/** Say what the chosen token was made of, and if the panel is open, draw the shares of all. */
+/** Say why the chosen token was written, and if the panel is open, draw the shares of all. */
 async function draw_shares() {
   const [mine, asked] = [++made_of_round, round];
-  const thought = thoughts[view.side];
-  const step = shown(thought);
-  const written = [...step.tgt.slice(1), step.token];
-  step.shares ??= [];
-  const chosen = best_place(thought);
-  const open = element("shares").open;
-  for (const n of open ? written.keys() : [chosen]) {
-    if (step.shares[n]) continue;
+  const late = () => mine !== made_of_round || asked !== round;
+  const sentences = [];
+  for (const [side, one] of thoughts.entries()) {
     await breathe(); // typing never waits
-    if (mine !== made_of_round || asked !== round) return;
-    step.shares[n] = shares(thought.model, step.cache, n, written[n]);
+    if (late()) return;
+    sentences.push(make("div", {}, ...side_name(side, "side_colon"), ...why_written(one)));
   }
-  const words = names(written).map(token_element);
+  fill(element("shares-says"), sentences);
+  if (!element("shares").open) return;
+  const thought = thoughts[view.side];
+  const [step, chosen] = [shown(thought), best_place(thought)];
+  const words = names(written_ids(thought)).map(token_element);
+  for (const n of words.keys()) {
+    await breathe();
+    if (late()) return;
+    shares_at(thought, n);
+  }
   const rows = [names(thought.src), names(step.tgt)];
   const { source, target, biases, value } = step.shares[chosen];
-  const [main, tokens] = source.length ? [source, rows[0]] : [target, rows[1]];
-  const sentence = made_of_sentence(words[chosen].cloneNode(true), tokens, main);
-  fill(element("shares-says"), [...side_name(view.side, "side_colon"), ...sentence]);
-  if (!open) return;
   const sum = (list) => signed(list.reduce((a, b) => a + b, 0));
   const numbers = { value: signed(value), source: sum(source), target: sum(target) };
   const words_of_sum = source.length ? "shares_sum" : "shares_sum_alone";
@@ -33,23 +33,42 @@ async function draw_shares() {
   keep_focus(element("shares-table"), () => element("shares-table").replaceChildren(table));
 }
 
+/** What the forward pass that is shown has written, the next token last. */
+function written_ids(thought) {
+  const { tgt, token } = shown(thought);
+  return [...tgt.slice(1), token];
+}
+
+/** The shares of a written token; each is computed once. */
+function shares_at(thought, place) {
+  const step = shown(thought);
+  step.shares ??= [];
+  step.shares[place] ??= shares(thought.model, step.cache, place, written_ids(thought)[place]);
+  return step.shares[place];
+}
+
 /** A share with its sign. */
 const signed = (number) => (number < 0 ? "" : "+") + digits(number, 1);
 
-/** The one or two tokens that gave the most to a word. */
-function made_of_sentence(word, tokens, numbers) {
-  const order = [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, 2);
-  const most = order.filter((i) => numbers[i] > 0.1 * Math.max(numbers[order[0]], 0));
-  const strong = (...parts) => make("strong", {}, ...parts);
-  if (!most.length) return say_with("shares_none", { word: strong(word) });
-  const list = most.flatMap((i, n) => [
-    n ? say("shares_and") : "",
-    strong(token_element(tokens[i]), ` (${signed(numbers[i])})`),
-  ]);
-  return say_with("shares_says", {
-    word: strong(word.cloneNode(true)),
-    list: make("span", {}, ...list),
-  });
+/** Why a token was written: what spoke most for it of all that was read, and what half as much. */
+function why_written(thought, place = best_place(thought)) {
+  const { source, target } = shares_at(thought, place);
+  const strong = (text) => make("strong", {}, bare(text));
+  const word = strong(names(written_ids(thought))[place]);
+  const of = (list, ids, key) =>
+    list.map((share, i) => {
+      const from = { token: strong(names(ids)[i]), place: `${i + 1}` };
+      const number = term(signed(share), say("term_share"));
+      return { share, parts: { number, from: make("span", {}, ...say_with(key, from)) } };
+    });
+  const all = [
+    ...of(source, thought.src, "spoke_source"),
+    ...of(target, shown(thought).tgt, "spoke_earlier"),
+  ].sort((a, b) => b.share - a.share);
+  const [first, second] = all;
+  if (first.share <= 0) return say_with("shares_none", { word });
+  const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
+  return [...say_with("shares_says", { word, ...first.parts }), ...next, say("why_stop")];
 }
 
 /** A row of bars for each written token: up speaks for it, down against it. */

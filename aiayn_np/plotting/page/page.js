@@ -31,6 +31,7 @@ const PANELS = { figure: draw_figure, token: draw_journey };
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
   if (!data.recorded) draw_note();
+  element("app").classList.remove("unread");
   element("app").setAttribute("aria-busy", "true");
   const show_begun = () => {
     element("app").inert = false; // it is until the first token is there
@@ -145,6 +146,13 @@ function unknown_note(unknown) {
   return say("unknown", { known: known_tokens(), list });
 }
 
+/** Nothing of the typed text can be read: the last answer stays, and pales. */
+function show_unread(unknown) {
+  const still = say("unread", { text: visible(view.text) });
+  fill(element("source-note"), [unknown_note(unknown), say("gap"), still]);
+  element("app").classList.add("unread");
+}
+
 /** What was read of the typed text. */
 function draw_note() {
   const { ids, unknown, cut, most } = source_ids();
@@ -179,7 +187,7 @@ function draw_answer() {
 function answer_row(thought, side) {
   const base = thoughts[0].steps;
   const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
-  const most = Math.max(base.length, 8); // places: an untrained model may never end
+  const most = places();
   const style = (t) => {
     if (side && ids[t] !== base[t]?.token) return "differs";
     return view.kind !== "encoder_self" && t + first_query() === view.query ? "now" : null;
@@ -320,7 +328,7 @@ function listen() {
     const text = element("source").value;
     const { ids, unknown } = vocabulary.source(text);
     if (unknown.length && ids.length === Number(has_source))
-      return fill(element("source-note"), [unknown_note(unknown)]); // the last picture stays
+      return show_unread(unknown);
     stop();
     Object.assign(view, { text, written: Infinity, key: null });
     view.changes = { ...view.changes, replaced: [] };

@@ -93,11 +93,15 @@ function source_ids() {
 /** Whether a second model is shown: one that is changed, or an earlier one, or both. */
 const is_other = () => is_changed(view.changes) || view.state < data.states.length;
 
-/** A model and a source, decoded as far as `steps` goes. */
+/** A model and a source, decoded as far as `steps` goes, and to `most` tokens at most. */
 function begin(model, src) {
-  const decoding = greedy_decode(model, src, { bos, eos, max_len: max_len(src) });
-  return { model, src, decoding, steps: [], done: false };
+  const most = max_len(src);
+  const decoding = greedy_decode(model, src, { bos, eos, max_len: most });
+  return { model, src, decoding, most, steps: [], done: false };
 }
+
+/** So many places the answers have; a changed or early model may never end. */
+const places = ([{ steps }] = thoughts) => Math.max(steps.length, 8);
 
 /** What was computed before of the typed text, or of the first one: see runs/live_page.py. */
 function recorded() {
@@ -115,7 +119,7 @@ function think_on(thought) {
     thought.steps.push({ token, row: logits.row(tgt.length - 1).slice() });
     thought.kept = value;
   }
-  thought.done = done || value.token === eos || thought.steps.length === max_len(thought.src);
+  thought.done = done || value.token === eos || thought.steps.length >= thought.most;
 }
 
 /**
@@ -137,7 +141,8 @@ async function think(show, show_begun) {
     found.push(begin(other, replaced_source(ids, view.changes)));
   }
   let paused = performance.now();
-  for (const thought of found) {
+  for (const [side, thought] of found.entries()) {
+    if (side) thought.most = Math.min(thought.most, places(found) + 1);
     while (!thought.done) {
       if (performance.now() - paused > 12) {
         await breathe();
