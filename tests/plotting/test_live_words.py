@@ -26,7 +26,7 @@ BUILT = {  # what stands for ${...} in a key
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
-QUOTED = r"\{(query|key|things|done|features|from)\}(?=[\u3400-\u9fff：，。（]|$)"       # Chinese words
+QUOTED = r"\{(query|key|things|done|features|from)\}(?=[\u3400-\u9fff：，。（]|$)"  # Chinese words
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 
