@@ -1,12 +1,12 @@
 """A name of the reference: a sentence, its formula, tables, an example that ran, and links."""
 
-import contextlib
 import functools
 import inspect
 import re
 import textwrap
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 from examples import IDS, dotted, entries, example, is_layer, source_of, tests_of, thing_of
 from generate import DOCS, NOTEBOOKS, OUT, ROOT, lesson_pages, table_rows
@@ -163,10 +163,9 @@ def parameters(thing, known):
 
 
 def signature_of(thing):
-    """The signature; an empty one for a Cache and an exception, which Python does not describe."""
-    with contextlib.suppress(ValueError):
-        return inspect.signature(thing)
-    return inspect.Signature()
+    """The signature; an empty one for a Cache and an exception, which Python itself makes."""
+    made_by_python = inspect.isclass(thing) and issubclass(thing, (SimpleNamespace, Exception))
+    return inspect.Signature() if made_by_python else inspect.signature(thing)
 
 
 def type_of(p, key="annotation"):
