@@ -138,6 +138,9 @@ def test_every_switch_makes_its_change(page):
     page.get_by_label("Leave the scores large").check()
     page.get_by_label("Forget the order").check()
     page.get_by_label("Let it see ahead").check()
+    settled(page)
+    assert page.evaluate("view.kind") == "decoder_self"                # where it is seen
+    page.locator("#kind").select_option(index=2)
     page.locator("#head-0-1").check(force=True)
     page.get_by_label("Mute the chosen head").check()
     page.locator("#head-1-0").check(force=True)

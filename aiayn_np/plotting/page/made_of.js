@@ -39,11 +39,16 @@ function written_ids(thought) {
   return [...tgt.slice(1), token];
 }
 
-/** The shares of a written token; each is computed once. */
+/** The shares of a token when it was written, before what stands after it; computed once. */
 function shares_at(thought, place) {
   const step = shown(thought);
   step.shares ??= [];
-  step.shares[place] ??= shares(thought.model, step.cache, place, written_ids(thought)[place]);
+  if (step.shares[place]) return step.shares[place];
+  const before = step.tgt.slice(0, place + 1);
+  const cache = view.changes.causal ? step.cache : thought.model.forward(thought.src, before)[1];
+  const found = shares(thought.model, cache, place, written_ids(thought)[place]);
+  const later = new Array(step.tgt.length - found.target.length).fill(0);
+  step.shares[place] = { ...found, target: [...found.target, ...later] };
   return step.shares[place];
 }
 

@@ -43,6 +43,7 @@ function rethink(before_drawing = () => {}) {
     fill_positions();
     before_drawing();
     draw();
+    look_further();
   }, show_begun);
 }
 

@@ -5,15 +5,13 @@ const QUESTIONS = {
   type: ["tour_type", "tour_type_choices"],
   look: ["tour_look"],
   step: ["tour_step", "tour_step_choices"],
-  positions: ["tour_positions", "tour_order"],
-  mute: ["tour_mute", "tour_mute_choices"],
+  positions: ["tour_positions", "guess_order"],
+  mute: ["tour_mute", "guess_places"],
   beginning: ["tour_first", "tour_first_choices"],
 };
 
 /** The names of the steps; without kept states there is no beginning of the training. */
 const tour_steps = () => Object.keys(QUESTIONS).slice(0, data.states.length ? 6 : 5);
-
-const LONGEST_ANSWER = 8; // tokens: a model at its beginning may never end
 
 let before_tour = null; // the reader's own view
 
@@ -44,7 +42,7 @@ function shown_by(step, guessed) {
     step: { written: 3 },
     positions: { changes: { ...AS_TRAINED, positions: false } },
     mute: { changes: { ...AS_TRAINED, muted } },
-    beginning: { state: 0, written: LONGEST_ANSWER },
+    beginning: { state: 0 },
   };
   return { ...before[step], ...(guessed ? after[step] : {}) };
 }
@@ -81,22 +79,9 @@ function second_look() {
 /** Three choices: words, or three tokens of the source. */
 function choices_of(step) {
   const [, list] = QUESTIONS[step];
-  if (list) return say(list).split(" | ");
+  if (list) return listed_choices(list);
   const { three, name } = second_look();
   return three.map(name);
-}
-
-/** What became of an answer: its tokens that are gone, new ones, and how many places changed. */
-function difference(before, after) {
-  const added = [...after];
-  const lost = before.filter((id) => {
-    const place = added.indexOf(id);
-    if (place >= 0) added.splice(place, 1);
-    return place < 0;
-  });
-  const [longer, shorter] = before.length > after.length ? [before, after] : [after, before];
-  const count = longer.filter((id, t) => id !== shorter[t]).length;
-  return { lost, added, count };
 }
 
 /** What came out: which choice happened, where that can be told, and sentences. */
@@ -106,60 +91,59 @@ const OUTCOMES = {
     const { key, name, weight, three } = second_look();
     const place = { layer: view.layer + 1, head: view.head + 1 };
     const values = { ...place, key: name(key), weight: digits(weight, 2) };
-    return [three.indexOf(key), say("tour_look_out", values)];
+    const { keys } = attended(thoughts[0]);
+    const token = written_by(thoughts[0])[1];
+    const why = say(keys[key] === token ? "tour_look_why" : "tour_look_next", {
+      token: plain_name(token),
+    });
+    return [three.indexOf(key), say("tour_look_out", values), why];
   },
   step(thought) {
     const made = thought.steps[Math.min(2, thought.steps.length - 1)];
     const [[token, share]] = best(made.row, 1);
     const values = { token: plain_name(token), share: digits(share, 2) };
-    return [share < 0.5 ? 0 : share < 0.9 ? 1 : 2, say("tour_step_out", values)];
+    const choice = share < 0.5 ? 0 : share < 0.9 ? 1 : 2;
+    return [choice, say("tour_step_out", values), why_written(thought)];
   },
   positions(thought, answer, before) {
-    const { lost, added, count } = difference(before, answer);
-    if (!count) return [0, wrote(answer), say("tour_positions_same")];
-    const others = lost.length + added.length > 0;
-    const parts = others ? lost_and_new(lost, added) : [say("tour_moved")];
-    return [others ? 2 : 1, wrote(answer), ...parts, say("tour_positions_why")];
+    const change = difference(before, answer);
+    const happened = GUESSES.positions[1](change);
+    if (!happened) return [0, wrote(answer), say("tour_positions_same")];
+    const parts = happened > 1 ? lost_and_new(change) : [say("tour_moved")];
+    return [happened, wrote(answer), ...parts, say("tour_positions_why")];
   },
   mute(thought, answer, before) {
-    const { count } = difference(before, answer);
-    if (!count) return [0, wrote(answer), say("tour_mute_same")];
-    return [count <= 2 ? 1 : 2, wrote(answer), say("tour_mute_why", { count })];
+    const change = difference(before, answer);
+    const most = change.count ? null : most_changed();
+    const why = change.count
+      ? [say("tour_mute_why", { count: change.count })]
+      : [say("tour_mute_same"), ...(most.size ? [said_most_changed(most)] : [])];
+    return [GUESSES.muted[1](change), wrote(answer), ...why];
   },
-  beginning(thought, answer) {
+  beginning(thought, answer, before) {
     const same = answer.length > 1 && new Set(answer).size === 1;
-    const choice = is_right(thought) ? 0 : same ? 2 : is_right(thought) === false ? 1 : -1;
-    return [choice, wrote(answer), say("tour_first_why")];
+    const choice = !difference(before, answer).count ? 0 : same ? 2 : 1;
+    return [choice, wrote(answer), said_sharpness(), say("tour_first_why")];
   },
 };
 
 const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
 
 function wrote(ids) {
-  const answer = listed(ids.slice(0, LONGEST_ANSWER)) || say("nothing_yet");
-  return say("tour_wrote", { answer: ids.length > LONGEST_ANSWER ? `${answer} …` : answer });
+  const answer = listed(ids.slice(0, places())) || say("nothing_yet");
+  return say("tour_wrote", { answer: ids.length > places() ? `${answer} …` : answer });
 }
 
 /** Each of the two is said only where it is so. */
-const lost_and_new = (lost, added) => [
+const lost_and_new = ({ lost, added }) => [
   ...(lost.length ? [say("tour_lost", { list: listed(lost) })] : []),
   ...(added.length ? [say("tour_new", { list: listed(added) })] : []),
 ];
 
 function outcome_of(step) {
-  const [before, answer] = [thoughts[0], thoughts.at(-1)].map(({ steps }) => real_ids(steps));
+  const [before, answer] = [answers()[0], answers().at(-1)];
   const found = OUTCOMES[step](thoughts.at(-1), answer, before);
-  return step === "positions" ? [...found, in_another_order(thoughts.at(-1))] : found;
-}
-
-/** What the same model writes when the source is turned round, as many tokens as before. */
-function in_another_order({ model, src, steps }) {
-  const other = begin(model, [...src.slice(0, -1).reverse(), eos]);
-  while (!other.done && other.steps.length < steps.length) think_on(other);
-  const [answer, now] = [steps, other.steps].map(real_ids);
-  const source = listed(other.src);
-  const equal = answer.join() === now.join();
-  return say(equal ? "tour_shuffled" : "tour_shuffled_other", { source });
+  return step === "positions" ? [...found, ...said_equal()] : found;
 }
 
 function draw_tour() {
@@ -194,9 +178,6 @@ function draw_tour() {
     element("tour-choices").replaceChildren(...buttons);
     element("tour-steps").replaceChildren(next, end);
   });
-  if (guessed) {
-    const words = view.guess === happened ? "tour_guessed_right" : "tour_guessed";
-    sentences.unshift(say(words, { guess: choices[view.guess] }));
-  }
-  fill(element("tour-out"), sentences.flatMap((text) => [text, say("gap")]).slice(0, -1));
+  if (guessed) sentences.unshift(verdict(choices, view.guess, happened));
+  fill(element("tour-out"), sentences.flatMap((one) => [say("gap"), one].flat()).slice(1));
 }
