@@ -280,6 +280,19 @@ def test_lines_of_chinese_are_no_wider_than_those_of_english():
     assert not [line for line in lines if line[0] in "，。）" or line[-1] in "（"]
 
 
+def test_no_formula_of_a_hint_is_broken():
+    """What stands between Chinese words: a formula, or code."""
+    broken = []
+    with speaking("zh"):
+        for text in catalogue().values():
+            lines = wrapped(say("Hint {number} of {last}: {hint}", number=3, last=3, hint=text))
+            assert max(map(width, lines)) <= 100
+            formulas = [found for line in text.splitlines()
+                        for found in re.findall(r"[ -~]*=[ -~]*", line)]
+            broken += [f for f in formulas if not any(f.strip() in line for line in lines)]
+    assert broken == []
+
+
 def test_a_wrong_entry_is_told_in_chinese():
     row = Row("output", "WRONG", "a mask", (1, 2), 1.0, 2.0, 1.0, 3, 8)
     with speaking("zh"):

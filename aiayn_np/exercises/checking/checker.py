@@ -78,8 +78,8 @@ def report_of_stop(subject, checking, stop, hint):
 def subject_of(student):
     """Return the Subject that a class or function is an answer to."""
     if not is_answer(student):
-        raise TypeError(say("student must be a class or function itself, got {student}",
-                            student=repr(student)))
+        raise TypeError(say("student must be a class or function itself, got an object of {name}",
+                            name=type(student).__name__))
     if (name := name_of(student)) not in SUBJECTS:
         raise ValueError(say("student must be one of {names}, got {name}", name=name,
                              names=", ".join(SUBJECTS)))

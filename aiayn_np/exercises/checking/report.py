@@ -12,10 +12,11 @@ from .example import Example
 from .page import page
 
 WIDTH = 100  # columns of a report
-# A piece of a Chinese text that stays in one line: spaces, or a character or word with the
-# punctuation that belongs to it.
-PIECE = re.compile(r" +|[（“]*(?:[\u4e00-\u9fff]|[^ \u4e00-\u9fff（“）”，。：；？！、]+)?"
-                   r"[）”，。：；？！、]*")
+# A piece of a Chinese text that stays in one line: spaces, or a character, or what stands between
+# Chinese words (a formula, code), with the punctuation that belongs to it.
+LETTER = "[^ \u4e00-\u9fff（“）”，。：；？！、]"
+PIECE = re.compile(rf" +|[（“]*(?:[\u4e00-\u9fff]|{LETTER}(?: |{LETTER}){{0,98}}(?<! )(?!{LETTER})"
+                   rf"|{LETTER}+)?[）”，。：；？！、]*")
 
 
 @dataclass

@@ -20,9 +20,9 @@ SOFTMAX = layer(
     " number is -inf too: take 0 instead, and divide by 1 where the sum is 0.",
     "Write w = softmax(s). Raising s_k raises w_k and lowers all others:"
     " dw_j/ds_k = w_j (1[j = k] - w_k). Cache w; backward needs nothing else.",
-    "grad_s_k = sum_j grad_w_j dw_j/ds_k = sum_j grad_w_j w_j (1[j = k] - w_k)"
-    " = w_k (grad_w_k - sum_j grad_w_j w_j)\nIn NumPy: w * (grad_w - (grad_w * w).sum(axis=-1,"
-    " keepdims=True)).",
+    "grad_s_k = sum_j grad_w_j dw_j/ds_k = sum_j grad_w_j w_j (1[j = k] - w_k)\n"
+    "         = w_k (grad_w_k - sum_j grad_w_j w_j)\nIn NumPy: w * (grad_w - (grad_w * w).sum("
+    "axis=-1, keepdims=True)).",
 )
 SOFTMAX.balanced = True
 
