@@ -142,26 +142,29 @@ const verdict = (choices, guess, happened) =>
     happened: choices[happened],
   });
 
+/** The maps of all heads of a kind of attention. */
+const maps_of = (thought, kind) =>
+  [...Array(layer_count(kind)).keys()].flatMap(
+    (layer) => attended(thought, kind, layer).cache.weights,
+  );
+
+/** The mean over all rows of some maps; `of` gives the number of row i. */
+function mean_of_rows(maps, of) {
+  const numbers = maps.flatMap((map) => [...Array(map.rows).keys()].map((i) => of(map.row(i), i)));
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+}
+
 /** The mean of the highest weights of all rows, in all heads. */
-function sharpness({ model, ...thought }) {
-  const maps = attention_paths(model).flatMap(
-    (path) => at(shown({ model, ...thought }).cache, path).attention.weights,
-  );
-  const highest = maps.flatMap((map) =>
-    Array.from({ length: map.rows }, (_, i) => Math.max(...map.row(i))),
-  );
-  return highest.reduce((sum, weight) => sum + weight, 0) / highest.length;
+function sharpness(thought) {
+  const maps = kinds.flatMap((kind) => maps_of(thought, kind));
+  return mean_of_rows(maps, (row) => Math.max(...row));
 }
 
 /** The share of the weight that lies ahead, in the maps of the decoder's own attention. */
-function weight_ahead(thought) {
-  let [ahead, rows] = [0, 0];
-  for (let layer = 0; layer < layer_count("decoder_self"); layer++)
-    for (const map of attended(thought, "decoder_self", layer).cache.weights)
-      for (let i = 0; i < map.rows; i++, rows++)
-        ahead += map.row(i).slice(i + 1).reduce((sum, weight) => sum + weight, 0);
-  return ahead / rows;
-}
+const weight_ahead = (thought) =>
+  mean_of_rows(maps_of(thought, "decoder_self"), (row, i) =>
+    row.slice(i + 1).reduce((sum, weight) => sum + weight, 0),
+  );
 
 /** The weight that changed most: its place in the view, before, after and by how much. */
 function most_changed(among = kinds) {
