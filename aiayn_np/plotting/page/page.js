@@ -328,8 +328,7 @@ function listen() {
   on("source", "input", () => {
     const text = element("source").value;
     const { ids, unknown } = vocabulary.source(text);
-    if (unknown.length && ids.length === Number(has_source))
-      return show_unread(unknown);
+    if (unknown.length && ids.length === Number(has_source)) return show_unread(unknown);
     stop();
     Object.assign(view, { text, written: Infinity, key: null });
     view.changes = { ...view.changes, replaced: [] };
