@@ -110,5 +110,8 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     typed(page, "3 1 4")
     page.locator("#state").fill("0")
     settled(page)
-    assert page.evaluate("thoughts[1].steps.length") <= 9
+    count = page.evaluate("thoughts[1].steps.length")
+    assert count <= 9
+    changed_places = re.search(r"changed: \d+(\+?)", page.locator("#outcome").inner_text())
+    assert (changed_places[1] == "+") == (count == 9)                  # it was not at its end
     assert page.locator(".computing").count() == 0

@@ -242,8 +242,9 @@ function draw_outcome() {
     const [key, happened] = GUESSES[part];
     return verdict(listed_choices(key), guesses[part], happened(change));
   });
+  const goes_on = thoughts[1].steps.length > places() ? "+" : ""; // it was stopped
   const effect = change.count
-    ? [say("out_changed", { count: change.count }), ...said_equal()]
+    ? [say("out_changed", { count: `${change.count}${goes_on}` }), ...said_equal()]
     : same_answer();
   const all = [...verdicts, ...effect, ...measured()];
   fill(
