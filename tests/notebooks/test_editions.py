@@ -131,9 +131,10 @@ WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for
 
 
 def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
-    cells = (ASKED, f"%w [0.25 -1.]%png {TALL}", 
+    cells = (ASKED, f"%w [0.25 -1.]%png {TALL}",
              "It is two, as 1.5 says. It is drawn: the picture.", f"%png {WIDE}",
-             "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}", "## 1.4 D\n\nA loop. Run it.", "%1")
+             "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
+             "## 1.4 D\n\nA loop. Run it.", "%1")
     ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
     assert "The section takes 3 minutes." in ideas.notes
