@@ -319,7 +319,7 @@ for name, shares in (("trained", after), ("untrained", before)):
 # pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
 # The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at
-# *hundert*. And a head that looks at the right word is not always the one that the model needs (Lesson 11.7).
+# *hundert*. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
