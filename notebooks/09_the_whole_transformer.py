@@ -319,7 +319,7 @@ print("all true")
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
 # - What training remembers grows with the length, and the maps with its square. The parameters do not.
 #
-# **What you can do now:** follow any number through the whole model, forwards and back, and count its parameters (Exercises 10 and 11). Lesson 10 trains it.
+# **What you can do now:** follow any number through the whole model, forwards and back, and count its parameters. Exercise 8 asks for the shared matrix. Lesson 10 trains the model.
 #
 # ## Questions
 #

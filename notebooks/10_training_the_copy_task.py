@@ -79,9 +79,7 @@ print(f"20,000 drawn for training, {len(seen):,} different, {len(common)} of the
 
 # %% [markdown]
 # The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
-# it must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make $|V| = 13$ classes.
-#
-# A **hash**, a number computed from its symbols, puts each sequence into training, validation or test, and into one of them only. So a model that is right on validation did not remember: it copies.
+# it must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make $|V| = 13$ classes. Each sequence belongs to training, validation or test, and to one of them only. So a model that is right on validation did not remember: it copies.
 #
 # ## 10.2 The loss, on three classes
 #
@@ -253,7 +251,7 @@ for number, name in ((blind, "not reading"), (floor, "smoothing's best")):
 fig
 
 # %% [markdown]
-# From about a tenth of the steps on the model must be reading the source. At the end its loss is about what smoothing allows. Near step 350 there is a burst: now and then a step leads out of a good place. (The paper averages its last five checkpoints, Section 6.1, which hides such bursts.)
+# From about a tenth of the steps on the model must be reading the source. At the end its loss is about what smoothing allows. Near step 350 there is a burst: now and then a step leads out of a good place (Lesson 10.8).
 #
 # ## 10.7 Tokens and sequences
 #
@@ -293,7 +291,11 @@ print(f"all right after the true prefix  {right.all(axis=1).mean():.3f}")
 # %% [markdown]
 # The two numbers are equal (a tie in the last digit may differ), and they must be: as long as everything is right, the model's own prefix *is* the true one. So one parallel pass can count exact sequences without decoding them; `train` validates in this way.
 #
-# ## 10.8 Let it write
+# ## 10.8 The last states, averaged
+#
+# The paper does not use the last checkpoint of its base model but the average of the last five, written ten minutes apart (Section 6.1): the mean of each *parameter*. Adam's steps are as long as the rate, however small the gradient is. So single states jump about a good place, and now and then out of it. Their mean lies in the middle, and hides such bursts. (It needs states that are near each other: Lesson 14.4 averages its last ones.)
+#
+# ## 10.9 Let it write
 #
 # Encode the source once. Then ask for the next token, append the best one, and ask again.
 
@@ -313,7 +315,7 @@ while tgt[-1] != task.eos and len(tgt) < 10:
 # To take the best token each time is called **greedy** decoding. The paper keeps the 4 best unfinished sequences (beam search,
 # Section 6.1), which helps where a good start may end badly.
 #
-# ## 10.9 Check what this lesson claimed
+# ## 10.10 Check what this lesson claimed
 
 # %%
 assert not common                                                      # splits never overlap
@@ -332,7 +334,7 @@ print("all true")
 # - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small, which allows a higher rate later.
 # - Whole sequences are right far more rarely than tokens. Teacher-forced and decoded *exact* shares are equal.
 #
-# **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 12 to 14). Lesson 11 looks into such models.
+# **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 10, 11 and 13). Lesson 11 looks into such models.
 #
 # ## Questions
 #
