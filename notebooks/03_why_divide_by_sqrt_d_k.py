@@ -228,7 +228,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a fifth. The **mean** rises to about seven times as much.
+# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth. The **mean** rises to about seven times as much.
 #
 # ## 3.5 And at the paper's own width?
 #

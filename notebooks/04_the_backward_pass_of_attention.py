@@ -216,7 +216,7 @@ print(f"loss {losses_QKV[0]:.4f} before, {losses_QKV[-1]:.4f} after")
 print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
 
 # %% [markdown]
-# `sat` looks at `cat` with 0.05, even less than at the start (0.10). It looks mostly at `down`, and the gradient has moved the
+# `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
 # values until their mean is right. Other random numbers may end otherwise, but one draw is
 # enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
 #

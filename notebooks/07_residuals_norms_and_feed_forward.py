@@ -69,7 +69,7 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
     return lengths
 
 # %% [markdown]
-# > **Predict.** Without the sum, one layer lets about 0.57 of the gradient through, so 24 layers let about a millionth through. *With* the sum, how long is the gradient that arrives?
+# > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through, so 24 layers let about a millionth through. *With* the sum, how long is the gradient that arrives?
 # >
 # > - Much shorter than 1: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
 # > - About 1, as it was sent in → The straight way alone would give this. What comes through f is added.
