@@ -78,8 +78,8 @@ figure_1("attention")
 #
 # > **Predict.** Where does the model look before it writes the first digit of its answer?
 # >
-# > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
 # > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] --> → The last digit is the first to be written.
+# > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
 # > - at all digits alike → Then it would not know which of them to write.
 # >
 # > <!-- given: A small Transformer has learned to write digits backwards. It reads `3 1 4 1 5` and writes {task.text(answer)}. -->
@@ -271,9 +271,9 @@ print("weights", cache.weights.shape, " out", out.shape)
 # > **Predict.** If one used $q = k = x$, without $W^Q$ and $W^K$, which token would each token mostly look at?
 # >
 # > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
-# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → A vector's dot product with itself is the sum of its squares. With another vector of its length it is smaller.
-# > - all equally → Then all scores of a row would have to be equal.
 # > - the next one → Nothing in the formula knows an order.
+# > - all equally → Then all scores of a row would have to be equal.
+# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → A vector's dot product with itself is the sum of its squares. With another vector of its length it is smaller.
 # >
 # > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
 # > $k = xW^K$. -->

@@ -192,8 +192,8 @@ plot_signed(J, tokens, tokens, value="change of weight per unit of score",
 # >
 # > - 1 and 1 → The weights of a row add up to 1. What does that say of their *changes*?
 # > - 0 and 1 → Look at the first column: is its sum 0, and that of the first row 1?
-# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
 # > - Different for each key → Every number depends on the weights. The sums do not.
+# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
 # >
 # > <!-- given: The weights are $w$ = {w}, and $J$ = {J}. -->
 

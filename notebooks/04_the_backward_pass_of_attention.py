@@ -109,9 +109,9 @@ print(cache)
 # > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). How does one get `grad_kept`, of shape (4, 4)?
 # >
 # > - `V @ grad_out.T` → The shape is right: there are as many queries as keys. Whose row is row i?
-# > - `grad_out @ V.T` <!-- true: np.array_equal(grad_kept, grad_out @ V.T) --> → A weight of query i multiplies row j of V, so its gradient is their dot product.
 # > - `grad_out.T @ V` → This has the shape (2, 2).
 # > - `grad_out @ V` → The shapes do not fit: each has two columns.
+# > - `grad_out @ V.T` <!-- true: np.array_equal(grad_kept, grad_out @ V.T) --> → A weight of query i multiplies row j of V, so its gradient is their dot product.
 # >
 # > <!-- given: $\mathrm{out} = \mathrm{kept}\, V$. The weights `kept` have the shape (4, 4), a row for each query. $V$ has the shape (4, 2), a row for each key. -->
 
@@ -204,8 +204,8 @@ print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {ca
 # %% [markdown]
 # > **Predict.** Now the values may move as well. What becomes of the loss, and of the weight that `sat` gives to `cat`?
 # >
-# > - The loss is lower, and `sat` looks at `cat` even more. → More freedom, a lower loss. But who says that the map must be the obvious one?
 # > - The loss is lower, and `sat` looks at `cat` less. <!-- true: losses_QKV[-1] < losses_QK[-1] and cache_QKV.weights[2, 1] < cache_QK.weights[2, 1] --> → The loss asks for an output. The values can move there themselves.
+# > - The loss is lower, and `sat` looks at `cat` even more. → More freedom, a lower loss. But who says that the map must be the obvious one?
 # > - The loss is the same, since the map was right already. → It had not reached zero.
 # >
 # > <!-- given: `sat` should get what `cat` has to tell. Gradient descent on queries and keys alone brought the loss from {losses_QK[0]} to {losses_QK[-1]}, and `sat` gives {cache_QK.weights[2, 1]} to `cat`. -->

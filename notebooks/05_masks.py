@@ -115,9 +115,9 @@ plot_attention(both, tokens, tokens, allowed=shown, titles=["no mask", "not_padd
 # > **Predict.** Which of the three give all four keys the right weights: 0 for the padding, and for the others what they would get without it?
 # >
 # > - Only zero after the softmax → The padding then has the weight 0. But by which sum were the others divided?
-# > - Only −∞ before the softmax <!-- true: [np.allclose(w, [*ways["(three keys)"], 0]) for n, w in ways.items() if len(w) == 4] == [False, False, True] --> → Then the key is missing from the denominator, too.
 # > - Zero after the softmax, and −∞ before it → Both give the padding the weight 0. Look at the other three keys.
 # > - All three → A score of 0 is a score like any other: what is $e^0$?
+# > - Only −∞ before the softmax <!-- true: [np.allclose(w, [*ways["(three keys)"], 0]) for n, w in ways.items() if len(w) == 4] == [False, False, True] --> → Then the key is missing from the denominator, too.
 # >
 # > <!-- given: The scores are {row}. The last key is padding. Three ways: weight 0 after the softmax, score 0 before it, score −∞ before it. -->
 
@@ -215,9 +215,9 @@ masked_model, leaking_model = (Transformer(task.vocab_size, **size, decoder_laye
 # > **Predict.** The decoder's input has positions 0 to 6. The token at position 4 changes. At which positions do the logits of the model *with* the causal mask change?
 # >
 # > - At 4 only → Who may look at position 4?
-# > - At 4, 5 and 6 <!-- true: (moved["masked "] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
 # > - At 3 only, where this token is the answer → The answer at 3 is what the loss compares. Does the model read it there?
 # > - At all seven → This is what happens without the mask.
+# > - At 4, 5 and 6 <!-- true: (moved["masked "] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
 
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each

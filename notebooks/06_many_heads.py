@@ -107,9 +107,9 @@ print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 # > **Predict.** In `x.reshape(h, T, d_k)`, what does the second head have?
 # >
 # > - The last three features of all four tokens → This is what `split_heads` gives. `reshape` alone keeps the order in which the numbers lie in memory.
-# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # > - All features of `cat` and `down` → Every second token? In memory the tokens lie one after the other.
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
+# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
 # > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 3$. -->
 
@@ -266,8 +266,8 @@ def fit(h, steps=3000, seed=0, **widths):
 # >
 # > - None, since all have the same number of parameters → But how many means does one head give?
 # > - Those with 1 and 2 heads → Too few is one way to fail. Is it the only one?
-# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # > - Those with 8 and 16 heads → More than four are not needed. But are four reached by one?
+# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # >
 # > <!-- given: At each place the layer must give out the contents of four neighbours. A layer that always answers 0 has an error of 1. -->
 

@@ -203,9 +203,9 @@ print("tokens of the output that change:", tokens)
 #
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$. Where are its parameters?
 # >
-# > - Two thirds in the attention → Attention is what the paper is named after. Count its four matrices, and the two of the network.
-# > - Half in the attention, half in the network → An attention has four square matrices. How wide are the two of the network?
 # > - Two thirds in the feed-forward network <!-- true: 0.66 < fed / sum(sizes.values()) < 0.67 --> → It has two matrices of four squares each, and the attention four squares.
+# > - Half in the attention, half in the network → An attention has four square matrices. How wide are the two of the network?
+# > - Two thirds in the attention → Attention is what the paper is named after. Count its four matrices, and the two of the network.
 # > - Two thirds in the norms → A norm has two numbers for each feature.
 
 # %%

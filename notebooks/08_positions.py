@@ -68,9 +68,9 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 #
 # > **Predict.** By how much do the two outputs for `cat` differ?
 # >
-# > - By about as much as two random vectors → It has other neighbours. What does attention do with their places?
-# > - A little → The words are the same, and their order is not. Who tells the encoder?
 # > - Not at all, but for rounding <!-- true: np.abs(y_plain[0, 1] - y_plain[1, 3]).max() < 1e-12 --> → Whoever stands elsewhere, the same words are there to be looked at, and nothing says where.
+# > - A little → The words are the same, and their order is not. Who tells the encoder?
+# > - By about as much as two random vectors → It has other neighbours. What does attention do with their places?
 # >
 # > <!-- given: An encoder gets the words of `the cat sat down` and `sat the down cat`, and nothing else. -->
 
@@ -241,8 +241,8 @@ fig
 #
 # > **Predict.** Add the rows as they are. Which two sums are more alike?
 # >
-# > - One word at two positions → Its share of the sum is small: compare the two lengths.
 # > - Two different words at one position <!-- true: scale.same_position[1, 6] > scale.same_token[1, 6] --> → What they share is 16 long, and what differs only 1.
+# > - One word at two positions → Its share of the sum is small: compare the two lengths.
 # > - Both pairs are equally alike → They share one of two terms. Are the two terms equally long?
 # >
 # > <!-- given: $d_\mathrm{model} = 512$. A row of $PE$ has the length 16, and a word about the length 1. -->

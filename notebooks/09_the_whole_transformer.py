@@ -236,9 +236,9 @@ print(len(differences), "parameters, largest difference:", max(differences))
 #
 # > **Predict.** Which use gives a gradient to *every* row of $E$?
 # >
+# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - As source → An embedding looks up a row. What does it do with the rows that nobody asked for?
 # > - As target → The target does not hold every token.
-# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - Each of them → The gradients add up in one array, but each comes from its own place.
 # >
 # > <!-- given: $E$ is used as the embedding of the source, as that of the target, and at the output, where the logits are $x E^\top$. -->

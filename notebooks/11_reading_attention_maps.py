@@ -96,8 +96,8 @@ for name in models:
 #
 # > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `4 → 0`?
 # >
-# > - At 4 → That is what the position has read. What does it need for what it is to write?
 # > - At 0 → It looks where the symbol stands that is to be *written*. <!-- true: [*cross_maps(cache).values()][1][0, 1].argmax() == 1 -->
+# > - At 4 → That is what the position has read. What does it need for what it is to write?
 # > - At 2 → The row has its turn for 2 one step later.
 
 # %%

@@ -288,9 +288,9 @@ for score in (DistanceScore(), Hurried()):
 # > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. What does the check say?
 # >
 # > - `grad_Q` is wrong → It was wrong when the score stood alone. What has the softmax done to the gradient before it comes here?
-# > - All gradients agree → Each row of the softmax's gradient sums to zero, and so the forgotten term is zero. <!-- true: bool(in_attention) -->
 # > - `grad_Q` and `grad_K` are wrong → `grad_K` has both its terms.
 # > - `grad_Q` is wrong only where a key is long → The forgotten term holds no key, only a sum of gradients and the query.
+# > - All gradients agree → Each row of the softmax's gradient sums to zero, and so the forgotten term is zero. <!-- true: bool(in_attention) -->
 # >
 # > <!-- given: $\mathrm{score}(q, k) = -\lVert q - k \rVert^2 / (2 \sqrt{d_k})$. Its $\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - (\sum_j g_{ij}) Q_i$ lost the second term. Checked alone, it is wrong. -->
 

@@ -95,10 +95,10 @@ for name in layers:
 #
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 # >
-# > - For none, since it is the square of the length → A square of a small number may be small.
-# > - Above 512 tokens → The square grows faster than what is linear.
 # > - Below 512 tokens → It is n²d against nd², so n against d. <!-- true: formula["self-attention"](128, 512) < formula["recurrent"](128, 512) and formula["self-attention"](2048, 512) > formula["recurrent"](2048, 512) -->
+# > - Above 512 tokens → The square grows faster than what is linear.
 # > - Below 8 tokens → This would be true for d = 8.
+# > - For none, since it is the square of the length → A square of a small number may be small.
 # >
 # > <!-- given: Self-attention takes $2n^2d$ multiply-adds, a recurrent layer $2nd^2$. -->
 
@@ -176,9 +176,9 @@ for name, sizes in bytes_of.items():
 # > **Predict.** Self-attention, a convolution ($k = 3$) and an RNN: with which of the three can two workers compute half of the outputs each, at the same time?
 # >
 # > - With all three → Every layer gives one output for each token. Can each be computed when the input is there?
-# > - With self-attention and the convolution → Their outputs need inputs alone, and no other output. <!-- true: works == [True, True, False] -->
 # > - With the convolution only → In self-attention every output needs all *inputs*. They are there from the start.
 # > - With the convolution and the RNN → Both look at neighbours. One of them looks at what its neighbour has *computed*.
+# > - With self-attention and the convolution → Their outputs need inputs alone, and no other output. <!-- true: works == [True, True, False] -->
 # >
 # > <!-- given: The RNN computes $h_t = \tanh(x_t W + h_{t-1} U + b)$. All inputs are there at the start. -->
 

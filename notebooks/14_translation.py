@@ -87,8 +87,8 @@ print("words of the test that training has not:", len(words[2] - words[0]))
 # >
 # > - `en` → It is the most frequent pair of German prose. These lines are numbers.
 # > - `th` → It is the most frequent pair of English prose. Only half of the lines are English.
-# > - `nd` → It is in *und* and *and*, in *hundert* and *hundred*. <!-- true: neighbours.most_common(1)[0][0] == "nd" -->
 # > - `ei` → It is in *zwei*, *drei* and *eight*. But *und* and *and* are in nearly every line.
+# > - `nd` → It is in *und* and *and*, in *hundert* and *hundred*. <!-- true: neighbours.most_common(1)[0][0] == "nd" -->
 # >
 # > <!-- given: The lines are numbers below a million in words, such as *fünf hundert drei tausend fünf* and *five hundred and three thousand and five*. -->
 
@@ -127,9 +127,9 @@ for size in (60, 100, 200):
 # > **Predict.** All numbers are written so, and there are 200 pieces again. How is *zweihundertdreiundfünfzig* cut now?
 # >
 # > - `zwei hundert drei und fünfzig` → These are the parts that a grammar knows. Byte-pair encoding knows none.
-# > - `zweihundert drei undfünfzig` → What is frequent is joined, whatever it means. <!-- true: joined[200] == "_zweihundert drei undfünfzig" -->
 # > - `zweihundertdreiundfünfzig` → Only what is frequent becomes one piece. How often does this number occur?
 # > - Into single letters → Parts of it stand in many other numbers.
+# > - `zweihundert drei undfünfzig` → What is frequent is joined, whatever it means. <!-- true: joined[200] == "_zweihundert drei undfünfzig" -->
 # >
 # > <!-- given: Byte-pair encoding begins with letters, and again and again joins the two neighbours that are most frequent. -->
 
