@@ -145,7 +145,7 @@ class Result(Slide):
         """The picture, with the words to its left if it is not wide and they are not."""
         png, printed = image(self.png, self.title), drawn(self.printed)
         lines = [] if printed.startswith("<table") else printed.splitlines()
-        wide = is_wide(self.png, 2.6 if self.answer or printed else 2) or "$$" in lead or max(map(len, lines), default=0) > HALF
+        wide = is_wide(self.png, 2.6 if self.answer or printed else 2.2) or "$$" in lead or max(map(len, lines), default=0) > HALF
         if wide or not lead + printed + self.said:
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
