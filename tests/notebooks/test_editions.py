@@ -127,7 +127,7 @@ $$x$$
 > <!-- given: The query {q}. -->"""
 
 
-WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for width in (201, 99))
+WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for width in (221, 99))
 
 
 def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
