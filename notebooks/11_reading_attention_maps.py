@@ -222,8 +222,8 @@ fig
 # > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then?
 # >
 # > - In none → The sizes differ by more than a factor of two.
-# > - In most → That would be true if the sizes differed as much as the weights do.
-# > - In a minority → Most sizes differ less than the weights do. <!-- true: 0.05 < np.mean(other_favourite) < 0.3 -->
+# > - In about two thirds → That would be true if the sizes differed as much as the weights do.
+# > - In about one in seven → Most sizes differ less than the weights do. <!-- true: 0.1 < np.mean(other_favourite) < 0.2 -->
 
 # %%
 src, tgt_in, _ = tasks["copy"].test(300)
