@@ -23,8 +23,8 @@ LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[
 SAMPLE = ["index.html", "search.html", "paper/index.html", "paper/attention.html",
           "paper/layer_norm.html", "pages/02_softmax_and_its_jacobian.html",
           "pages/exercises/01_softmax.html", "pages/api/layers.html", "pages/api/decoding.html",
-          "pages/zoo.html", "pages/gallery.html", "pages/live.html", "zh/index.html",
-          "search_zh.html", "zh/paper/softmax.html"]
+          "pages/zoo.html", "pages/gallery.html", "pages/live-pages.html",
+          "pages/api/index.html", "zh/index.html", "search_zh.html", "zh/paper/softmax.html"]
 PHONE = dict(width=360, height=740)
 
 
@@ -51,7 +51,7 @@ def pages_of(site):
 
 def test_the_pages_are_there_and_light(site):
     wanted = [name.replace(".md", ".html") for name in (*PAGES.values(), *LISTS.values())]
-    wanted += ["zoo.html", "live.html", *(f"api/{room}.html" for room in ROOMS)]
+    wanted += ["zoo.html", *(f"api/{room}.html" for room in ROOMS)]
     wanted += [path.with_suffix(".html").name for path in ROOT.glob("notebooks/[0-9]*.ipynb")]
     wanted += [f"exercises/{path.stem}.html"
                for path in ROOT.glob("notebooks/exercises/student/*.ipynb")]
@@ -106,7 +106,7 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
 
     source = [textwrap.dedent("""\
         [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
-        [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
+        [d](../live-pages.md) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
         ```python
         f[a](x)
         ```
@@ -114,7 +114,7 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     site_extension.turn_links(None, "paper/attention", source)
     assert source == [textwrap.dedent("""\
         [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
-        [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
+        [d](../pages/live-pages.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
         ```python
         f[a](x)
         ```
