@@ -372,7 +372,8 @@ def api():
                                             *(directive(*thing) for thing in things.items())]))
         rows = [f"| {{py:obj}}`~{full}` | {said} |" for full in things
                 for said in [examples.sentence_of(full.rsplit(".", 1)[1]).replace("|", r"\|")]]
-        parts += [f"## [{title}]({room}.rst)", "\n".join(["| name | |", "|---|---|", *rows])]
+        parts += [f"## [{title}]({room}.rst)",
+                  "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
     write("api/index.md", "\n\n".join([*parts, toctree(ROOMS, ":hidden:")]))
 
 

@@ -17,7 +17,7 @@ SYMBOLS = f"{OUT.name}/symbols"
 WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
 MEANT = {  # a word that may mean something else leads to its symbol where the docstring says this
     "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
-    "memory": r"\b(the|same|a) memory\b|memory \(",
+    "allowed": r"bool|mask", "memory": r"\b(the|same|a) memory\b|memory \(",
 }
 
 

@@ -1,5 +1,6 @@
 """A name of the reference: a sentence, its formula, tables, an example that ran, and links."""
 
+import ast
 import functools
 import inspect
 import re
@@ -117,9 +118,11 @@ def parameters(thing, known):
     """The table of what a class or a function takes: name, type, default, meaning."""
     rows = []
     for p in signature_of(thing).parameters.values():
-        star = {p.VAR_POSITIONAL: "\\*", p.VAR_KEYWORD: "\\*\\*"}.get(p.kind, "")
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"`{default_of(p.default)}`"
-        rows.append([f"{star}`{p.name}`", type_of(p), default, meaning(p.name, known)])
+        known_type = p.annotation is not p.empty or inspect.isclass(thing)
+        rows.append([f"`{star}{p.name}`", type_of(p) if known_type else "", default,
+                     meaning(p.name, known)])
     return table(["parameter", "type", "default", "meaning"], rows) if rows else []
 
 
@@ -198,7 +201,9 @@ def meanings(thing):
             text = inspect.getdoc(base) or ""
             found |= {name: sentence for sentence in re.split(r"(?<=\.)\s+", text)[:0:-1]
                       for name in re.findall(r"`\w+`", sentence)} | meanings_in(text)
-    return {name: " ".join(said.split()).rstrip(".;") for name, said in found.items()}
+    own = f"{thing.__name__}."
+    found |= {key.removeprefix(own): said for key, said in meant().items() if key.startswith(own)}
+    return {name: " ".join(said.split()).rstrip(".,;") for name, said in found.items()}
 
 
 def meanings_in(doc):
@@ -288,7 +293,8 @@ def ran(name, thing):
     try:
         steps, _ = example(name)
     except ImportError:
-        steps = [(source_of(name, thing), "")]
+        code = source_of(name, thing)
+        steps = [(ast.get_source_segment(code, part), "") for part in ast.parse(code).body]
     text, figures = [], []
     for source, out in steps:
         text.append(">>> " + source.replace("\n", "\n... "))
