@@ -246,6 +246,15 @@ def test_nothing_sticks_out_on_a_phone(page, address):
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
 
 
+@pytest.mark.parametrize("width", [1200, 1280, 1366, 1552, 1600, 1920])
+def test_forward_stands_beside_backward_and_no_page_is_too_wide(page, address, width):
+    page.set_viewport_size(dict(width=width, height=900))
+    page.goto(address + "paper/attention.html")
+    forward, backward = page.locator(".pair > *").all()
+    assert forward.bounding_box()["y"] == backward.bounding_box()["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
     folder = installed(tmp_path_factory.mktemp("npm"), "axe-core@4")
