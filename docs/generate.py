@@ -252,6 +252,8 @@ def relinked(text, folder, back=""):
         if bang:
             write(where.name, where.read_bytes())
             return f"![{label}]({back}{where.name})"
+        if anchor.startswith("bug-"):                                  # a label of Sphinx
+            return f"[{label}](#{anchor})"
         if found := page_of(where, name):
             return f"[{label}]({back}{found}{hash_}{anchor})"
         return f"{label} (`{name}`)"
@@ -327,8 +329,10 @@ def zoo():
             + (f" Trained with it, the model {sentence(row)}" if row else "") + "\n\n"
             + beside("\n\n".join(wrong), "\n\n".join(right)))
     solved = sum(row[4] == "still solves it" for n, row in trained.items() if n != "none")
-    head = ("# The bug zoo\n\n38 real bugs of public implementations. `aiayn-np zoo` plants them"
-            f" one by one and shows what catches them. With {solved} of the first"
+    named = sum(bug.seen != "common" for bug in BUGS.values())
+    head = (f"# The bug zoo\n\n{len(BUGS)} bugs, {named} of them found in named public"
+            " implementations. `aiayn-np zoo`"
+            f" plants them one by one and shows what catches them. With {solved} of the first"
             f" {len(trained) - 1} the copy task is still solved ([how that is measured]"
             "(zoo_training.md)), so that a model trains is no evidence that it is right."
             "\n\n| bug | caught by | trained with it |\n|---|---|---|\n")
