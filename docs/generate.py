@@ -256,7 +256,7 @@ def relinked(text, folder, back=""):
             return f"[{label}](#{anchor})"
         if found := page_of(where, name):
             return f"[{label}]({back}{found}{hash_}{anchor})"
-        return f"{label} (`{name}`)"
+        return label if where.name in label else f"{label} (`{name}`)"
 
     return re.sub(r"^```.*?^```|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text,
                   flags=re.DOTALL | re.MULTILINE)
@@ -284,14 +284,15 @@ def page_of(where, name):
 
 
 def table_rows(path, heading):
-    """The rows of the first table under a heading of a page, as lists of cells."""
+    """The rows of the first table under a heading of a page, as lists of cells without links."""
     lines = path.read_text(encoding="utf-8").split(heading)[1].splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("|---"))
     rows = []
     for line in lines[first + 1:]:
         if not line.startswith("|"):
             break
-        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", words)[1:-1]])
     return rows
 
 

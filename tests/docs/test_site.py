@@ -216,6 +216,9 @@ def test_a_chinese_page_is_chinese_around_its_text(page, address):
     assert page.evaluate("document.documentElement.lang") == "en"
     page.get_by_role("link", name="中文").click()
     page.wait_for_url("**/zh/paper/softmax.html")
+    page.goto(address + "search.html?q=softmax")
+    page.get_by_role("link", name="中文").click()
+    page.wait_for_url("**/search_zh.html?q=softmax")
 
 
 BEGIN_A_LINE = """[...document.querySelectorAll(".math")].filter((formula) => {
