@@ -78,12 +78,12 @@ def test_a_page_of_the_paper_shows_source_numbers_and_check(site):
 
 def test_symbols_and_names_of_a_docstring_are_links(site):
     text = (site / "pages" / "api" / "layers.html").read_text(encoding="utf-8")
-    attention = text.split('id="aiayn_np.ScaledDotProductAttention"')[1].split("<dl ")[0]
+    attention = text.split('id="aiayn_np.ScaledDotProductAttention"')[1].split('py class"')[0]
     for symbol in ("d_k", "T_q", "allowed"):
         assert re.search(rf'href="\.\./symbols\.html#symbol-{symbol}">{symbol}</a>', attention)
     assert 'href="checks.html#aiayn_np.checks.check_gradient"' in attention
     assert "_modules/aiayn_np/attention.html" in attention             # the source
-    multi_head = text.split('id="aiayn_np.MultiHeadAttention"')[1].split("<dl ")[0]
+    multi_head = text.split('id="aiayn_np.MultiHeadAttention"')[1].split('py class"')[0]
     assert 'href="#aiayn_np.ScaledDotProductAttention">ScaledDotProductAttention</a>' in multi_head
 
 
