@@ -12,7 +12,7 @@ import numpy as np
 
 from ..files import CheckpointError
 from ..training.ranks import launched
-from ..training.threads import blas_threads, one_of_several
+from ..training.threads import blas_threads
 from .common import UsageError, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run, new_words_run
 from .progress import Reporter
@@ -120,9 +120,6 @@ def take_steps(run, earlier=0.0, *, threads=None):
     for line in run.announcement():
         if leads:
             note(line)
-    if run.task.name == "text" and run.ranks.size == 1 and one_of_several(threads):
-        note("with one thread of BLAS; on a quiet machine --threads 2 is faster, and so is"
-             " mpiexec -n 2 before the command")
     if leads:
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()

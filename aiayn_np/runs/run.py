@@ -98,7 +98,7 @@ class Run:
         """Go on with training after the last step, and yield a record of each step."""
         o = self.config["train"]
         return train(self.model, self.task, steps=o["steps"], batch_size=o["batch_size"],
-                     eps_ls=o["eps_ls"], accumulate=o.get("accumulate", 1), schedule=self.rate_of,
+                     eps_ls=o["eps_ls"], accumulate=o["accumulate"], schedule=self.rate_of,
                      workers=self.ranks, threads=threads, **self.training_state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
@@ -126,7 +126,7 @@ class Run:
 
         positions : on one side of a batch
         """
-        share = positions // (self.ranks.size * self.config["train"].get("accumulate", 1))
+        share = positions // (self.ranks.size * self.config["train"]["accumulate"])
         itemsize = next(self.model.parameters()).value.itemsize
         needed = training_bytes(self.task.vocab_size, share, **self.config["model"],
                                 itemsize=itemsize)

@@ -96,19 +96,19 @@ class TextRun(Run):
     def gradient(self) -> SharedGradient | None:
         """The object that splits a batch and adds up the gradients; None for an undivided batch."""
         return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
-                               self.config["train"].get("accumulate", 1))
+                               self.config["train"]["accumulate"])
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
         """The validation pairs, in batches that need no more memory than training does."""
         o = self.config["train"]
-        budget = o["tokens"] // (o.get("accumulate", 1) * self.ranks.size)
+        budget = o["tokens"] // (o["accumulate"] * self.ranks.size)
         return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
 
     @property
     def bleu_tokenize(self) -> str | None:
         """How BLEU splits text into words: a name of TOKENIZERS; None lets `bleu` choose."""
-        return self.config["train"].get("bleu_tokenize")
+        return self.config["train"]["bleu_tokenize"]
 
     @property
     def steps(self) -> int:
@@ -265,7 +265,7 @@ def check_options(options):
     names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",
              "accumulate")
     check_sizes(**{name: options[name] for name in names if name in options})
-    check_tokenizer(options.get("bleu_tokenize"))
+    check_tokenizer(options["bleu_tokenize"])
 
 
 def peak_memory() -> int | None:

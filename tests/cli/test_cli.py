@@ -57,24 +57,6 @@ def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
 
 
-def test_workers_are_refused_with_the_two_ways_out(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "copy", "--workers", "2"])
-    assert "--threads 2 gives BLAS more threads, mpiexec -n 2 starts" in capsys.readouterr().err
-
-
-def test_a_run_of_two_threads_goes_on_alone(no_pictures, tmp_path):
-    """Earlier versions wrote a number of threads that share a batch."""
-    out = ["--out", str(tmp_path / "run")]
-    assert main(["train", "copy", *TINY, "--steps", "2", *out]) == 0
-    run = open_run(tmp_path / "run")
-    run.load_history()
-    run.config["train"]["workers"] = 2
-    run.save()
-    assert main(["train", "copy", "--resume", "--steps", "4", *out]) == 0
-    assert open_run(tmp_path / "run").optimizer.t == 4
-
-
 def test_train_writes_its_folder(folder):
     assert sorted(files(folder)) == sorted(
         [*PICTURES, "history.csv", "loss.png", "metrics.json", "model.npz"]
