@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..pretrained.weights import FILE, File, as_checkpoint_error
-from ..runs.open import KINDS, check_size
+from ..runs.open import KINDS
 from ..runs.text_run import VOCABULARY
 from .describe import check_config, describe
 from .folder_format import write_folder
@@ -61,7 +61,6 @@ def read(path, folder):
         check_config(described)
     state = read_state(path / FILE, described, str(config["dtype"]))
     with as_checkpoint_error(path / CONFIG):
-        check_size(config, (path / FILE).stat().st_size)
         if VOCABULARY in (kind := KINDS[config["task"]]).FILES:
             shutil.copyfile(path / VOCABULARY, folder / VOCABULARY)
         run = kind(folder, config)

@@ -187,7 +187,6 @@ def changed(*path, value):
     (changed("model", "more", value=1), "missing or unknown: more"),
     (changed("run", "task", value="no_such"), "no_such"),
     (changed("run", "task", value="text"), "vocabulary.model"),
-    (changed("run", "task_options", "symbols", value=10**12), "its model has 8.0e+12 parameters"),
     (changed("run", "variants", "norm", value="post"), "run and model must have one config, got"),
     (changed("run", "dtype", value="float16"), "tensors must be float16, got F32"),
     (changed("run", value=3), "config.json is not usable"),
