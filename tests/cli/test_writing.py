@@ -34,9 +34,9 @@ COMMANDS = [
     (["train", "text", "--pairs", "notes.txt", "--out", "old"], "holds something else"),
     (["attend", "RUN", "1 2", "--out", "pictures"], "pictures is there already, and holds"),
     (["figures", "variance", "--draw", "--out", "old"], "old is there already, and holds"),
-    (["lessons", "old"], "old is there already: choose another name"),
-    (["exercises", "old"], "old is there already: choose another name"),
-    (["export", "RUN", "old", "--to", "torch"], "old is there already: choose another name"),
+    (["lessons", "old"], "old: is there already: choose another name"),
+    (["exercises", "old"], "old: is there already: choose another name"),
+    (["export", "RUN", "old", "--to", "torch"], "old: is there already: choose another name"),
     (["import", "RUN", "--out", "old"], "is of no known format"),
 ]
 
