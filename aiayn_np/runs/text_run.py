@@ -108,7 +108,7 @@ class TextRun(Run):
     @property
     def bleu_tokenize(self) -> str | None:
         """How BLEU splits text into words: a name of TOKENIZERS; None lets `bleu` choose."""
-        return self.config["train"]["bleu_tokenize"]
+        return self.config["train"].get("bleu_tokenize")
 
     @property
     def steps(self) -> int:
