@@ -265,7 +265,7 @@ def check_options(options):
     names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",
              "accumulate")
     check_sizes(**{name: options[name] for name in names if name in options})
-    check_tokenizer(options["bleu_tokenize"])
+    check_tokenizer(options.get("bleu_tokenize"))
 
 
 def peak_memory() -> int | None:
