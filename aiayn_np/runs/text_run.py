@@ -64,8 +64,6 @@ class TextRun(Run):
         """
         check_options(self.config["train"])
         files = self.config["files"]
-        if not isinstance(files, dict):
-            raise CheckpointError(f"{self.checkpoint} has no usable config: files must be a dict")
         corpus = corpus or Corpus.read(files, self.config["seed"])
         if corpus.digest != self.config["digest"]:
             raise ValueError("sentence pairs must be those that the run began with, got others in "

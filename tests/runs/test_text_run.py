@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 from threads import now
 
 from aiayn_np.cli.main import main
-from aiayn_np.files import CheckpointError
 from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint
@@ -240,14 +239,6 @@ def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
         file.write(content)
 
 
-@pytest.mark.parametrize("files", [[], "x", 0.5, None])
-def test_a_config_with_odd_files_is_refused(folder, files):
-    run = open_run(folder)
-    run.config["files"] = files
-    with pytest.raises(CheckpointError, match=r"model\.npz has no usable config: files must be"):
-        run.prepare()
-
-
 def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
     argv = [*options(tmp_path), "--out", str(out)]
@@ -299,8 +290,6 @@ def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
 def test_unknown_options_are_refused(tmp_path):
     with pytest.raises(ValueError, match="got widht"):
         start(tmp_path, {}, widht=3)
-    with pytest.raises(ValueError, match=r"preset must be one of tiny, small, .* got 'huge'"):
-        start(tmp_path, {}, preset="huge")
 
 
 @POSIX
