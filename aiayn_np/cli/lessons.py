@@ -10,10 +10,11 @@ import posixpath
 import re
 from pathlib import Path
 
+from ..files import new_folder
 from ..text.extra import install_command
 from .common import UsageError, note
 from .pages import MINUTES, PAGES, make_pages
-from .writing import new_path, unused
+from .writing import new_path
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
@@ -185,7 +186,7 @@ def without_dead_links(text, folder, files):
 
 def write_out(files, path, pages=False):
     """Write the files, and the pages if asked, into a new folder; say how they are opened."""
-    with unused(path) as folder:
+    with new_folder(path) as folder:
         if pages:
             note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
             make_pages(folder / "live")

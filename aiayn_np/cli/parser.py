@@ -1,16 +1,13 @@
 """The parser of the command line: every command with its options and examples."""
 
 import argparse
-import contextlib
 import difflib
 import functools
-import os
 import re
 import sys
 
 from .. import __version__
 from ..checks import one_line
-from ..training.ranks import may_speak
 from . import (
     animate,
     check,
@@ -163,17 +160,9 @@ def parser():
 
 
 def parsed(argv=None):
-    """Return the options of a command line. Options and sequences may stand in any order.
-
-    Of several ranks only the first prints what is wrong with them, or the help.
-    """
+    """Return the options of a command line. Options and sequences may stand in any order."""
     words = sys.argv[1:] if argv is None else argv
-    with contextlib.ExitStack() as stack:
-        if not may_speak():
-            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-            stack.enter_context(contextlib.redirect_stdout(nothing))
-            stack.enter_context(contextlib.redirect_stderr(nothing))
-        main, commands = parser()
-        if words and words[0] in commands:
-            return commands[words[0]].parse_intermixed_args(words[1:])
-        return main.parse_args(words)
+    main, commands = parser()
+    if words and words[0] in commands:
+        return commands[words[0]].parse_intermixed_args(words[1:])
+    return main.parse_args(words)

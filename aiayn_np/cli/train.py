@@ -12,7 +12,7 @@ import numpy as np
 
 from ..files import CheckpointError
 from ..training.ranks import launched
-from ..training.threads import blas_threads, one_of_several
+from ..training.threads import blas_threads
 from .common import UsageError, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run, new_words_run
 from .progress import Reporter
@@ -75,10 +75,6 @@ def trained(run, args):
         if ranks.rank == 0:
             note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
         return 1
-    if run.metrics.name not in run.missing:                            # only pictures are missing
-        if ranks.rank == 0:
-            print(f"drawn in {run.folder}:", ", ".join(path.name for path in run.draw()))
-        return 0
     seconds = round(earlier + time.perf_counter() - started, 2)
     with blas_threads(args.threads):
         paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
@@ -120,9 +116,6 @@ def take_steps(run, earlier=0.0, *, threads=None):
     for line in run.announcement():
         if leads:
             note(line)
-    if run.task.name == "text" and run.ranks.size == 1 and one_of_several(threads):
-        note("with one thread of BLAS; on a quiet machine --threads 2 is faster, and so is"
-             " mpiexec -n 2 before the command")
     if leads:
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
@@ -199,7 +192,7 @@ def resumed_run(folder, args):
     done = run.solved or run.optimizer.t >= run.steps
     if done and not run.history:
         raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
-    if run.optimizer.t > run.steps or (done and not run.missing):
+    if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
     return run, notes

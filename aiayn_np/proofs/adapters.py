@@ -22,7 +22,6 @@ from ..module import Module, Parameter
 from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
-FURTHER = {"outputs after the first": "are not differentiated"}
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
 
@@ -82,17 +81,12 @@ class Adapter:
         self.root = {"forward": forward, "backward": backward, **held}
         self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
         self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
-        self.not_checked: dict[str, str] = {}
         self.find(options)
-        if not self.arrays:                                            # made by the first forward?
-            self.root = copy.deepcopy(self.root)
-            self.start(self.root, self.inputs, options)
-            self.find(options)
         self.parameters = {name: Parameter(x.copy()) for name, x in self.arrays.items()}
 
     def find(self, options: dict) -> None:
         """Find the parameters, the paths of their gradients, and the arrays that have none."""
-        self.not_checked = {name: "holds no floats" for name, x in zip(
+        self.not_checked: dict[str, str] = {name: "holds no floats" for name, x in zip(
             self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
         root, rng = copy.deepcopy(self.root), np.random.default_rng(0)
         before = dict(arrays_in(root))
@@ -180,8 +174,6 @@ class Adapter:
         if extra is None:
             raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
                             f" backward({', '.join(parameters)})")
-        if rest and extra is not rest:
-            self.not_checked |= FURTHER
         before = {path: x.copy() for path, x in arrays_in(root)}
         returned, steps = function(u, *extra, **rates), {}
         if rates:                                                      # W is now W - gradient
@@ -214,7 +206,7 @@ class Adapter:
 def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
     """Return an adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
     torch, is_function = sys.modules["torch"], isinstance(module, type)
-    parameters, learned, further = {}, set(), {}
+    parameters, learned = {}, set()
     if not is_function:
         module = copy.deepcopy(module).cpu().double()
         named = [*module.named_parameters(), *module.named_buffers()]
@@ -230,9 +222,7 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         with torch.random.fork_rng(devices=[]):                        # dropout repeats
             y = (module.apply(*inputs) if is_function else
                  torch.func.functional_call(module, values, tuple(inputs), options))
-        if isinstance(y, (tuple, list)):
-            y = y[0]
-            further.update(FURTHER)
+        y = y[0] if isinstance(y, (tuple, list)) else y
         return y.detach().numpy(), (y, inputs, values)
 
     def backward(grad_y, cache):
@@ -250,7 +240,6 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
     names = ["", *arguments(module.forward, with_defaults=True)[is_function:]]
     adapter = Adapter(forward, backward, (parameters, *inputs), options, names)
     adapter.title = module.__name__ if is_function else type(module).__name__
-    adapter.not_checked |= further
     return adapter
 
 

@@ -132,7 +132,8 @@ def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
     for name in (tmp_path / "mine", tmp_path / "file", "."):
         assert main([command, str(name)]) == 2
     out, err = capsys.readouterr()
-    assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 3)
+    assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 2)
+    assert f"{tmp_path / 'file'}: File exists" in err
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
     assert (tmp_path / "mine" / "notes.txt").read_text() == "keep me"
 
@@ -159,7 +160,7 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     assert main(["exercises", str(tmp_path / "out")]) == 0
     err = capsys.readouterr().err
-    assert f"pip install -e '{ROOT}[notebooks]'" in err
+    assert re.search(r"pip install .*'jupyter>=", err)
     assert err.count("\n") == 1
 
 

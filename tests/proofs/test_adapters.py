@@ -60,31 +60,6 @@ def test_ids_are_told(rng):
     assert check_gradients(layer, *inputs).not_checked == {"ids": "holds no floats"}
 
 
-class Late:
-    """Makes its parameters in its first forward, when it knows the width."""
-
-    W = None
-
-    def __init__(self, factor):
-        self.factor = factor
-
-    def forward(self, x):
-        if self.W is None:
-            self.W = np.random.randn(x.shape[-1], 3)                   # noqa: NPY002
-        self.x = x
-        return x @ self.W
-
-    def backward(self, dout):
-        self.dW = self.factor * (self.x.T @ dout)
-        return dout @ self.W.T
-
-
-@pytest.mark.parametrize("factor", [1, 2])
-def test_parameters_that_the_first_forward_makes_are_found(factor, rng):
-    report = check_gradients(Late(factor), rng.standard_normal((5, 4)))
-    assert of_tensors(report, ok=factor == 1)[-1:] == ["W"], report
-
-
 def sine(x):
     return np.sin(x)
 
@@ -112,16 +87,6 @@ def test_a_backward_with_arguments_that_nobody_knows_is_refused(rng):
         check_gradients((sine, backward), rng.standard_normal(3))
     with pytest.raises(TypeError, match="layer must have backward, got <"):
         check_gradients(object(), rng.standard_normal(3))
-
-
-def test_outputs_after_the_first_are_told(rng):
-    class Two(Dense):
-        def forward(self, x):
-            return super().forward(x), x
-
-    report = check_gradients(Two(rng, ""), rng.standard_normal((5, 4)))
-    assert report
-    assert "Not checked: outputs after the first are not differentiated" in str(report)
 
 
 def test_a_gradient_of_another_shape_is_told(rng):
@@ -282,7 +247,6 @@ def test_modules_of_pytorch_pass_and_buffers_are_told(rng):
     x = rng.standard_normal((2, 3, 4))
     report = check_gradients(nn.MultiheadAttention(4, 2, batch_first=True), x, x + 1, x - 1)
     assert report, report
-    assert list(report.not_checked) == ["outputs after the first"]
 
 
 @pytest.mark.slow

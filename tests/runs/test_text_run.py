@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from threads import now
 
 from aiayn_np.cli.main import main
-from aiayn_np.files import CheckpointError
 from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint
@@ -65,9 +65,7 @@ def test_a_run_leaves_all_its_files_and_numbers(folder):
     assert metrics["signature"].startswith("nrefs:1|")
 
 
-def test_one_line_says_what_would_be_faster_and_the_steps_have_their_threads(
-        plain, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     seen, batch = [], TextRun.batch
@@ -77,8 +75,6 @@ def test_one_line_says_what_would_be_faster_and_the_steps_have_their_threads(
         for name, more in (("one", []), ("two", ["--threads", "2"])):
             argv = [*options(tmp_path), "--epochs", "0.01", *more, "--out", str(tmp_path / name)]
             assert main(argv) == 0
-            told = capsys.readouterr().err
-            assert ("--threads 2 is faster, and so is mpiexec -n 2" in told) == (name == "one")
         assert now() == allowed
     assert seen == [1, allowed]
 
@@ -244,21 +240,12 @@ def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
         file.write(content)
 
 
-@pytest.mark.parametrize("files", [[], "x", 0.5, None])
-def test_a_config_with_odd_files_is_refused(folder, files):
-    run = open_run(folder)
-    run.config["files"] = files
-    with pytest.raises(CheckpointError, match=r"model\.npz has no usable config: files must be"):
-        run.prepare()
-
-
 def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
     argv = [*options(tmp_path), "--out", str(out)]
     monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e5)
     assert main(argv) == 1
-    count = estimates.parameter_count(60, N=2, d_model=16, d_ff=16)
-    assert f"training {count:,} parameters needs about 1 MB" in capsys.readouterr().err
+    assert re.search(r"training needs about \d+ MB of memory", capsys.readouterr().err)
     assert not (out / "model.npz").exists()
 
 
@@ -303,8 +290,6 @@ def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
 def test_unknown_options_are_refused(tmp_path):
     with pytest.raises(ValueError, match="got widht"):
         start(tmp_path, {}, widht=3)
-    with pytest.raises(ValueError, match=r"preset must be one of tiny, small, .* got 'huge'"):
-        start(tmp_path, {}, preset="huge")
 
 
 @POSIX
