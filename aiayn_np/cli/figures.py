@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..files import replacing
 from ..training.threads import blas_threads
-from .common import UsageError
+from .common import UsageError, nearest
 from .lessons import shipped
 from .progress import shown
 from .writing import add_out, check_folder, make_writable
@@ -31,7 +31,8 @@ def figures_command(args):
 
     unknown = [name for name in args.name if name not in EXPERIMENTS]
     if unknown:
-        raise UsageError(f"unknown figure {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}")
+        raise UsageError(f"unknown figure {unknown[0]!r}: choose from"
+                         f" {', '.join(EXPERIMENTS)}{nearest(unknown[0], EXPERIMENTS)}")
     files = ["about.json", *map("{}.json".format, EXPERIMENTS)]
     check_folder(args.out, *files, force=args.force)
     make_writable(args.out)

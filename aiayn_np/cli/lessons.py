@@ -194,6 +194,7 @@ def write_out(files, path, pages=False):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)
+    note(f"begin with {path / 'README.md'}; the notebooks open with: jupyter lab {path}")
     if importlib.util.find_spec("jupyter_core") is None:
         note("note: Jupyter, which opens notebooks, is not installed:"
              f" {install_command('notebooks')}")

@@ -1,7 +1,6 @@
 """The parser of the command line: every command with its options and examples."""
 
 import argparse
-import difflib
 import functools
 import re
 import sys
@@ -23,6 +22,7 @@ from . import (
     why,
     zoo,
 )
+from .common import nearest
 
 FIRST_STEPS = """first steps:
   aiayn-np train copy                    # until it copies perfectly, into runs/copy
@@ -141,8 +141,7 @@ class Parser(argparse.ArgumentParser):
             words, known = message.split()[2:], list(self._option_string_actions)
         else:
             return ""
-        close = [name for word in words for name in difflib.get_close_matches(word, known, 1)]
-        return f"; did you mean {close[0]}?" if close else ""
+        return next(filter(None, (nearest(word, known) for word in words)), "")
 
 
 def parser():
@@ -161,7 +160,7 @@ def parser():
 
 def parsed(argv=None):
     """Return the options of a command line. Options and sequences may stand in any order."""
-    words = sys.argv[1:] if argv is None else argv
+    words = (sys.argv[1:] if argv is None else argv) or ["--help"]
     main, commands = parser()
     if words and words[0] in commands:
         return commands[words[0]].parse_intermixed_args(words[1:])

@@ -37,11 +37,10 @@ def run_folder(args):
     """The folder that the command line asks for. A new one is removed if nothing was saved in it.
     """
     if args.resume:
-        if args.out is None:
-            raise UsageError("--resume needs --out, the folder of the run to go on with")
-        for part in args.out.glob(".*.part"):                          # of a run that was killed
+        folder = args.out or Path("runs") / args.task
+        for part in folder.glob(".*.part"):                            # of a run that was killed
             part.unlink()
-        yield args.out
+        yield folder
         return
     folder = free_folder(Path("runs") / args.task) if args.out is None else args.out
     if (folder / "model.npz").exists():
@@ -64,6 +63,9 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
+        if (other / "model.npz").exists() and not (other / "metrics.json").exists():
+            note(f"{other} holds a training that did not end; to go on with it:"
+                 f" aiayn-np train {folder.name} --out {other} --resume")
 
 
 def trained(run, args):
@@ -82,6 +84,7 @@ def trained(run, args):
     if ranks.rank == 0:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
+        print(f"To try it out in a browser: aiayn-np explore {run.folder}")
     return 0
 
 

@@ -44,14 +44,19 @@ def hunt_all(bugs, details):
         print(f"{len(broken)} of {len(CHECKS)} checks fail with {NOTHING}: nothing can be hunted")
         return 1
     print(f"{len(CHECKS)} checks pass with {NOTHING}")
-    name_width = max(len(bug.name) for bug in bugs)
-    where_width = max(len(bug.where) for bug in bugs)
+    widths = [max(map(len, column)) for column in (["bug", *(bug.name for bug in bugs)],
+                                                   ["where", *(bug.where for bug in bugs)])]
     caught = 0
+
+    def line(number, *cells):
+        name, where, by, seen = map(str.ljust, cells, [*widths, 38, 0])
+        print(f"{number:>2}  {name}  {where}  {by}  {seen}", flush=True)
+
+    line("", "bug", "where it is planted", "caught by", "who had it")
     for bug in bugs:
         found = hunt(bug)
         caught += bug.caught_by in found
-        print(f"{bug.number:2d}  {bug.name:<{name_width}}  {bug.where:<{where_width}}  "
-              f"{caught_text(bug, found):<38}  {bug.seen}", flush=True)
+        line(bug.number, bug.name, bug.where, caught_text(bug, found), bug.seen)
         if details:
             print(details_text(bug, found), flush=True)
     print(f"{caught} of {len(bugs)} caught")

@@ -87,6 +87,11 @@ class Run:
         return self.config["train"]["steps"]
 
     @property
+    def stopped(self) -> bool:
+        """Whether the training did not come to its end."""
+        return self.optimizer.t > 0 and not self.metrics.exists()
+
+    @property
     def rate_of(self) -> Callable[[int], float]:
         """The learning rate as a function of the step."""
         o = self.config["train"]

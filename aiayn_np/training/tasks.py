@@ -88,7 +88,8 @@ class Task:
         for word in words:
             if word not in known:
                 last = self.symbols - 1
-                raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}")
+                apart = f"; with spaces: {' '.join(word)}" if known.keys() >= {*word} else ""
+                raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}{apart}")
         return np.array([[known[word] for word in words] + [EOS]])
 
     def longest(self, src: np.ndarray) -> np.ndarray:

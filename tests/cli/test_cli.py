@@ -78,7 +78,9 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
     assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
     out, err = capsys.readouterr()
     assert "copy: not solved after 2 steps" in out
-    assert out.splitlines()[-1].startswith(f"In {tmp_path / 'r'}: model.npz, ")
+    *_, files, next_step = out.splitlines()
+    assert files.startswith(f"In {tmp_path / 'r'}: model.npz, ")
+    assert next_step == f"To try it out in a browser: aiayn-np explore {tmp_path / 'r'}"
     assert out.count("wrong") + out.count("right") == 6
     assert "step     2" in err
     assert "validation" not in out
@@ -104,8 +106,9 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
         if step == 4:
             os.kill(os.getpid(), signal.SIGINT)
 
-    out = str(tmp_path / "r")
-    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]
+    monkeypatch.chdir(tmp_path)
+    out = str(Path("runs") / "reverse")
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5"]
     with monkeypatch.context() as patched:
         patched.setattr(loop, "check_finite", press_ctrl_c)
         assert main(argv) == 1
@@ -113,8 +116,14 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
         capsys.readouterr().err
     )
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert main(["train", "reverse", "--resume", "--out", out]) == 0
+    assert main(["decode", out, "3 1"]) == 0
+    assert f"note: the training in {out} did not end, it is at step 4\n" in capsys.readouterr().err
+    assert main([*argv[:-4], "--steps", "1"]) == 0                     # into reverse-2
+    assert f"aiayn-np train reverse --out {out} --resume\n" in capsys.readouterr().err
+    assert main(["train", "reverse", "--resume"]) == 0
     assert_same_run(folder, out)
+    assert main(["decode", out, "3 1"]) == 0
+    assert capsys.readouterr().err.count("did not end") == 0
 
 
 def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
@@ -136,10 +145,12 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
 
 def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     lines = []
-    for argv in (["3 1"], ["3", "1"], ["0"]):  # with quotes and without
+    for argv in (["3 1"], ["3", "1"], ["0"], ["3 1", "0"]):            # with quotes and without
         assert main(["decode", str(folder), *argv]) == 0
         lines += capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 5
+    assert lines[3:] == lines[1:3]
+    lines = lines[:3]
     assert lines[0] == lines[1]
     run = open_run(folder)
     assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
@@ -245,7 +256,8 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["train", "copy", "--out", "{tmp}/file/x"], "Not a directory"),
         (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
         (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
-        (["train", "reverse", "--resume"], "--resume needs --out"),
+        (["train", "reverse", "--resume"], "runs/reverse/model.npz: No such file"),
+        (["trace", "{run}", "3 1", "2 0"], "one sequence must be given, got 2: '3 1', '2 0'"),
         (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
         (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
         (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
@@ -362,7 +374,7 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         reporter.bar.refresh()
-        assert "validation 25.0%" in screen.getvalue()
+        assert "longest sequences right 25.0%" in screen.getvalue()
         assert "step     1" not in screen.getvalue()                   # no lines beside the bar
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
         assert reporter.bar.total == reporter.bar.n == 3

@@ -159,9 +159,9 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     assert main(["exercises", str(tmp_path / "out")]) == 0
-    err = capsys.readouterr().err
-    assert re.search(r"pip install .*'jupyter>=", err)
-    assert err.count("\n") == 1
+    begin, install = capsys.readouterr().err.splitlines()
+    assert begin.startswith(f"begin with {tmp_path / 'out' / 'README.md'}; ")
+    assert re.search(r"pip install .*'jupyter>=", install)
 
 
 def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):

@@ -123,8 +123,10 @@ def test_a_path_opens_a_part(model, batch):
         for c in part.components if ".1.self_attention" in c.path
     ]
     assert len(table["positions"].components) == 2
-    with pytest.raises(KeyError, match=r"no component 'decoder.layer'; the outer ones are src_emb"):
+    with pytest.raises(KeyError, match=r"no component 'decoder.layer'; near to it: decoder.layers"):
         table["decoder.layer"]
+    with pytest.raises(KeyError, match=r"no component 'x'; the outer ones: src_embedding"):
+        table["x"]
 
 
 def test_the_table_of_text_is_aligned_and_as_deep_as_asked(model, batch):

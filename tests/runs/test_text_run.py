@@ -190,7 +190,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
     (["train", "text"], "sentence pairs must be given by --pairs, or by --source and --target"),
     (["train", "text", "--symbols", "4"], "--symbols is no option of the task text"),
     (["train", "copy", "--preset", "tiny"], "--preset is no option of the task copy"),
-    (["train", "text", "--resume"], "--resume needs --out"),
+    (["train", "text", "--resume"], "runs/text/model.npz: No such file"),
     (["train", "text", "--out", "RUN"], "RUN holds a run already"),
     (["train", "text", "--out", "RUN", "--resume"], "nothing to do"),
     (["train", "text", "--out", "RUN", "--resume", "--N", "3"], "--N is fixed by the run"),

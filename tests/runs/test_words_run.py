@@ -195,8 +195,8 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
 @pytest.mark.parametrize(("content", "options", "line"), [
     (b"", [], "at least two different characters besides blanks, got 0"),
     (b"a" * 999, [], "at least two different characters besides blanks, got 1"),
-    (b"ab", [], "a window of max_length=64 tokens must be shorter than each part of the text"),
-    (b"abc " * 99, ["--max-length", "500"], "a window of max_length=500 tokens must be shorter"),
+    (b"ab", [], "must be longer than a window of max_length=64 tokens, got a part of 0"),
+    (b"abc " * 99, ["--max-length", "500"], "must be longer than a window of max_length=500"),
     (b"ab\n\xff\xfe", [], "line 2: text must be UTF-8, got the byte 0xff at 1"),
     (b"abc " * 999, ["--symbols", "3"], "--symbols is no option of the task words"),
     (b"abc " * 999, ["--attention", "dot"], "--attention is no option of the task words"),

@@ -166,7 +166,10 @@ def test_a_check_that_fails_without_a_bug_ends_the_hunt(monkeypatch, capsys, few
 def test_the_command_tells_about_single_bugs(capsys, few_checks):
     assert main(["zoo", "22", "31"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"{len(CHECKS)} checks pass with no bug planted\n22  cross-entropy")
+    passed, heading, first, *_ = out.splitlines()
+    assert passed == f"{len(CHECKS)} checks pass with no bug planted"
+    assert first.startswith("22  cross-entropy")
+    assert first.index(BUGS[22].seen) == heading.index("who had it")
     for text in (BUGS[22].what.splitlines()[0], BUGS[31].formula, "gradient: loss",
                  "backward changed", "2 of 2 caught\n", BUGS[22].seen, BUGS[31].where):
         assert text in out
