@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from committed import FIGURES, committed
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from aiayn_np import CopyTask, experiments
 from aiayn_np.cli.main import main
@@ -319,20 +318,6 @@ def test_progress_on_a_terminal_is_one_line_that_is_written_over(toys, tmp_path,
     before, started, done = screen.getvalue().split("\r\033[K")
     assert (before, started) == ("", "[1/1] one ...")
     assert re.fullmatch(r"\[1/1\] one  \d+\.\d s\n", done)
-
-
-def test_the_work_is_done_with_one_thread(toys, tmp_path, monkeypatch):
-    """Whatever number of threads the caller has."""
-    seen, one = [], toys["one"]
-
-    def run():
-        seen.extend(b["num_threads"] for b in threadpool_info() if b["user_api"] == "blas")
-        return one.run()
-
-    monkeypatch.setitem(toys, "one", dataclasses.replace(one, run=run))
-    with threadpool_limits(2, user_api="blas"):
-        assert main(["figures", "one", "--out", str(tmp_path)]) == 0
-    assert set(seen) == {1}
 
 
 def test_an_unknown_figure_is_refused_with_the_choices_and_writes_nothing(
