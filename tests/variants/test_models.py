@@ -60,18 +60,19 @@ def test_the_language_model_never_looks_ahead(rng):
         np.testing.assert_array_equal(model(other)[:, :t], before[:, :t])
 
 
+@pytest.mark.parametrize("options", [{}, {"pad": 7}], ids=str)
 @pytest.mark.parametrize("model", ["language model", "classifier"])
-def test_the_id_of_padding_is_an_option(rng, model):
-    """What stands at a padded position does not reach the others; its id is 7 here, not 0."""
-    ids = np.array([[1, 0, 3, 7], [2, 4, 7, 7]])
+def test_it_equals_its_naive_parts_and_the_id_of_padding_is_an_option(rng, model, options):
+    """What stands at a padded position does not reach the others; its id is 0 or 7."""
+    pad = options.get("pad", 0)
+    ids = np.array([[1, 5, 3, pad], [2, 4, pad, pad]])
     if model == "classifier":
-        layer = Classifier(9, 3, pad=7, rng=rng, **SIZES)
-        stack, allowed = layer.stack, not_padding(ids, 7)
-        x = naive_stack(stack, ids, allowed)
+        layer = Classifier(9, 3, rng=rng, **options, **SIZES)
+        x = naive_stack(layer.stack, ids, not_padding(ids, pad))
         want = layer.head(np.stack([x[0, :3].mean(axis=0), x[1, :2].mean(axis=0)]))
     else:
-        layer = LanguageModel(9, pad=7, rng=rng, **SIZES)
-        x = naive_stack(layer.stack, ids, causal(4) & not_padding(ids, 7))
+        layer = LanguageModel(9, rng=rng, **options, **SIZES)
+        x = naive_stack(layer.stack, ids, causal(4) & not_padding(ids, pad))
         want = x @ layer.stack.embedding.E.value.T
     assert_allclose(layer(ids), want, rtol=1e-11, atol=1e-12)
 
