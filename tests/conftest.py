@@ -18,6 +18,7 @@ sys.modules["rfc3987_syntax"] = None  # jsonschema can do without it: it takes a
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+os.fsync = lambda file: None  # the disk need not be waited for; programs that tests start do wait
 gc.disable()  # until all tests are found, which takes half of the time without it
 collect_ignore_glob = ["helpers/*.py"]  # programs and helpers: loaded by the tests that use them
 
