@@ -69,12 +69,13 @@ def test_a_schedule_gives_the_rates(rng):
 
 
 def test_reported_loss_is_unsmoothed_and_over_real_tokens_only():
-    logits = np.log(np.array([[[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.8, 0.1, 0.1]]]))
-    targets = np.array([[2, 2, 0]])  # the last is padding, the second is not the best token
+    p = [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.8, 0.1, 0.1]]
+    logits = np.log(np.array([p]))
+    targets = np.array([[2, 2, 2, 0]])  # the last is padding, the second is not the best token
     _, cache = LabelSmoothedCrossEntropy(0.1, pad=0).forward(logits, targets=targets)
     loss, accuracy = token_scores(cache)
-    assert loss == pytest.approx(-(np.log(0.7) + np.log(0.3)) / 2, rel=1e-12)
-    assert accuracy == 0.5
+    assert loss == pytest.approx(-(np.log(0.7) + np.log(0.3) + np.log(0.6)) / 3, rel=1e-12)
+    assert accuracy == 2 / 3
 
 
 def test_the_average_is_the_mean_of_the_states_and_leaves_the_model_alone(rng):
