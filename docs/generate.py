@@ -263,7 +263,7 @@ def relinked(text, folder, back=""):
             return f"![{label}]({back}{where.name})"
         if found := page_of(where, name):
             return f"[{label}]({back}{found}{hash_}{anchor})"
-        return f"{label} (`{name}`)"
+        return label if where.name in label else f"{label} (`{name}`)"
 
     return re.sub(r"^```.*?^```|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text,
                   flags=re.DOTALL | re.MULTILINE)
