@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: a worked example, the loop, masks, dropout."""
+"""Scaled dot-product attention: a worked example, views, dropout, the scale."""
 
 from math import log
 

@@ -1,4 +1,4 @@
-"""ReLU and the position-wise feed-forward network: a worked example and the loop."""
+"""ReLU and the position-wise feed-forward network: worked examples."""
 
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Layer normalisation: worked examples, the loop, variance and eps in their places."""
+"""Layer normalisation: worked examples, eps in its place, a large mean."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""Linear: a worked example, the loop, its initialisation."""
+"""Linear: a worked example, its initialisation."""
 
 
 import numpy as np

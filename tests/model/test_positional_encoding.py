@@ -1,4 +1,4 @@
-"""Positional encodings: known sines and cosines, odd sizes, `start`, the learned matrix."""
+"""Positional encodings: known sines and cosines, `start`, the learned matrix."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy: a worked example, the explicit q, padding."""
+"""Label-smoothed cross-entropy: a worked example, padding, what it refuses."""
 
 import re
 from math import log

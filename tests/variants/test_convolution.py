@@ -1,4 +1,4 @@
-"""Convolutions over the sequence: worked examples, plain loops, reach."""
+"""Convolutions over the sequence: worked examples, plain loops."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Encoder-only and decoder-only models: what they compute, what they see, that they learn."""
+"""Encoder-only and decoder-only models: what they compute, and what they see."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Root-mean-square and batch normalisation: worked numbers, loops, what they depend on."""
+"""Root-mean-square and batch normalisation: worked numbers, the loop, given statistics."""
 
 import math
 

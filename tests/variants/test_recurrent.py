@@ -1,4 +1,4 @@
-"""RNN and GRU: worked steps, plain loops, causality."""
+"""RNN and GRU: worked steps, plain loops."""
 
 import math
 import re

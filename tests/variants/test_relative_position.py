@@ -1,4 +1,4 @@
-"""Relative positions and windows: worked numbers, the loops, equalities, who sees whom."""
+"""Relative positions and windows: worked numbers, the loops, what is refused."""
 
 import math
 import re

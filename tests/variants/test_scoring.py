@@ -1,4 +1,4 @@
-"""Scoring functions: worked numbers, the loops, who equals whom, masks, variance, bad input."""
+"""Scoring functions: worked numbers, the loops, who equals whom, bad input."""
 
 import math
 import re
