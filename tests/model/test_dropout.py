@@ -1,4 +1,4 @@
-"""Dropout: the share that is dropped, one draw for forward and backward, no rng means no dropout."""
+"""Dropout: the share that is dropped, one draw both ways, no rng means no dropout."""
 
 import re
 
