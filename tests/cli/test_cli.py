@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from same_run import assert_same_run
+from same_run import assert_same_run, with_blank_pictures
 from trained import alignment_scores
 
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
@@ -33,7 +33,9 @@ def folder(tmp_path_factory):
     """A finished run of 12 steps, long enough for a state to be kept for averaging."""
     folder = tmp_path_factory.mktemp("runs") / "a"
     argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", str(folder)]
-    assert main(argv) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        with_blank_pictures(patch)
+        assert main(argv) == 0
     return folder
 
 

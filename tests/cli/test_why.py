@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from same_run import TINY
+from same_run import TINY, without_pictures
 
 from aiayn_np.cli.main import main
 from aiayn_np.cli.why import sentence, table
@@ -16,7 +16,9 @@ from aiayn_np.runs.open import open_run
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "a"
     small = [*TINY, "--symbols", "4", "--max-length", "3"]  # an answer that ends soon
-    assert main(["train", "reverse", *small, "--steps", "60", "--out", str(folder)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        without_pictures(patch)
+        assert main(["train", "reverse", *small, "--steps", "60", "--out", str(folder)]) == 0
     return folder
 
 

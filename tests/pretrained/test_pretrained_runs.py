@@ -240,7 +240,7 @@ def bert(tmp_path):
     return make_bert(tmp_path / "bert")
 
 
-def test_bert_fills_masks(bert, capsys):
+def test_bert_fills_masks(bert, capsys, blank_pictures):
     text = "Paris is the [MASK] of [MASK]"
     assert main(["fill", str(bert), text, "--top", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()

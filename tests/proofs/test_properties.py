@@ -233,12 +233,6 @@ def test_wrong_padding_is_found(plant, words):
     fails(assert_padding_invariant, model, "the output at row", words)
 
 
-def test_batch_norm_makes_a_decoder_leak():
-    model = build()
-    plant_batch_norm_in_the_decoder(model)
-    fails(assert_causal, model, "15 of 15 pairs")
-
-
 def test_a_language_model_without_a_padding_mask_is_found(monkeypatch):
     monkeypatch.setattr(models, "not_padding", lambda ids, pad: np.ones((1, 1, 1, 1), bool))
     fails(assert_padding_invariant, build(LanguageModel), "stack.embedding.E.0., the embedding")

@@ -16,6 +16,7 @@ from aiayn_np.cli.main import main
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
+from aiayn_np.runs import words_run
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.words_run import WordsRun
@@ -30,8 +31,13 @@ SMALL = ["--N", "1", "--d-model", "16", "--d-ff", "24", "--h", "2", "--max-lengt
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    """Drawing takes most of the time of a short run."""
-    monkeypatch.setattr(Run, "draw", lambda self: [])
+    """Drawing and writing samples takes most of the time of a short run."""
+    without_pictures_and_with_short_samples(monkeypatch)
+
+
+def without_pictures_and_with_short_samples(patch):
+    patch.setattr(Run, "draw", lambda self: [])
+    patch.setattr(words_run, "SAMPLE", 5)
 
 
 def trained(folder, *options, n=300, text=None):
@@ -51,7 +57,7 @@ def options(request):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "draw", lambda self: [])
+        without_pictures_and_with_short_samples(patch)
         return trained(tmp_path_factory.mktemp("words"), *options)
 
 
