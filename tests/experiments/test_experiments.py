@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 from committed import FIGURES, committed
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aiayn_np import CopyTask, experiments
 from aiayn_np.cli.main import main
