@@ -9,7 +9,7 @@
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
 # | **Time** | 45 minutes |
 #
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, write down a number, and only then go on.
+# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
 # %%
 import importlib.util
@@ -37,7 +37,7 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # Begin with a model. The next cell makes one from random numbers and trains it for a few seconds. It learns to read
-# digits and to write them backwards. After every 50 steps it is asked for 500 sequences on which it was not trained. It stops when all are right.
+# digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand this cell: Lesson 10 explains it.)
 
 # %%
@@ -46,13 +46,12 @@ from aiayn_np import ReverseTask, Transformer, greedy_decode, train
 task, rng = ReverseTask(symbols=10, max_length=8), np.random.default_rng(0)
 size = dict(N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
 model = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
-for progress in train(model, task, steps=1000, rng=rng, validation_size=500):
+for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validation_size=500):
     if progress.step % 50 == 0:
         print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards without a mistake")
 
 # %% [markdown]
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred
-# million such sequences, and the model has seen 64 in each step, so it cannot know them by heart.
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
 
 # %%
 yours = "3 1 4 1 5"
@@ -60,6 +59,7 @@ source = task.source(yours)                                        # the digits,
 answer = greedy_decode(model, source, bos=task.bos, eos=task.eos, max_len=10)[0]
 print("it reads ", yours)
 print("it writes", task.text(answer))
+print(f"seen in training: {progress.step * 64:,} sequences")
 
 # %% [markdown]
 # Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
@@ -78,8 +78,8 @@ figure_1("attention")
 #
 # > **Predict.** Where does the model look before it writes the first digit of its answer?
 # >
-# > - mostly at the first digit of the source → A model that copies must look there. This one writes backwards.
-# > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] -->
+# > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] --> → The last digit is the first to be written.
+# > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
 # > - at all digits alike → Then it would not know which of them to write.
 # >
 # > <!-- given: A small Transformer has learned to write digits backwards. It reads `3 1 4 1 5` and writes {task.text(answer)}. -->
@@ -87,13 +87,12 @@ figure_1("attention")
 # %%
 _, cache = model.forward(source, np.array([[task.bos, *answer[:-1]]]))
 looks = cache.decoder.layers[-1].cross_attention.attention         # of the decoder's last layer
-where = looks.weights[0, 0]
+where = looks.weights[0, 0]                                        # batch 0, head 0: (rows, columns)
 plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task.tokens(source[0]),
-               titles=["your model"])
+               titles=["where your model looks"])
 
 # %% [markdown]
-# It begins at the last digit and goes on to the left. (`<eos>` is the end mark.) Nobody has told it where to look. In
-# training it was told only which digits are right.
+# It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right.
 #
 # How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
 # **value**. In Lesson 1.7 you compute a row of this map yourself. Begin with a look-up that you know.
@@ -173,7 +172,7 @@ print("output ", output)
 # The look-up has become soft: it answers "mostly `cat`".
 
 # %% [markdown]
-# ## 1.3 How soft? The size of the query decides
+# ## 1.3 How soft?
 #
 # > **Predict.** The query is made twice as long. What is the weight of `cat` now? (A hint: $e^{2 \ln 3} = 9$.)
 # >
@@ -214,11 +213,11 @@ for length in (0, 1, 2, 4, 16):
 Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
               [ask, 0.0, 0.0, 0.0, 0.0],        #         sat:  "who did it?", our q
               [0.0, 0.0, ask, 0.0, 0.0]])       #         down: "which action has this direction?"
-scores = Q @ K.T / math.sqrt(d_k)           # (3, 4)  row = query, column = key
+scores = Q @ K.T / math.sqrt(d_k)
 print("scores ", scores.shape)
-weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)     # (3, 4)
+weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
 print("weights", weights.shape, " rows sum to", weights.sum(axis=1))
-output = weights @ V                        # (3, 2)
+output = weights @ V
 print("output ", output.shape)
 print(output)
 
@@ -232,8 +231,9 @@ print(output)
 attention_shapes()
 
 # %% [markdown]
-# The library has a class for Equation 1. Its `forward` returns the output and a **cache**: every array that the backward
-# pass will need, by name (Lesson 4.2). A cell with `??ScaledDotProductAttention` shows its source.
+# Half of the answer to `sat` is what `cat` tells, as on paper.
+#
+# The library has a class for Equation 1, **scaled dot-product attention**. Its `forward` returns the output and a **cache**: every array that the backward pass will need, by name (Lesson 4.2).
 
 # %%
 attention = ScaledDotProductAttention()
@@ -268,12 +268,12 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 print("weights", cache.weights.shape, " out", out.shape)
 
 # %% [markdown]
-# > **Predict.** If one used $q = k = x$, without the two matrices, which token would each token mostly look at?
+# > **Predict.** If one used $q = k = x$, without $W^Q$ and $W^K$, which token would each token mostly look at?
 # >
 # > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
-# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → A vector's dot product with itself is the sum of its squares. With another vector of its length it is smaller.
-# > - all equally → Then all scores of a row would have to be equal.
 # > - the next one → Nothing in the formula knows an order.
+# > - all equally → Then all scores of a row would have to be equal.
+# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → A vector's dot product with itself is the sum of its squares. With another vector of its length it is smaller.
 # >
 # > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
 # > $k = xW^K$. -->
@@ -285,16 +285,15 @@ for _ in range(100):                                     # 100 draws of the two 
     W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
     weights = attention.forward(W_Q(x), W_K(x), x)[1].weights
     itself.append(weights.argmax(axis=1) == np.arange(4))
-print("q = k = x            looks most at itself:", same.weights.argmax(axis=1) == np.arange(4))
-print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the tokens")
+print("q = k = x: tokens 0 to 3 look most at", same.weights.argmax(axis=1))
+print(f"q = x W^Q, k = x W^K: {np.mean(itself):.0%} of the tokens look most at their own place")
 
 # %% [markdown]
-# But what a word asks for is not what it is. With the two matrices a token can
-# look elsewhere.
+# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
 #
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and *who answers*. (The target: German `die Katze setzte sich hin`.)
+# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
@@ -302,7 +301,7 @@ print(f"q = x W^Q, k = x W^K looks most at itself: {np.mean(itself):.0%} of the 
 # | decoder self-attention (masked) | the target so far | the target so far | `setzte` can ask itself and what stands before it, never what comes after it (Lesson 5) |
 # | encoder-decoder attention | the target so far | the encoder's output, the **memory** | `Katze` can ask what was read: what did she do? |
 #
-# Your model has all three, and its map is of the third. **BERT** is a stack with the first row alone, **GPT** with the second.
+# Your model has all three, and its map is of the third. (Two well-known models have one each: **BERT** the first, **GPT** the second.)
 #
 # A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere. So a map need not be square (Lesson 14).
 
@@ -322,8 +321,7 @@ print("the map", where[0])
 
 # %% [markdown]
 # The key of the last digit has the highest score, and the softmax leaves the others almost nothing. The
-# matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys. It has made
-# the scores much larger than chance would (Lesson 3).
+# matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys.
 #
 # You can click through such a row, product by product, in
 # [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3), a page that
@@ -351,6 +349,8 @@ print("all true")
 # - The map has a row for each query and a column for each key. Each row sums to 1.
 # - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
 #   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
+#
+# **What you can do now:** compute attention for any queries, keys and values by hand, and read a map. Exercise 1 asks for the softmax. Lesson 2 looks into it.
 #
 # ## Questions
 #

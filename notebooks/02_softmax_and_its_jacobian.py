@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward` |
-# | **You will learn** | why it is $e^s$; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian |
+# | **You will learn** | why softmax looks as it does; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
 # | **Time** | 45 minutes |
@@ -35,15 +35,27 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# A row of scores goes into a softmax, and a row of weights comes out. At the end of this lesson you can send a gradient back through it, by hand, and you have seen an attention that can no longer learn. Softmax stands at the end of the model, too, and inside every attention.
+# A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.
+
+# %%
+softmax = Softmax()
+row = np.array([10.0, 0.0, 0.0])            # (3,)  scores: the first key leads, the second is wanted
+print("before", softmax(row))
+for _ in range(200):
+    _, cache = softmax.forward(row)
+    row = row - softmax.backward(np.array([0.0, -1.0, 0.0]), cache)    # more weight on the second!
+print("after ", softmax(row))
+
+# %% [markdown]
+# It has not moved: all wrong, told so, and unable to learn. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model.
 
 # %%
 figure_1("attention", "softmax")
 
 # %% [markdown]
-# ## 2.1 Why the exponential?
+# ## 2.1 From scores to weights
 #
-# The scores of one query are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
+# The scores of one query, here for the four keys `the`, `cat`, `sat` and `down`, are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
 # must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the
 # sum.
 #
@@ -86,7 +98,7 @@ print("s + 100 ", by_hand(s + 100))
 #
 # ## 2.2 Large scores
 #
-# What does `by_hand` give for the scores 10000, 9999 and 0? (The largest `float64` is about $10^{308}$.)
+# What does `by_hand` give for the scores 10000, 9999 and 0?
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
@@ -103,7 +115,6 @@ print("by hand", result)
 shifted = large - large.max()
 print("shifted      ", shifted)
 print("by hand      ", by_hand(shifted))
-softmax = Softmax()
 print("the library's", softmax(large))
 
 # %% [markdown]
@@ -130,8 +141,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 # %% [markdown]
 # A high temperature shrinks all differences, a low one stretches them.
 #
-# The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. An honest name of
-# softmax would be "soft argmax". Temperature never changes the order: the lines come together, but they never cross.
+# The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
 
 # %%
@@ -181,9 +191,9 @@ plot_signed(J, tokens, tokens, value="change of weight per unit of score",
 # > **Predict.** What are the sums of the columns of $J$, and of its rows?
 # >
 # > - 1 and 1 → The weights of a row add up to 1. What does that say of their *changes*?
-# > - 0 and 1 → Is a column of changes and a row of changes so different here?
-# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
+# > - 0 and 1 → Look at the first column: is its sum 0, and that of the first row 1?
 # > - Different for each key → Every number depends on the weights. The sums do not.
+# > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
 # >
 # > <!-- given: The weights are $w$ = {w}, and $J$ = {J}. -->
 
@@ -192,7 +202,7 @@ print("columns", J.sum(axis=0).round(12) + 0.0)
 print("rows   ", J.sum(axis=1).round(12) + 0.0)
 
 # %% [markdown]
-# Both sums are zero, for two reasons. A **column** sums to zero because the weights always add up to 1: what one weight
+# A **column** sums to zero because the weights always add up to 1: what one weight
 # gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves.
 
 # %% [markdown]
@@ -219,7 +229,7 @@ print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. If it is positive, more weight on this key raises the loss more than the average key does, and descent lowers its score.
+# difference between its own gradient and this mean, times its weight. Say it is positive. Then more weight on this key raises the loss more than on an average key. So descent lowers its score.
 #
 # No backward builds a Jacobian: for a map of 1000 queries and 1000 keys, those of all rows would take a thousand times the memory of the map. It needs only the *product* of $J^\top$ with
 # one vector, and this product costs as little as the forward. `Softmax.backward` is this formula over the last axis; its cache holds one array, the weights, as `y`.
@@ -241,11 +251,11 @@ norms = np.array([norm_of_J(softmax(s / tau)) for tau in taus])        # (36,)
 fig = new_figure(7, 3.8)
 ax = fig.subplots()
 ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5)
-ax.set(xlabel="temperature τ", ylabel="norm of J", title="The Jacobian of a softmax")
+ax.set(xlabel="temperature τ", ylabel="norm of J", title="A sure softmax has almost no Jacobian")
 fig
 
 # %% [markdown]
-# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. (Both axes are logarithmic.)
+# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. (Both axes are logarithmic. The step from $s$ to $s / \tau$ adds a factor $1/\tau$: a very hot row passes little, too.)
 #
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one
 # (in the code `w[1]`). Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
@@ -269,7 +279,7 @@ for lead in (2.0, 10.0):
 # The row with the lead of 2 has learned. The row with the lead of 10 has not moved: it is completely wrong, the loss
 # says so, and almost nothing of the gradient arrives.
 #
-# Does a sure softmax always stop the gradient? At the *end* of a model the loss is the **log-loss** $L = -\ln w_2$ (Lesson 10).
+# At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #
 # > **Predict.** With the log-loss, what is the weight of the wanted key after 200 steps? (The lead is 10.)
 # >
@@ -288,8 +298,7 @@ print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w
 print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log):.6f}")
 
 # %% [markdown]
-# It learns: the gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does:
-# nothing in the gradient from the layers above must grow as $1/w$. Attention is such a softmax, and dot
+# It learns: the gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
 # 3.2.1). Lesson 3 measures how far it goes.
 

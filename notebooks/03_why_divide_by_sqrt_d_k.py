@@ -7,7 +7,7 @@
 # | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
 # | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | 45 minutes, without Lesson 3.7, which is *for the keen*: run its cells, skip its text. No other part needs it |
+# | **Time** | 45 minutes |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -30,19 +30,31 @@ import math
 
 import numpy as np
 
-from aiayn_np import CopyTask, ScaledDotProductAttention, Softmax, plot_attention
+from aiayn_np import ScaledDotProductAttention, Softmax, plot_attention
 from aiayn_np.experiments.claims.saturation import SATURATION
-from aiayn_np.experiments.claims.scale_training import SCALE_TRAINING
 from aiayn_np.experiments.claims.variance import VARIANCE
-from aiayn_np.experiments.learning import learn, small_model
 from aiayn_np.plotting.drawings import SENTENCE, dot_products, figure_1
-from aiayn_np.plotting.figures import draw_spread, new_figure
-from aiayn_np.variants.scoring import DotScore, ScoredAttention, dot_attention
+from aiayn_np.plotting.figures import COLORS, new_figure
+from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Without one small factor, an untrained attention looks at one key only, by chance: you will see it with sixteen coin flips. The factor is $1/\sqrt{d_k}$ in Equation 1. It stands inside each box that is lit.
+# Our sentence, with random queries and keys: nobody has trained anything. On the left the scores are $q \cdot k$, on the right they are divided by $\sqrt{d_k}$, as in Equation 1. The upper maps have the width 4, the lower ones 512.
+
+# %%
+rng = np.random.default_rng(1)
+attention, unscaled = ScaledDotProductAttention(), ScoredAttention(DotScore())  # the second: q · k alone
+tokens, maps = list(SENTENCE), {}
+Q, K = rng.standard_normal((2, 4, 512))                                # (4, 512) each
+for width in (4, 512):
+    for name, layer in {"without": unscaled, "with": attention}.items():
+        _, cache = layer.forward(Q[:, :width], K[:, :width], np.eye(4))
+        maps[f"$d_k$ = {width}, {name}"] = cache.weights              # (4, 4)
+plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
+
+# %% [markdown]
+# Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it? The division stands inside each box that is lit.
 
 # %%
 figure_1("attention")
@@ -70,7 +82,6 @@ def agreeing(places, d_k):
 q = np.ones((1, 16))                                                   # (1, 16)
 K = np.stack([agreeing(n, 16) for n in (10, 8, 6)])                    # (3, 16)
 V = np.eye(3)                                                          # (3, 3)
-attention, unscaled = ScaledDotProductAttention(), ScoredAttention(DotScore())  # q · k alone
 _, cache = attention.forward(q, K, V)
 _, unscaled_cache = unscaled.forward(q, K, V)
 scores = q @ K.T                                                       # (1, 3)
@@ -161,26 +172,13 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# Now our sentence, with random queries and keys of width 512, and with their first four entries only.
-
-# %%
-tokens = list(SENTENCE)
-Q, K = rng.standard_normal((2, 4, 512))                                # (4, 512) each
-maps = {}
-for width in (4, 512):
-    for name, layer in {"without": unscaled, "with": attention}.items():
-        _, cache = layer.forward(Q[:, :width], K[:, :width], np.eye(4))
-        maps[f"d_k = {width},\n{name} scale"] = cache.weights         # (4, 4)
-plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
-
-# %% [markdown]
-# At width 512 without the scale the rows are hard look-ups, and nobody has learned anything: chance has decided. The experiment `SATURATION` draws 2048 queries with 32 keys each.
+# So in the picture at the beginning, chance has decided. The experiment `SATURATION` draws 2048 queries with 32 keys each.
 #
-# > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in how many of these queries does one key of 32 get more than 0.99 of the weight?
+# > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
 # > - In none → So large a weight needs no training: chance is enough.
-# > - In more than a fifth <!-- true: 0.2 < saturation.one_hot[1, list(saturation.d_k).index(64)] < 0.25 --> → The scores have a standard deviation of 8, so by chance the best of 32 can lead by 5 points.
-# > - In more than a half → This needs still wider vectors.
+# > - In about a fifth <!-- true: 0.2 < saturation.one_hot[1, list(saturation.d_k).index(64)] < 0.25 --> → The scores have a standard deviation of 8, so by chance the best of 32 can lead by 5 points.
+# > - In about a half → This needs still wider vectors.
 # > - In nearly all → The best two of 32 keys are sometimes close to each other.
 # >
 # > <!-- given: Queries and keys are random, with independent entries of mean 0 and variance 1. Each query has 32 keys. -->
@@ -216,23 +214,25 @@ grad_out = rng.standard_normal(V.shape) / math.sqrt(512)               # then gr
 quarter = {}
 fig = new_figure(6, 3.6)
 ax = fig.subplots()
-for name, layer in {"with": attention, "without": unscaled}.items():
+for i, (name, layer) in enumerate({"with": attention, "without": unscaled}.items()):
     _, cache = layer.forward(Q, K, V)
     grad_q, _, _ = layer.backward(grad_out, cache)                     # (64, 32, 512)
     size = np.sort(np.linalg.norm(grad_q, axis=-1).ravel())[::-1]      # (2048,)  the largest first
     quarter[name] = size[:512].sum() / size.sum()
-    ax.plot(np.arange(1, 2049) / 2048, size.cumsum() / size.sum(), label=f"{name} the scale")
+    ax.plot(np.arange(1, 2049) / 2048, size.cumsum() / size.sum(), color=COLORS[i], label=f"{name} the scale")
     print(f"{name:8} the quarter {quarter[name]:.2f}   median {np.median(size):.3f}   mean {size.mean():.3f}")
-ax.set(xlabel="share of the queries, largest gradient first", ylabel="share of the gradient", xlim=(0, 1), ylim=(0, 1))
+ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="all alike")
+ax.set(xlabel="share of the queries, largest gradient first", ylabel="share of the gradient", xlim=(0, 1), ylim=(0, 1),
+       title="Without the scale, a quarter has nearly all ($d_k$ = 512)")
 ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale these queries have more than nine tenths: they happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median**, below which half of the queries lie, falls to less than a fifth. The **mean** rises to about seven times as much.
+# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth. The **mean** rises to about seven times as much.
 #
 # ## 3.5 And at the paper's own width?
 #
-# At other widths `SATURATION` measured this:
+# `SATURATION` measured other widths, and another draw at 512:
 
 # %%
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
@@ -263,7 +263,7 @@ def measure(d_k, p):
     q = Q / d_k**p
     _, cache = unscaled.forward(q, K, V)                               # scores q · k / d_k^p
     grad_q, _, _ = unscaled.backward(rng.standard_normal(V.shape) / math.sqrt(d_k), cache)
-    size = np.linalg.norm(grad_q / d_k**p, axis=-1)                    # q = Q / d_k^p
+    size = np.linalg.norm(grad_q / d_k**p, axis=-1)                    # of Q: chain rule for q = Q / d_k^p
     return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), np.median(size)
 
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 1024)}
@@ -272,78 +272,16 @@ for (p, d_k), (var, largest, size) in table.items():
     print(f"d_k^{p:<10} {d_k:5} {var:10.4f} {largest:16.3f} {size:10.1e}")
 
 # %% [markdown]
-# Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
-# In a model $q = x W^Q$, and with the paper's sizes the start gives the entries of $q$ and $k$ variance 1. Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3; Lesson 3.7 trains).
+# ## 3.7 And in training?
 #
-# ## 3.7 For the keen: training with and without
+# In a model $q = x W^Q$, and with the paper's sizes the start gives the entries of $q$ and $k$ variance 1. Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3). The experiment `SCALE_TRAINING` trains small models with and without the scale (`aiayn-np figures scale_training`): wide ones without it fall far behind. That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
 #
-# The experiment `SCALE_TRAINING` trains small models with one head to copy a sequence, with the scale and without it,
-# each at two learning rates; the better one counts. The optimizer is Adam (Lesson 10). It changes every parameter by about
-# the same amount in each step, however large its gradient is. This run takes seconds; `aiayn-np figures scale_training` makes the whole one.
-
-# %%
-training = SCALE_TRAINING.run(
-    d_k=(4, 256), rate_scale=(0.2, 0.4), steps=120, seeds=(0, 1), d_model=32, batch_size=16, max_length=5,
-)
-print("d_k                         ", training.d_k)
-for i, name in enumerate(("with", "without")):
-    print(f"{name:8} variance at the start {training.score_variance[i]}"
-          f"   last loss {training.final[i].mean(axis=-1)}")
-
-# %% [markdown]
-# Without the scale the loss is much higher at $d_k = 256$. The picture shows the loss there, step by step. A line is the
-# mean of the two seeds, and a band is their range.
-
-# %%
-fig = new_figure(7, 3.8)
-ax = fig.subplots()
-steps = 10 * np.arange(1, 13)                                          # a point is the mean of ten
-for i, name in enumerate(("with the scale", "without")):
-    draw_spread(ax, steps, training.best[i, -1], name, i)
-ax.set(xlabel="step", ylabel="loss (cross-entropy per token)", title="Learning to copy, $d_k$ = 256")
-ax.set_ylim(bottom=0)
-ax.legend()
-fig
-
-# %% [markdown]
-# Without the scale both widths *start* with scores of about the same size, not of variance 4 and 256: the heads here do not follow the paper's rule $h\, d_k = d_{model}$, with which the start gives $q$ and $k$ variance 1. So the
-# start alone cannot be the reason why the wide model is so far behind. In which share of the queries does one weight exceed 0.99, before and after training?
-
-# %%
-task = CopyTask(max_length=5)
-src = task.validation(256)[0]                                          # (256, T)
-src = src[(src != task.pad).all(axis=1)]                               # the longest: no padding
-
-def sure(model):
-    _, cache = model.encode(src)
-    weights = cache.encoder.layers[0].self_attention.attention.weights
-    return (weights.max(axis=-1) > 0.99).mean()
-
-# %%
-sure_after = {}
-for d_k in (4, 256):
-    for name, factory in {"with": None, "without": dot_attention}.items():
-        model = small_model(task, 0, h=1, d_k=d_k, d_v=32, attention=factory)
-        first = sure(model)
-        for _ in learn(model, task, 0, steps=120, batch_size=16):
-            pass
-        sure_after[name, d_k] = sure(model)
-        print(f"d_k = {d_k:<4} {name:8} {first:.2f} before, {sure_after[name, d_k]:.2f} after")
-
-# %% [markdown]
-# In this run (one seed, one rate) training saturates the wide model. Adam is probably the reason: it moves every entry of $W^Q$ and $W^K$ by about the same amount, so all
-# $d_k$ products of a score change at once, and the changes add up. (This is not measured here.)
-#
-# It is measured that the wide model without the scale is behind after 120 steps, and
-# that most of its queries are saturated. That small gradients are the *reason* is what the paper suspects. Lesson 3.4
-# makes it likely, but does not prove it.
-
-# %% [markdown]
 # ## 3.8 Why does additive attention not need it?
 #
 # The other common score is a network: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with a learned vector
-# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$, for two reasons: tanh keeps every hidden entry between -1 and 1, however long $q$ and $k$ are, and the entries of $v$ are drawn with variance $1/d_k$, a factor $1/\sqrt{d_k}$ that nobody writes into the formula. Lesson 12.4 derives and measures it.
+# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$: tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.
 #
 # ## 3.9 Check what this lesson claimed
 
@@ -353,8 +291,6 @@ assert saturation.one_hot[1, at] > 0.5                                 # 512: mo
 assert median[1, at] < 0.3 * median[0, at]                             # the median query starves
 assert quarter["without"] > 0.9                                        # a quarter gets far too much
 assert median[1, paper] > 3 * median[0, paper]                         # but not at d_k = 64
-assert training.final[1, 1].min() > 1.5 * training.final[0, 1].max()   # d_k = 256: far behind
-assert sure_after["without", 256] > 0.5 > 10 * sure_after["with", 256]
 print("all true")
 
 # %% [markdown]

@@ -32,13 +32,11 @@ from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_
 from aiayn_np.multi_head import merge_heads, split_heads
 from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
 from aiayn_np.plotting.figures import draw_grid
-from aiayn_np.training.threads import blas_threads
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Five layers with the same number of parameters learn one job. Some solve it within 3000 steps and some do not, and at the end of this lesson
-# you know why. The lit boxes of Figure 1 are called **multi-head** attention. We open one of them.
+# Five layers learn one job. Some solve it within 3000 steps and some do not, and at the end of this lesson you know why. The lit boxes of Figure 1 are called **multi-head** attention. We open one of them.
 
 # %%
 figure_1("attention")
@@ -75,8 +73,7 @@ for sentence, V in values.items():
 # %% [markdown]
 # The head is asked two things at once, so it gives half of its weight to each of the two keys. The output is the mean of
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
-# several heads. Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each head
-# gets half of the width.)
+# several heads. Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each of $h$ heads gets $1/h$ of the width.)
 
 # %%
 q_before, q_after = np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0]])
@@ -102,7 +99,6 @@ heads_split()
 # %%
 T, h, d_k = len(SENTENCE), 2, 3
 x = np.array([[10.0 * t + f for f in range(h * d_k)] for t in range(T)])    # (T, h d_k)
-print(x)
 print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 
 # %% [markdown]
@@ -111,9 +107,9 @@ print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 # > **Predict.** In `x.reshape(h, T, d_k)`, what does the second head have?
 # >
 # > - The last three features of all four tokens → This is what `split_heads` gives. `reshape` alone keeps the order in which the numbers lie in memory.
-# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # > - All features of `cat` and `down` → Every second token? In memory the tokens lie one after the other.
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
+# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
 # > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 3$. -->
 
@@ -177,8 +173,7 @@ print("parameters with 1, 8 and 64 heads:", sizes)
 # All have the same number, $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
-# $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax. All heads together
-# take about as long as one: "similar" is the paper's word (claim 4 of the gallery, `aiayn-np figures heads_cost`, measures it).
+# $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax.
 #
 # ## 6.5 What would a bias do?
 #
@@ -196,12 +191,14 @@ for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
     shifts[name] = biased(x, x, x) - before                             # (B, T, d_model)
     bias[...] = 0
 for name, by in shifts.items():
-    print(f"{name}  output moves by {np.abs(by).max():.0e}, differently at each token by {np.ptp(by, axis=1).max():.0e}")
+    print(f"{name}  moves the output by {np.abs(by).max():.0e}, differs between tokens by {np.ptp(by, axis=1).max():.0e}")
 
 # %% [markdown]
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
-# So its gradient is zero, and it can never learn.
+# So the gradient of this bias is zero, and it can never learn.
+#
+# The biases of $V$ and $W^O$ move every token alike: weights add up to 1, so the bias of $V$ comes through whole, and is a second bias of the output. Only that of the queries does something of its own.
 #
 # ## 6.6 How narrow may a head be?
 #
@@ -253,26 +250,24 @@ def fit(h, steps=3000, seed=0, **widths):
     rng = np.random.default_rng(seed)
     layer, errors = MultiHeadAttention(16, h, **widths, rng=rng), []
     optimizer = Adam(layer.parameters())                                # the optimizer of Lesson 10
-    with blas_threads():                                                # one, as in the library's loop
-        for _ in range(steps):
-            x, wanted = neighbours(16, rng)
-            layer.zero_grad()
-            y, cache = layer.forward(x, x, x)
-            errors.append(((y - wanted) ** 2).mean())                   # mean squared error
-            layer.backward(2 * (y - wanted) / y.size, cache)
-            optimizer.step(0.02)
+    for _ in range(steps):
+        x, wanted = neighbours(16, rng)
+        layer.zero_grad()
+        y, cache = layer.forward(x, x, x)
+        errors.append(((y - wanted) ** 2).mean())                       # mean squared error
+        layer.backward(2 * (y - wanted) / y.size, cache)
+        optimizer.step(0.02)
     return cache, np.mean(errors[-100:])
 
 # %% [markdown]
-# A layer that always answers 0 has an error of 1. One head gives one weighted mean of contents at each place, 4 numbers, and 16
-# are wanted. If it finds one neighbour, the error is 3/4.
+# A layer that always answers 0 has an error of 1.
 #
 # > **Predict.** Layers with $h$ = 1, 2, 4, 8 and 16 heads, $d_k = 16/h$, learn for 3000 steps. Which of them end with an error above 0.1?
 # >
 # > - None, since all have the same number of parameters → But how many means does one head give?
 # > - Those with 1 and 2 heads → Too few is one way to fail. Is it the only one?
-# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # > - Those with 8 and 16 heads → More than four are not needed. But are four reached by one?
+# > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # >
 # > <!-- given: At each place the layer must give out the contents of four neighbours. A layer that always answers 0 has an error of 1. -->
 
@@ -283,7 +278,7 @@ for h, error in final.items():
     print(f"h = {h:2}  d_k = {16 // h:2}  error after 3000 steps {error:.2f}")
 
 # %% [markdown]
-# If each head finds one neighbour, the error is $1 - h/4$: 3/4 for one head, 1/2 for two, 0 for four. One head ends near 0.7, since its weights may also depend on the contents, which helps a little. Width does not help here: the single head is 16 wide.
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$: 3/4 for one head, 1/2 for two, 0 for four. One head ends near 0.7, since its weights may also depend on the contents, which helps a little. Width does not help here: the single head is 16 wide.
 #
 # The 16 heads are 1 wide, so a query can prefer only the largest or the smallest key (Lesson 6.6). But their values are 1
 # wide, too. Which of the two is the reason? Give them queries and keys of width 4.
@@ -301,11 +296,12 @@ print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 
 # %%
 names = [str(t + 1) for t in range(T)]
-maps = np.concatenate([trained[h][0].attention.weights[0] for h in (1, 4)])       # (1 + 4, T_q, T_k)
-draw_grid([(maps, None, ["h = 1: four wishes", *(f"h = 4, head {i}" for i in (1, 2, 3, 4))])], names, names, None)
+one, two, four = (trained[h][0].attention.weights[0] for h in (1, 2, 4))            # (h, T_q, T_k) each
+draw_grid([(np.concatenate([one, two]), None, ["h = 1: four wishes", "h = 2, head 1", "h = 2, head 2"]),
+           (four[:3], None, [f"h = 4, head {i}" for i in (1, 2, 3)])], names, names, None)
 
 # %% [markdown]
-# The single head spreads its weight over several neighbours. The four heads do different things: a line beside the
+# The single head spreads its weight over several neighbours. The four heads (three are shown; the last is like them) do different things: a line beside the
 # diagonal is "1 after" or "1 before", and a line further out is "2 after" or "2 before". (The tokens stand on a circle, so
 # a line goes on in the opposite corner.) Nobody told a head what to do.
 #

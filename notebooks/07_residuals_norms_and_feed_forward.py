@@ -43,7 +43,7 @@ np.set_printoptions(precision=4, suppress=True)
 figure_1("add_norm", "feed_forward")
 
 # %% [markdown]
-# The paper calls attention a **sub-layer**, and the feed-forward network another. Around each it puts the same frame (Section 3.1, Section 5.4):
+# The paper calls attention a **sub-layer**, and the feed-forward network another. Around each it puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #
@@ -69,13 +69,13 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
     return lengths
 
 # %% [markdown]
-# > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through. How much arrives below 24 of them?
+# > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through, so 24 layers let about a millionth through. *With* the sum, how long is the gradient that arrives?
 # >
-# > - About a tenth → The loss of each layer multiplies that of the others. Multiply a half by itself a few times.
-# > - About a thousandth → Ten halves make a thousandth. How many layers are there?
-# > - About a millionth <!-- true: max(run[-1] for run in plain) < 1e-5 < 1 < min(run[-1] for run in added) --> → Ten layers leave about a three hundredth, so 24 leave about a millionth.
+# > - Much shorter than 1: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
+# > - About 1, as it was sent in → The straight way alone would give this. What comes through f is added.
+# > - More than ten times as long <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, and nothing limits the sum.
 # >
-# > <!-- given: The layers are $y = f(x)$. A gradient of length 1 has the length {plain[0][1]} below the first one. -->
+# > <!-- given: Each of 24 layers is $y = x + f(x)$, where $f$ is an untrained network. A gradient of length 1 goes in at the top. -->
 
 # %%
 plain, added = ([lengths_on_the_way_down(sum_too, seed=seed) for seed in range(5)] for sum_too in (False, True))
@@ -84,14 +84,13 @@ ax = fig.subplots()
 for style, (name, runs) in enumerate({"y = f(x)": plain, "y = x + f(x)": added}.items()):
     print(f"{name:12}  median at the input: {np.median([run[-1] for run in runs]):.2g}")
     draw_spread(ax, range(25), runs, name, style)
-ax.set(yscale="log", xlabel="layers passed, from the top", ylabel="length of the gradient")
+ax.set(yscale="log", xlabel="layers passed, from the top", ylabel="length of the gradient",
+       title="One plus sign, 24 layers")
 ax.legend()
 fig
 
 # %% [markdown]
-# Without the sum about a millionth arrives: $0.57^{24} \approx 10^{-6}$. With the sum the gradient does not vanish; it has even grown.
-#
-# The lines are medians of five stacks. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$ (each stack has its own $J_l$), then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. Without it, $0.57^{24} \approx 10^{-6}$ is left. The lines are medians of five stacks. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$ (each stack has its own $J_l$), then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
@@ -157,16 +156,16 @@ for name, f in (("layer norm", LayerNorm(8)), ("batch norm", BatchNorm(8))):
     before = f(x)[0]                                                   # (T, d_model)
     moved[name] = np.abs(f(neighbour)[0] - before).max(), np.abs(f(padded)[0, :4] - before).max()
     print(f"{name}: moved by the neighbour {moved[name][0]:.2f}, by the padding {moved[name][1]:.2f}")
-    print(f"{name}: one token alone {f(x[:1, :1])[0, 0]}")
+print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 
 # %% [markdown]
 # Only batch norm gives another output, and so it does with padding: a translation would depend on the other sentences of the batch.
 #
-# A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. So batch norm uses other numbers in use than in training. Layer norm **normalises a token by its own features alone**, in training and in use.
+# A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. So in use, batch norm takes means that were stored in training. Layer norm **normalises a token by its own features alone**, in training and in use.
 #
 # ## 7.4 Back through the norm
 #
-# Two changes of $x$ change nothing: a shift of all features, and another scale. In these directions the gradient has no component. With $g = \gamma \cdot \mathrm{grad\_y}$ and the standard deviation $\sigma$, the backward takes them out of $g$ (Exercise 2 derives it):
+# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$. The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
 #
 # $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
 
@@ -181,7 +180,7 @@ from_class = norm.backward(grad_y, cache)                              # (4,)
 print(with_means, from_class, sep="\n")
 
 # %% [markdown]
-# Both are the same. In words: $\mathrm{mean}(g)$ removes the component of $g$ along $(1, 1, 1, 1)$, and $\hat x\, \mathrm{mean}(g\, \hat x)$ the one along $\hat x$. The factor $1/\sigma$ remains: a token that is ten times as large gets a tenth of the gradient.
+# Both are the same. The factor $1/\sigma$ says: a token that is ten times as large gets a tenth of the gradient.
 #
 # ## 7.5 Feed-forward: each token by itself
 #
@@ -204,9 +203,9 @@ print("tokens of the output that change:", tokens)
 #
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$. Where are its parameters?
 # >
-# > - Two thirds in the attention → Attention is what the paper is named after. Count its four matrices, and the two of the network.
-# > - Half in the attention, half in the network → An attention has four square matrices. How wide are the two of the network?
 # > - Two thirds in the feed-forward network <!-- true: 0.66 < fed / sum(sizes.values()) < 0.67 --> → It has two matrices of four squares each, and the attention four squares.
+# > - Half in the attention, half in the network → An attention has four square matrices. How wide are the two of the network?
+# > - Two thirds in the attention → Attention is what the paper is named after. Count its four matrices, and the two of the network.
 # > - Two thirds in the norms → A norm has two numbers for each feature.
 
 # %%
@@ -307,9 +306,7 @@ for name, kind in (("pre-norm", PreNormEncoderLayer), ("post-norm", EncoderLayer
 # %% [markdown]
 # With pre-norm the variance is about 25, and the size its root, about 5.
 #
-# So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. On the way back this last norm divides the gradient by its $\sigma$. As $\sigma$ grows with depth, a deeper stack gets a smaller gradient.
-#
-# Post-norm sets every token back to size 1, but its norms make the straight gradient smaller in every layer. Its top layers get the full gradient at every depth. Xiong et al. (2020) explain by this why the paper has to *warm up* its rate (Section 5.3). Lesson 10.4 measures it, for both norms.
+# So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.
 #
 # ## 7.8 Check what this lesson claimed
 
@@ -330,7 +327,7 @@ print("all true")
 # - **Norm** removes offset and size from each token by itself. It does not see the batch or the padding.
 # - **Feed-forward** is the same small network at every position, with two thirds of an encoder layer's parameters.
 # - Where an array is used several times, the gradients of its uses add up: here four.
-# - Post-norm (the paper) keeps the signal at size 1 and bends the straight path. Pre-norm keeps the path and lets the signal grow.
+# - Post-norm (the paper) keeps the signal at size 1 and puts norms on the straight path. Pre-norm keeps the path and lets the signal grow.
 #
 # **What you can do now:** put the frame around any sub-layer, send a gradient back through it by hand, and say why a deep stack learns (Exercises 2, 7 and 12). Lesson 8 gives the tokens their places.
 #

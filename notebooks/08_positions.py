@@ -7,7 +7,7 @@
 # | **You will learn** | what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned and for sinusoidal positions |
 # | **You need** | Lesson 1, Lesson 5 (masks) and Lesson 7 (layer norm, feed-forward); sine, cosine and their addition theorem |
 # | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
-# | **Time** | 45 minutes, without Lesson 8.7, which is *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **Time** | 45 minutes |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -33,16 +33,13 @@ from aiayn_np import (
     Embedding,
     Encoder,
     EncoderLayer,
-    MultiHeadAttention,
     SinusoidalPositionalEncoding,
-    not_padding,
 )
 from aiayn_np.experiments.claims.embedding_scale import EMBEDDING_SCALE
 from aiayn_np.experiments.claims.position_training import LEARNED_POSITIONS
 from aiayn_np.experiments.claims.positions import ROTATION
 from aiayn_np.plotting.drawings import SENTENCE, clock_hands, figure_1
-from aiayn_np.plotting.figures import new_figure, plot_signed
-from aiayn_np.variants.relative_position import RelativePositionBias, relative_attention
+from aiayn_np.plotting.figures import new_figure
 
 np.set_printoptions(precision=4, suppress=True)
 
@@ -53,7 +50,7 @@ np.set_printoptions(precision=4, suppress=True)
 figure_1("positions", "embedding")
 
 # %% [markdown]
-# ## 8.1 Attention sees a set
+# ## 8.1 The same words in another order
 #
 # Here are two sentences of the same four words, and an encoder that gets the words and nothing else.
 
@@ -61,7 +58,7 @@ figure_1("positions", "embedding")
 rng = np.random.default_rng(0)
 words = ["<pad>", *SENTENCE]
 ids = np.array([[1, 2, 3, 4],                                          # (B, T)  the cat sat down
-                [4, 3, 1, 2]])                                         #         down sat the cat
+                [3, 1, 4, 2]])                                         #         sat the down cat
 embedding = Embedding(len(words), 16, rng=rng)                         # d_model = 16
 encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N = 2, h = 2
 y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
@@ -71,11 +68,11 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 #
 # > **Predict.** By how much do the two outputs for `cat` differ?
 # >
-# > - By about as much as two random vectors → It has other neighbours. What does attention do with their places?
-# > - A little → The words are the same, and their order is not. Who tells the encoder?
 # > - Not at all, but for rounding <!-- true: np.abs(y_plain[0, 1] - y_plain[1, 3]).max() < 1e-12 --> → Whoever stands elsewhere, the same words are there to be looked at, and nothing says where.
+# > - A little → The words are the same, and their order is not. Who tells the encoder?
+# > - By about as much as two random vectors → It has other neighbours. What does attention do with their places?
 # >
-# > <!-- given: An encoder gets the words of `the cat sat down` and `down sat the cat`, and nothing else. -->
+# > <!-- given: An encoder gets the words of `the cat sat down` and `sat the down cat`, and nothing else. -->
 
 # %%
 print("cat", np.abs(y_plain[0, 1] - y_plain[1, 3]).max())
@@ -134,14 +131,14 @@ def far(table, k):
     return np.linalg.norm(table[k:] - table[:-k], axis=1)              # (T - k,)
 
 rows = {}
-print("wish           1     2     3     4     5   largest number   least and largest step   mean distance, k = 1, 16, 256")
+print("           unique bounded length  step  order")
 for name, code in codes.items():
     table = code(512)                                                  # (512, width)
     steps, means = far(table, 1), [far(table, k).mean() for k in (1, 16, 256)]
     rows[name] = [len(np.unique(table.round(9), axis=0)) == 512, np.abs(table).max() <= 1,
                   np.allclose(code(16), table[:16]), np.ptp(steps) < 1e-9, (np.diff(means) > 1e-9).all()]
-    marks = "".join(f"{'✓' if kept else '✗':>6}" for kept in rows[name])
-    print(f"{name:10}{marks} {np.abs(table).max():12.1f}         {steps.min():5.3f} to {steps.max():.3f}          ", *np.round(means, 2))
+    marks = "".join(f"{'✓' if kept else '✗':>7}" for kept in rows[name])
+    print(f"{name:10}{marks}")
 
 # %% [markdown]
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
@@ -172,7 +169,7 @@ print(by_hand)                                                         # (T, d_m
 # %% [markdown]
 # Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice.
 #
-# A pair is like the hand of a clock: sine and cosine say where the tip is. In the drawing three hands turn as our sentence goes on.
+# A pair is like the hand of a clock: sine and cosine say where the tip is. In the drawing $d_\mathrm{model} = 8$, so there are four hands. Three of them turn as our sentence goes on.
 
 # %%
 clock_hands()
@@ -182,10 +179,9 @@ clock_hands()
 # $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$. The fast hand alone is not enough: after 44
 # positions it has turned almost exactly 7 times, and shows almost the same again. The slow hands tell the two apart, as an hour hand does.
 #
-# ## 8.4 A step of k is a rotation
+# ## 8.4 A step of k
 #
-# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, wherever it stands.
-# In the drawing it turns clockwise. In formulas, the addition theorem:
+# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, in the drawing clockwise. In formulas, the addition theorem:
 #
 # $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$
 # $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
@@ -210,7 +206,7 @@ M_3 = turn(1 / 100, 3)
 # > <!-- given: $M_3$ turns a hand by the angle $3\omega$. -->
 
 # %%
-print("100 → 103:", np.abs(M_3 @ hand[100] - hand[103]).max() < 1e-12)
+print("M_3 takes 100 to", np.abs(hand - M_3 @ hand[100]).sum(axis=1).argmin())
 print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 
 # %% [markdown]
@@ -218,9 +214,9 @@ print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 # has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
 #
 # The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score
-# holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions. (A head
-# of width 64 has room for 32 of the 256 pairs. Rotary positions, RoPE, by
-# Su et al., 2021, which most language models use today, turn queries and keys by these matrices instead of adding anything.)
+# holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions.
+#
+# Most language models of today use rotary positions (**RoPE**: Su et al., 2021). They add nothing, and turn queries and keys by these matrices instead.
 #
 # A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since
 # $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
@@ -245,8 +241,8 @@ fig
 #
 # > **Predict.** Add the rows as they are. Which two sums are more alike?
 # >
-# > - One word at two positions → Its share of the sum is small: compare the two lengths.
 # > - Two different words at one position <!-- true: scale.same_position[1, 6] > scale.same_token[1, 6] --> → What they share is 16 long, and what differs only 1.
+# > - One word at two positions → Its share of the sum is small: compare the two lengths.
 # > - Both pairs are equally alike → They share one of two terms. Are the two terms equally long?
 # >
 # > <!-- given: $d_\mathrm{model} = 512$. A row of $PE$ has the length 16, and a word about the length 1. -->
@@ -289,69 +285,16 @@ trained.figure()
 # %% [markdown]
 # Sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third and learned positions none; two further, both fail.
 #
-# On the left is the training, on the right the share copied exactly against the length. The third line (Lesson 8.7) holds longer.
+# On the left is the training (the loss is in nats: Lesson 10.2), on the right the share copied exactly against the length. The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
 #
-# ## 8.7 For the keen: relative positions, only the distance
-#
-# The model of the third line gives the tokens no position at all. It adds to the *score* a learned number that depends only on how far the key is from the query:
-#
-# $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{j - i}$$
-#
-# (Not in the paper: a number for each distance as in T5, clipped beyond a largest distance as in Shaw et al., 2018.) The picture shows what it adds
-# to scores that are all 0: one head, largest distance 3. To make the diagonals readable we write $j - i$ itself into it.
+# ## 8.7 Check what this lesson claimed
 
 # %%
-bias = RelativePositionBias(1, 3, rng=rng)                             # b (2 · 3 + 1, h)
-bias.b.value[:, 0] = np.arange(-3, 4)                                  # made up, not learned
-added = bias(np.zeros((1, 5, 5)))[0]                                   # (T_q, T_k)
-plot_signed(added, range(5), range(5), value="added to the score", title="One number for each distance")
-
-# %% [markdown]
-# Every diagonal has one number (such a matrix is called Toeplitz), and from distance 3 on there is one number on each side. Seven numbers
-# fill 25 cells, and would fill a million. Now move a sentence: the same five tokens stand once alone, and once behind four
-# masked `<pad>`, at positions 4 to 8.
-
-# %%
-near = np.array([[1, 2, 3, 1, 2]])                                     # (1, 5)
-later = np.array([[0, 0, 0, 0, 1, 2, 3, 1, 2]])                        # (1, 9)
-
-def map_of(layer, ids, encode):
-    x = encode(embedding(ids))                                         # (1, T, d_model)
-    _, cache = layer.forward(x, x, x, allowed=not_padding(ids))
-    return cache.attention.weights[0][:, -5:, -5:]                     # (h, 5, 5)
-
-# %% [markdown]
-# > **Predict.** Does the map of the five tokens change?
-# >
-# > - With both → What does the relative bias know of a token: its place, or its distance from another?
-# > - With sinusoids only <!-- true: changes["relative "] < 1e-12 < 0.01 < changes["sinusoids"] --> → A distance is the same wherever the sentence stands.
-# > - With neither: the tokens are the same → Write down what is added to each of them, once at position 0 and once at position 4.
-# >
-# > <!-- given: Five tokens stand once alone, and once behind four masked `<pad>`. One layer adds sinusoids, one a number for each distance. -->
-
-# %%
-absolute = MultiHeadAttention(16, 2, rng=rng)
-relative = MultiHeadAttention(16, 2, attention=relative_attention, rng=rng)
-sines = SinusoidalPositionalEncoding(16, max_len=64)
-changes = {}
-for name, layer, encode in (("sinusoids", absolute, sines), ("relative ", relative, lambda x: x)):
-    changes[name] = np.abs(map_of(layer, later, encode) - map_of(layer, near, encode)).max()
-    print(f"{name}  largest change of a weight {changes[name]:.1e}")
-
-# %% [markdown]
-# With the bias the map does not change, because the distances have not changed. It is invariant to shifts *by construction*, whatever is learned. Sinusoids only make this possible: the
-# scores of a sum $x + PE$ also have terms in which a word meets a position, and $W^Q$, $W^K$ can be anything.
-
-# %% [markdown]
-# ## 8.8 Check what this lesson claimed
-
-# %%
-assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # beyond 40
+assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 40
 assert [name for name, kept in rows.items() if all(kept)] == ["sinusoids"]
 assert np.abs(by_hand - SinusoidalPositionalEncoding(4, max_len=100).table(4)).max() < 1e-12
 assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation
 assert trained.beyond(2)[:2].max() < 0.1 < 0.3 < trained.beyond(2)[2]
-assert changes["relative "] < 1e-12 < 0.01 < changes["sinusoids"]
 print("all true")
 
 # %% [markdown]

@@ -35,6 +35,7 @@ from aiayn_np import (
     attention_maps,
     causal,
     check_gradients,
+    greedy_decode,
     not_padding,
 )
 from aiayn_np.plotting.drawings import figure_1, model_gradients, model_shapes
@@ -43,7 +44,17 @@ from aiayn_np.training.loss import ModelLoss
 np.set_printoptions(precision=4, suppress=True, linewidth=100)
 
 # %% [markdown]
-# Eight lessons made the parts. Now they become a machine: at the end of this lesson you have called every box of Figure 1 yourself, forwards and backwards, and the numbers are those of the model.
+# Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.
+
+# %%
+rng = np.random.default_rng(0)
+task = CopyTask(symbols=8, max_length=5)
+model = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=rng)
+answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, max_len=6)[0]
+print("it reads 3 1 4 and writes", *task.tokens(answer))
+
+# %% [markdown]
+# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every box of Figure 1 yourself, forwards and backwards, and the numbers are those of the model.
 
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
@@ -51,15 +62,12 @@ figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "s
 # %% [markdown]
 # ## 9.1 A small one
 #
-# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper. Its parameters have the names of the boxes, from bottom to top; here is one encoder layer.
+# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper. Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
 
 # %%
-rng = np.random.default_rng(0)
-task = CopyTask(symbols=8, max_length=5)
-model = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=rng)
 names = dict(model.named_parameters())
 for name, parameter in names.items():
-    if name.startswith("encoder.layers.0"):
+    if name.startswith("encoder.layers.0.self"):
         print(f"{name:45} {parameter.value.shape}")
 
 # %% [markdown]
@@ -121,15 +129,15 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. The **logits** are a score for every word of the vocabulary, the
+# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. The **logits** are a score for every token of the vocabulary, the
 # dot product of $y$ with each row of $E$.
 #
 # ## 9.4 All shapes, and what the model remembers
 #
-# The drawing shows a batch of three: sources of 5 tokens and targets of 4. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
+# The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
 
 # %%
-model_shapes()
+model_shapes(model, src, tgt_in)
 
 # %% [markdown]
 # Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
@@ -155,7 +163,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 #
 # ## 9.5 What the top is told: p − q
 #
-# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: nearly all of it on the right token (Lesson 10.2 does this by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: nearly all of it on the right token, and a little on every other (label smoothing, 0.1 in the code: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -228,9 +236,9 @@ print(len(differences), "parameters, largest difference:", max(differences))
 #
 # > **Predict.** Which use gives a gradient to *every* row of $E$?
 # >
+# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - As source → An embedding looks up a row. What does it do with the rows that nobody asked for?
 # > - As target → The target does not hold every token.
-# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - Each of them → The gradients add up in one array, but each comes from its own place.
 # >
 # > <!-- given: $E$ is used as the embedding of the source, as that of the target, and at the output, where the logits are $x E^\top$. -->
@@ -286,7 +294,7 @@ base = count_parameters(37_000, 512, 2048, 6)
 print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 
 # %% [markdown]
-# The paper prints 65 million, for a vocabulary of "about 37000". The experiment `parameter_counts` counts every row of Table 3: some fit, and two do not.
+# The paper prints 65 million, for a vocabulary of "about 37000".
 #
 # ## 9.9 Check what this lesson claimed
 
@@ -310,6 +318,8 @@ print("all true")
 # - The gradient of the loss in the logits is $p - q$ over the number of real targets. From there backward is the forward's parts in reverse order.
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
 # - What training remembers grows with the length, and the maps with its square. The parameters do not.
+#
+# **What you can do now:** follow any number through the whole model, forwards and back, and count its parameters. Exercise 8 asks for the shared matrix. Lesson 10 trains the model.
 #
 # ## Questions
 #

@@ -7,7 +7,7 @@
 # | **You will learn** | what label smoothing does; how far Adam's first step goes, and what warm-up is for; why 9 tokens of 10 right is not 9 sequences of 10 |
 # | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
 # | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -26,8 +26,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-from collections import deque
-
 import numpy as np
 
 from aiayn_np import (
@@ -47,7 +45,7 @@ from aiayn_np import (
 from aiayn_np.experiments import EXPERIMENTS
 from aiayn_np.experiments.claims.warm_up import blind_loss
 from aiayn_np.plotting.figures import COLORS, new_figure
-from aiayn_np.training.loop import averaged, token_scores
+from aiayn_np.training.loop import token_scores
 from aiayn_np.training.threads import blas_threads
 
 # %% [markdown]
@@ -81,13 +79,11 @@ print(f"20,000 drawn for training, {len(seen):,} different, {len(common)} of the
 
 # %% [markdown]
 # The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
-# it must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make $|V| = 13$ classes.
-#
-# A **hash**, a number computed from its symbols, puts each sequence into training, validation or test, and into one of them only. So a model that is right on validation did not remember: it copies.
+# it must predict what stands at the same place of `tgt_out` (teacher forcing, Lesson 5.6). Ten digits and three marks make $|V| = 13$ classes. Each sequence belongs to training, validation or test, and to one of them only. So a model that is right on validation did not remember: it copies.
 #
 # ## 10.2 The loss, on three classes
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$. (With the natural logarithm its unit is the **nat**. Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**. Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
@@ -129,12 +125,12 @@ for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
 # %% [markdown]
 # At $p = q$ the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond that point the gradient has the other sign and pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$ (here 1.102 at best), and improves accuracy a little (Section 5.4; the experiment `label_smoothing`).
 #
-# The other **regulariser** of Section 5.4, that is, means against learning by heart, is dropout (Lesson 7.6). In the experiment `dropout` a model has only 200 sequences to learn from, and with dropout more tokens of *held-out* sequences, kept out of training, are right. Our task never runs out of fresh sequences, so we train without it.
+# The other means of Section 5.4 against learning by heart is dropout (Lesson 7.6). The experiment `dropout` shows that it helps where data is scarce. Our task never runs out of fresh sequences, so we train without it.
 #
 # ## 10.3 Adam, three steps by hand
 #
 # Adam (Kingma and Ba, 2015) keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Section 5.3, with $\beta_1 = 0.9$,
-# $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. The step from $\theta$ divides one by the root of the other:
+# $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. Each step is the first mean over the root of the second:
 #
 # $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
 #
@@ -175,20 +171,20 @@ print("the class, difference:", abs(p.value[0] - value))
 # %%
 ax = new_figure(6, 2.6).subplots()
 ax.plot([512**-0.5 * min(step**-0.5, step * 4000**-1.5) for step in range(1, 20_001)], color=COLORS[0])
-ax.set(xlabel="step", ylabel="rate", title="the paper: d_model = 512, 4000 steps")
+ax.set(xlabel="step", ylabel="rate", title="the paper: d_model = 512, 4000 warm-up steps")
 ax.figure
 
 # %% [markdown]
-# What is warm-up for? The experiment `warm_up` trains models with $N = 4$ for 120 steps, with four highest rates: with warm-up, and with that rate from the first step on. A model that does not read the source can still learn which symbols there are. Then its loss stays above a certain line, dotted in the picture to come; below the line it reads.
+# What is warm-up for? The experiment `warm_up` trains models with $N = 4$, each for 120 steps. There are four peak rates. Each is tried twice: reached by warm-up, or used from the first step on. A model that does not read the source can still learn which symbols there are. Then its loss stays above a certain line, dotted in the picture to come; below the line it reads.
 #
-# > **Predict.** The models have the norm after each Add, as in the paper. At which highest rates does their loss get below that line with warm-up, and not without it?
+# > **Predict.** The models have the norm after each Add, as in the paper. At which peak rates does their loss get below that line with warm-up, and not without it?
 # >
 # > - At each of the four → A low rate makes small steps from the start. What could go wrong?
 # > - At the lowest rate → There the steps are small already. Warm-up makes them smaller still.
 # > - At one of the higher rates → There warm-up saves the model. At the highest, nothing does. <!-- true: warm.rescued.tolist() == [False, False, True, False] -->
 # > - At none of them → Remember how far Adam's first step goes.
 # >
-# > <!-- given: The highest rates are 0.001, 0.003, 0.01 and 0.03. Below the line the model reads the source, and above it need not. -->
+# > <!-- given: The peak rates are 0.001, 0.003, 0.01 and 0.03. Below the line the model reads the source, and above it need not. -->
 
 # %%
 if Path("../figures/warm_up.json").exists():                           # what the whole experiment found
@@ -255,7 +251,7 @@ for number, name in ((blind, "not reading"), (floor, "smoothing's best")):
 fig
 
 # %% [markdown]
-# From about a tenth of the steps on the model must be reading the source. At the end its loss is about what smoothing allows. Lesson 10.8 returns to the burst near step 350.
+# From about a tenth of the steps on the model must be reading the source. At the end its loss is about what smoothing allows. Near step 350 there is a burst: now and then a step leads out of a good place (Lesson 10.8).
 #
 # ## 10.7 Tokens and sequences
 #
@@ -293,44 +289,12 @@ print(f"decoded without a mistake        {exact:.3f}")
 print(f"all right after the true prefix  {right.all(axis=1).mean():.3f}")
 
 # %% [markdown]
-# The first two numbers are equal (a tie in the last digit may differ), and they must be: as long as everything is right, the model's own prefix *is* the true one. So one parallel pass can count exact sequences without decoding them; `train` validates in this way.
+# The two numbers are equal (a tie in the last digit may differ), and they must be: as long as everything is right, the model's own prefix *is* the true one. So one parallel pass can count exact sequences without decoding them; `train` validates in this way.
 #
-# ## 10.8 For the keen: the average of the last states
+# ## 10.8 The last states, averaged
 #
-# The paper does not use the last checkpoint of its base model but the average of the last five, written ten minutes apart (Section 6.1): the mean of each *parameter*. That looks
-# absurd, since models are not linear. So measure it: every 10 steps, compare the single state and the mean of the last five.
-
-# %%
-def exact_share(model):
-    return right_tokens(model, [ids[:200] for ids in validation])[0].all(axis=1).mean()
-
-recent, single, mean_of_5 = deque(maxlen=5), [], []
-for step, state in states.items():
-    recent.append(state)
-    single.append(exact_share(at(step)))
-    mean_of_5.append(exact_share(averaged(model, recent)))
-late = [i for i, step in enumerate(states) if step > 250]
-for name, curve in (("single ", single), ("average", mean_of_5)):
-    shares = [curve[i] for i in late]
-    print(f"{name}  after step 250: worst {min(shares):.2f}, mean {np.mean(shares):.3f}")
-ax = new_figure(7, 3.4).subplots()
-ax.plot(list(states), single, color=COLORS[1], linestyle="--", marker="s", markersize=4, label="the last state")
-ax.plot(list(states), mean_of_5, color=COLORS[0], marker="o", markersize=4, label="average of the last 5")
-ax.set(xlabel="step", ylabel="sequences right", title="One run")
-ax.legend()
-ax.figure
-
-# %% [markdown]
-# In the middle of training the last state is better: the average still contains the model of 40 steps ago, which was worse. At the end of this run the average is
-# better, since it hides one burst. A likely reason: Adam's steps have the size of the rate however small the gradient is, so single states jump about a good
-# place, and now and then out of it. Their mean lies in the middle. One run is no law, and averaging needs states that are near each other.
-
-# %%
-final = averaged(model, recent)
-test = task.test(500)
-print(f"average of the last 5, test sequences exact: {exact_match(final, test, bos=task.bos, eos=task.eos):.2f}")
-
-# %% [markdown]
+# The paper does not use the last checkpoint of its base model but the average of the last five, written ten minutes apart (Section 6.1): the mean of each *parameter*. Adam's steps are as long as the rate, however small the gradient is. So single states jump about a good place, and now and then out of it. Their mean lies in the middle, and hides such bursts. (It needs states that are near each other: Lesson 14.4 averages its last ones.)
+#
 # ## 10.9 Let it write
 #
 # Encode the source once. Then ask for the next token, append the best one, and ask again.
@@ -358,7 +322,7 @@ assert not common                                                      # splits 
 assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
 assert losses == [r.loss for r in history[:30]]                        # the loop is train
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
-assert exact_match(final, test, bos=task.bos, eos=task.eos) > 0.95
+assert exact_match(model, task.test(500), bos=task.bos, eos=task.eos) > 0.95
 assert task.text(tgt[1:]) == "3 1 4 1 5"
 print("all true")
 
@@ -369,6 +333,8 @@ print("all true")
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
 # - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small, which allows a higher rate later.
 # - Whole sequences are right far more rarely than tokens. Teacher-forced and decoded *exact* shares are equal.
+#
+# **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 10, 11 and 13). Lesson 11 looks into such models.
 #
 # ## Questions
 #

@@ -55,7 +55,7 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# Three models copy, reverse and sort without a mistake; this lesson finds out where they look, and whether they need to look there.
+# Three models learn to copy, to reverse and to sort without a mistake. Where do they look? And do they need to look there?
 #
 # ## 11.1 Three models
 #
@@ -96,8 +96,8 @@ for name in models:
 #
 # > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `4 → 0`?
 # >
-# > - At 4 → That is what the position has read. What does it need for what it is to write?
 # > - At 0 → It looks where the symbol stands that is to be *written*. <!-- true: [*cross_maps(cache).values()][1][0, 1].argmax() == 1 -->
+# > - At 4 → That is what the position has read. What does it need for what it is to write?
 # > - At 2 → The row has its turn for 2 one step later.
 
 # %%
@@ -120,7 +120,7 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
 #
-# > **Predict.** 8 heads and 6 jobs are 48 numbers. Take five models that were *never trained*, and of all their numbers the one that exceeds its baseline most. By how much?
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline in all five. How large is it?
 # >
 # > - By about 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - By nearly nothing → That is true for most heads and jobs. But this is the best of all.
@@ -134,12 +134,16 @@ def margins(name, model, seed=0):
     return score - baseline
 
 
+def named(head):
+    return f"layer {head // 4 + 1}, head {head % 4 + 1}"
+
+
 chance = []
 for seed in range(5):
     table = margins("copy", small_model(tasks["copy"], seed, N=2, h=4), seed)
     head, job = np.unravel_index(table.argmax(), table.shape)
     chance.append(table.max())
-    print(f"never trained, seed {seed}: head {head + 1} 'looks at' {[*JOBS][job]}: {table.max():+.2f} against shuffled")
+    print(f"never trained, seed {seed}: {table.max():+.2f} against shuffled, {named(head)} on {[*JOBS][job]}")
 bar = max(chance)
 
 # %% [markdown]
@@ -151,7 +155,7 @@ print(f"bar {bar:.2f}")
 print(" " * 17, *(f"{job:>13}" for job in JOBS))
 for i, row in enumerate(table):
     marks = (f"{m:+12.2f}" + ("*" if m > bar else " ") for m in row)
-    print(f"layer {i // 4 + 1}, head {i % 4 + 1}  ", *marks)
+    print(named(i), " ", *marks)
 
 # %% [markdown]
 # The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
@@ -186,8 +190,7 @@ def aligned_scores(name):
 aligned, best = {name: aligned_scores(name) for name in models}, {}
 for name, (scores, shuffled) in aligned.items():
     best[name] = head = int(scores.argmax())
-    print(f"{name:8} layer {head // 4 + 1}, head {head % 4 + 1}:"
-          f" on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
+    print(f"{name:8} {named(head)}: on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
 
 # %% [markdown]
 # (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
@@ -199,7 +202,7 @@ for ax, name in zip(fig.subplots(1, 3), models):
     weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
     answers = places(name, tasks[name].source("4 0 2 5 1 3")[0], 6)
     image = draw_map(ax, weights, np.array(True), name)
-    ax.plot(answers, range(6), "o", color="#D55E00", markersize=10, markerfacecolor="none", markeredgewidth=2)
+    ax.plot(answers, range(6), "o", color="#D55E00", markersize=11, markerfacecolor="none", markeredgewidth=3)
     ax.set_xticks(range(7), columns, rotation=90)
     ax.set_yticks(range(7), rows)
 fig.colorbar(image, ax=fig.axes, label="attention weight")
@@ -211,35 +214,7 @@ fig
 #
 # In two rows the ring is not on the brightest cell, and what they wrote is right all the same.
 #
-# ## 11.5 For the keen: how sharp?
-#
-# Sharpness has a measure: the entropy $H = -\sum_j w_j \ln w_j$ of a row. $e^H$ is the number of keys that a row looks at *in
-# effect*: 1 if all weight is on one, 7 if 7 keys share it evenly.
-
-# %%
-def effective_keys(weights):
-    """exp of the entropy, mean over sequences and rows: (n, h, T_q, T_k) -> (h,)"""
-    logs = np.log(np.where(weights > 0, weights, 1))
-    return np.exp(-(weights * logs).sum(axis=-1)).mean(axis=(0, 2))
-
-
-examples = tasks["copy"].test(300)
-full = (examples[0] != tasks["copy"].pad).all(axis=1)                  # the longest: 6 symbols
-src, tgt_in, tgt_out = (ids[full] for ids in examples)
-_, cache = models["copy"].forward(src, tgt_in)
-_, cache_untrained = small_model(tasks["copy"], seed=0, N=2, h=4).forward(src, tgt_in)
-
-# %%
-sharp = {}
-for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(cache_untrained).values()):
-    name = name.removesuffix(".attention.weights")
-    sharp[name] = effective_keys(weights), effective_keys(other)
-    print(f"{name:32} trained {sharp[name][0]}   untrained {sharp[name][1]}")
-
-# %% [markdown]
-# The cross heads of layer 2 look at two or three keys in effect, and at more than six before training. None looks at one key alone.
-#
-# ## 11.6 For the keen: the size of the values
+# ## 11.5 For the keen: the size of the values
 #
 # A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
 # vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O \rVert$. (Kobayashi et al., 2020, measured this in BERT: there the tokens with the largest weights often bring little.)
@@ -251,6 +226,9 @@ for (name, weights), other in zip(attention_maps(cache).items(), attention_maps(
 # > - In a minority → Most sizes differ less than the weights do. <!-- true: 0.05 < np.mean(other_favourite) < 0.3 -->
 
 # %%
+src, tgt_in, _ = tasks["copy"].test(300)
+full = (src != tasks["copy"].pad).all(axis=1)                          # the longest: 6 symbols
+_, cache = models["copy"].forward(src[full], tgt_in[full])
 other_favourite = []
 for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layers):
     inner = layer_cache.cross_attention.attention
@@ -267,7 +245,7 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
 # A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
 # position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
 #
-# ## 11.7 Take a head away
+# ## 11.6 Take a head away
 #
 # Does the model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
 # it brings nothing. Or **blind** it: its block of $W^Q$ becomes zero, so that all its scores are 0 and all its weights are equal. A blind head still adds the mean of its values.
@@ -318,19 +296,19 @@ layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "
 print("copy, all cross heads of a layer muted:", np.array(layers))
 
 # %% [markdown]
-# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And one head of *self*-attention is missed more than any cross head.
+# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
 #
 # Is the best-aligned head missed most?
 
 # %%
 muted = {name: exact[name, "cross_attention", "mute"] for name in models}
 for name in models:
-    print(f"{name:8} best aligned: head {best[name] + 1} of 8   most missed: head {muted[name].argmin() + 1} of 8")
+    print(f"{name:8} best aligned {named(best[name])}   most missed {named(muted[name].argmin())}")
 
 # %% [markdown]
 # For copy and reverse it is, for sort it is not; and one model is one sample. Alignment says what a head looks at, muting whether it is needed.
 #
-# ## 11.8 Change the input
+# ## 11.7 Change the input
 #
 # The most direct question to a model is: *if this token were another, would you write something else?* (In Jain and Wallace, 2019, maps often disagree with the answers.) Replace each source symbol by each
 # of the five others, let the model decode, and count how often each output changes.
@@ -373,7 +351,7 @@ fig
 #
 # By hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #
-# ## 11.9 Read your own
+# ## 11.8 Read your own
 #
 # In a terminal:
 #
@@ -385,12 +363,12 @@ fig
 # Beside each claim write the number, the baseline, and the
 # experiment that could have shown you wrong.
 #
-# ## 11.10 Check what this lesson claimed
+# ## 11.9 Check what this lesson claimed
 
 # %%
 assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
 assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
-assert exact["copy", "self_attention", "mute"].min() < muted["copy"].min()
+assert exact["copy", "self_attention", "mute"][:4].max() < muted["copy"].min()
 assert layers[1] < 0.3
 assert moves["copy"].sum() / 6 < 1.2 < 1.5 < moves["sort"].sum() / 6
 print("all true")
@@ -403,6 +381,8 @@ print("all true")
 #   always give something by chance.
 # - A map does not say whether the head is needed. To know that, intervene: mute it, blind it, change the input. A well-aligned head may be needed, or not.
 #
+# **What you can do now:** turn a sentence about a head into a number, with a baseline and an experiment. Lesson 14 does so on a translation.
+#
 # ## Questions
 #
 # **1.** Someone averages the maps of all heads of a layer and reads the average. When does that mislead?
@@ -411,7 +391,7 @@ print("all true")
 #
 # It misleads when heads do different things. One head that looks 1 before and one that looks 1 after average to a map that seems to look at both, half each,
 # which no head does; and a head that looks everywhere dims the others. It also counts a head that brings little as much as one that
-# brings a lot (Lesson 11.6).
+# brings a lot (Lesson 11.5).
 #
 # </details>
 #
@@ -428,7 +408,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It need not be useless. Another may do the same job, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.7).
+# It need not be useless. Another may do the same job, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.6).
 # It may also serve inputs that are not in your test. What you have shown is that the model does not need it *alone*, on *these* sequences.
 #
 # </details>

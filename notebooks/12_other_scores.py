@@ -96,7 +96,7 @@ for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
 fig
 
 # %% [markdown]
-# The star is the query. The dot product is a plane: it rises without end in the query's direction. The additive score is a landscape of plateaus, and far out it is flat.
+# The star is the query. The dot product is a plane: it rises without end in the query's direction. The additive score is a landscape of plateaus, and far out it is flat. With these $W$, $U$ and $v$ it is highest at the lower left, far from the query: it need not prefer what is like the query. Training sets all three.
 #
 # ## 12.2 Does general do more than dot?
 #
@@ -114,7 +114,7 @@ fig
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat". And what is the tanh for?
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat".
 
 # %%
 rng = np.random.default_rng(0)
@@ -125,9 +125,9 @@ Q, K = rng.standard_normal((2, 2, 4, 8))                               # (h, T, 
 print("concat and additive, largest difference:", np.abs(concat(Q, K) - additive(Q, K)).max())
 
 # %% [markdown]
-# Two scores are left of four: **dot** and **additive**, the two that Section 3.2.1 speaks of.
+# Two scores are left of four: **dot** and **additive**, the two that Section 3.2.1 speaks of. (The paper's **scaled dot-product attention** is the first, divided by $\sqrt{d_k}$.)
 #
-# Without the tanh the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
+# What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
 # The second does not contain the query. So every token looks at the same keys, whatever it asks. In a sum, $q$ and $k$ interact only through the nonlinearity. In a product
 # every entry of $q$ scales an entry of $k$.
 
@@ -164,17 +164,17 @@ for name, values in variance.items():
 # Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
 # is a matrix product.
 #
-# > **Predict.** Take 64 tokens of width 64. How many numbers does additive attention keep in `hidden`, the results of its tanh, for each pair of a query and a key?
+# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$ hidden units. How many numbers does additive attention keep in `hidden`, the results of its tanh, for each pair of a query and a key?
 # >
 # > - 1, as in the map → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
 # > - 2, one of each projection → The projections are made for tokens, not for pairs.
 # > - 64 → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
-# > - 4096 → That is the number of pairs.
+# > - 1024 → That is the number of pairs.
 # >
-# > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$, with 64 queries, 64 keys, and $d_k = d_a = 64$. -->
+# > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$, with 32 queries, 32 keys, and $d_k = d_a = 64$. -->
 
 # %%
-Q, K, V = rng.standard_normal((3, 1, 64, 64))                          # (h, T, d_k) each
+Q, K, V = rng.standard_normal((3, 1, 32, 64))                          # (h, T, d_k) each
 _, dot_cache = scoring.dot_attention(1, 64, 64, rng).forward(Q, K, V)
 _, additive_cache = scoring.additive_attention(1, 64, 64, rng).forward(Q, K, V)
 hidden, weights = additive_cache.score.pair_tanh.hidden, additive_cache.weights
@@ -198,9 +198,9 @@ cost.figure()
 #
 # `Transformer(attention=...)` takes a factory. Everything but the score stays equal: task, sizes, learning rate, seed of the data. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
 #
-# > **Predict.** Five scores, 200 steps. The dot product without its scale is behind. How large is its loss at the end, against the one with the scale?
+# > **Predict.** Five scores, 200 steps. How large is the loss of the dot product *without* its scale at the end, against the one with it?
 # >
-# > - About a quarter more → At this width its scores have a standard deviation of 8. Does that hurt so little?
+# > - About a quarter more → Nothing divides its scores, and 64 products are added up. Does that hurt so little?
 # > - Twice to five times as large → Its softmax is sure too early, and learns slowly. It does learn. <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
 # > - More than ten times, it learns nothing → The rest of the model adapts.
 # >
@@ -288,9 +288,9 @@ for score in (DistanceScore(), Hurried()):
 # > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. What does the check say?
 # >
 # > - `grad_Q` is wrong → It was wrong when the score stood alone. What has the softmax done to the gradient before it comes here?
-# > - All gradients agree → Each row of the softmax's gradient sums to zero, and so the forgotten term is zero. <!-- true: bool(in_attention) -->
 # > - `grad_Q` and `grad_K` are wrong → `grad_K` has both its terms.
 # > - `grad_Q` is wrong only where a key is long → The forgotten term holds no key, only a sum of gradients and the query.
+# > - All gradients agree → Each row of the softmax's gradient sums to zero, and so the forgotten term is zero. <!-- true: bool(in_attention) -->
 # >
 # > <!-- given: $\mathrm{score}(q, k) = -\lVert q - k \rVert^2 / (2 \sqrt{d_k})$. Its $\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - (\sum_j g_{ij}) Q_i$ lost the second term. Checked alone, it is wrong. -->
 
@@ -337,6 +337,8 @@ print("all true")
 #   variance is about 0.4 at every width.
 # - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
 # - With its scale the dot product is as good, and a matrix product.
+#
+# **What you can do now:** write a score of your own, check its backward, and plug it into the whole model.
 #
 # ## Questions
 #

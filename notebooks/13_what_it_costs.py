@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_np import Module, MultiHeadAttention, ScaledDotProductAttention
+from aiayn_np import MultiHeadAttention, ScaledDotProductAttention
 from aiayn_np.experiments.claims.complexity import COMPLEXITY
 from aiayn_np.experiments.counting import count
 from aiayn_np.experiments.measuring import peak_bytes
@@ -95,10 +95,10 @@ for name in layers:
 #
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 # >
-# > - For none, since it is the square of the length → A square of a small number may be small.
-# > - Above 512 tokens → The square grows faster than what is linear.
 # > - Below 512 tokens → It is n²d against nd², so n against d. <!-- true: formula["self-attention"](128, 512) < formula["recurrent"](128, 512) and formula["self-attention"](2048, 512) > formula["recurrent"](2048, 512) -->
+# > - Above 512 tokens → The square grows faster than what is linear.
 # > - Below 8 tokens → This would be true for d = 8.
+# > - For none, since it is the square of the length → A square of a small number may be small.
 # >
 # > <!-- given: Self-attention takes $2n^2d$ multiply-adds, a recurrent layer $2nd^2$. -->
 
@@ -135,8 +135,7 @@ for name, in_n in complexity.exponents("n").items():
 # For 8192 tokens and 8 heads in float32 the maps of one layer take $8 \cdot 8192^2 \cdot 4$ bytes, more than 2 GB, and a model has many layers. There are two ways out.
 #
 # - `LocalAttention(radius)` is the paper's restricted self-attention. It computes nothing outside a band. That is another function.
-# - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass. The map is never in memory as a whole, and the function is the same
-#   (Rabe and Staats, 2021). FlashAttention (Dao et al., 2022) does this on graphics processors.
+# - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass (Rabe and Staats, 2021; on graphics processors FlashAttention: Dao et al., 2022).
 
 # %%
 Q, K, V = rng.standard_normal((3, 200, 16))                            # (n, d_k) each
@@ -166,7 +165,7 @@ for name, sizes in bytes_of.items():
     print(f"{name:17}", *(f"{size / 1e6:6.1f} MB" for size in sizes), f"  × {sizes[-1] / sizes[-2]:.1f}")
 
 # %% [markdown]
-# Memory-efficient attention still does all $n^2 d$ multiply-adds, and some twice: it saves
+# Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves
 # memory, not work. Local attention saves both, and cannot look far.
 
 # %% [markdown]
@@ -177,20 +176,22 @@ for name, sizes in bytes_of.items():
 # > **Predict.** Self-attention, a convolution ($k = 3$) and an RNN: with which of the three can two workers compute half of the outputs each, at the same time?
 # >
 # > - With all three → Every layer gives one output for each token. Can each be computed when the input is there?
-# > - With self-attention and the convolution → Their outputs need inputs alone, and no other output. <!-- true: works == [True, True, False] -->
 # > - With the convolution only → In self-attention every output needs all *inputs*. They are there from the start.
 # > - With the convolution and the RNN → Both look at neighbours. One of them looks at what its neighbour has *computed*.
+# > - With self-attention and the convolution → Their outputs need inputs alone, and no other output. <!-- true: works == [True, True, False] -->
 # >
 # > <!-- given: The RNN computes $h_t = \tanh(x_t W + h_{t-1} U + b)$. All inputs are there at the start. -->
 
 # %%
 half = n // 2
-f, whole_input = layers["self-attention"], (x, x)                      # keys and values: all of x
-two = [np.concatenate([f(x[:half], *whole_input), f(x[half:], *whole_input)])]
+f = layers["self-attention"]                                           # keys and values: all of x
+by_attention = f(x[:half], x, x), f(x[half:], x, x)
 f = layers["convolution"]                                              # each half and one neighbour
-two += [np.concatenate([f(x[: half + 1])[:half], f(x[half - 1 :])[1:]])]
+first, second = f(x[: half + 1]), f(x[half - 1 :])
+by_convolution = first[:half], second[1:]                              # without the neighbour
 f = layers["recurrent"]
-two += [np.concatenate([f(x[:half]), f(x[half:])])]
+by_rnn = f(x[:half]), f(x[half:])
+two = [np.concatenate(halves) for halves in (by_attention, by_convolution, by_rnn)]
 kinds_tried = ("self-attention", "convolution", "recurrent")
 works = [bool(np.abs(halves - layers[name](*inputs(layers[name], x))).max() < 1e-12)
          for name, halves in zip(kinds_tried, two)]
@@ -269,7 +270,7 @@ for name, path in paths.items():
 # %% [markdown]
 # Restricted attention with $r = 9$ needs 7 layers, self-attention one, whatever the distance. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand apart (Lesson 13.6 builds one).
+# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach all of 27 tokens, since $\log_3 27 = 3$.
 #
 # The picture shows who hears whom: dark cells are exact zeros. Each row is an output.
 
@@ -284,6 +285,7 @@ for ax, (name, heard) in zip(axes, maps.items()):
     ax.set_title(name, fontsize="medium")
     ax.set_xticks(range(0, 27, 13))
     ax.set_yticks(range(0, 27, 13))
+fig.suptitle("Who hears whom? (yellow: the output hears the input)", fontsize="medium")
 fig.supxlabel("input position", fontsize="medium")
 fig.supylabel("output position", fontsize="medium")
 fig
@@ -293,43 +295,7 @@ fig
 # the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1.
 
 # %% [markdown]
-# ## 13.6 For the keen: dilated convolutions
-#
-# A *dilated* convolution has taps that stand 1, then $k$, then $k^2$ places
-# apart. You can build one from `Convolution1D`: lay the sequence out in `gap` rows, so that neighbours in a row stand
-# `gap` places apart.
-
-# %%
-class Dilated(Module):
-    def __init__(self, convolution, gap):
-        self.convolution, self.gap = convolution, gap
-
-    def apart(self, x):                                                # (..., n, d) -> (..., gap, n / gap, d)
-        return x.reshape(*x.shape[:-2], -1, self.gap, x.shape[-1]).swapaxes(-2, -3)
-
-    def together(self, x):                                             # and back
-        x = x.swapaxes(-2, -3)
-        return x.reshape(*x.shape[:-3], -1, x.shape[-1])
-
-    def forward(self, x):
-        y, cache = self.convolution.forward(self.apart(x))
-        return self.together(y), cache
-
-    def backward(self, grad_y, cache):
-        return self.together(self.convolution.backward(self.apart(grad_y), cache))
-
-# %% [markdown]
-# Three layers of $k = 3$ with gaps 1, 3 and 9 hear this many of 27 inputs:
-
-# %%
-dilated = hears([Dilated(make["convolution, k = 3"](), gap) for gap in (1, 3, 9)])    # (n, n)
-
-print("inputs heard by output 13:", dilated[13].sum())
-
-# %% [markdown]
-# The output in the middle hears all 27: every layer multiplies by 3, and $\log_3 27 = 3$.
-#
-# ## 13.7 Table 1, measured
+# ## 13.6 Table 1, measured
 #
 # Each layer has two lines: what the paper says, and what we measured. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 
@@ -348,7 +314,7 @@ for name, (operations, waits, path) in paper.items():
 # %% [markdown]
 # Only the RNN has to wait, and only self-attention without restriction has a path of one. CNNs are parallel like attention, and their path is long like that of an RNN; dilation makes it a logarithm.
 #
-# ## 13.8 For the keen: and when it writes?
+# ## 13.7 For the keen: and when it writes?
 #
 # The RNN has one advantage that Table 1 does not show. In training a decoder knows the whole target, so all positions are computed at once. In *use* it writes one token at a time, whatever the layer is. With the KV cache of Lesson 5.7, step $t$ of self-attention takes $4 d^2 + 2 t d$ multiply-adds, those of the projections included, and keeps $2 t d$ numbers in each layer. A step of the RNN takes $2 d^2$ and keeps $d$ numbers, at the first token as at the millionth.
 #
@@ -358,12 +324,10 @@ for name, (operations, waits, path) in paper.items():
 # | convolution | parallel, path $n / k$ or $\log_k n$ | constant per token (a window) |
 # | self-attention | parallel, path 1, but $n^2$ | $4 d^2 + 2 t d$ at token $t$, and all keys and values to keep |
 #
-# The paper wanted to train faster, and for that the exchange is good: pay with $n^2$, get parallelism and short paths. For
-# very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and new kinds of recurrence (Mamba: Gu and Dao, 2023) are attempts to
-# pay less.
+# For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and new kinds of recurrence (Mamba: Gu and Dao, 2023) are attempts to pay less.
 
 # %% [markdown]
-# ## 13.9 Check what this lesson claimed
+# ## 13.8 Check what this lesson claimed
 
 # %%
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
@@ -373,18 +337,18 @@ assert (np.allclose(blocks, exact), np.allclose(local, exact)) == (True, False)
 assert {name: chain[1] for name, chain in chains.items()} == {
     "self-attention": 2, "restricted": 2, "recurrent": 49, "convolution": 1}
 assert [path[-1] for path in paths.values()] == [1, 7, 26, 1]
-assert dilated[13].all()
 print("all true")
 
 # %% [markdown]
 # ## Summary
 #
-# - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. Self-attention is
-#   cheaper than recurrence for $n < d$.
+# - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. Self-attention without its projections, as Table 1 counts it, is cheaper than recurrence for $n < d$.
 # - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
 #   attention is another one.
 # - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.
 # - **Path:** 1 for self-attention; $n$ steps in an RNN; of the order of $n/k$ layers of convolutions, $\log_k n$ of dilated ones.
+#
+# **What you can do now:** say what a layer costs in time, memory, waiting and path, before you build it.
 #
 # ## Questions
 #

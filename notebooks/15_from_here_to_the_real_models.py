@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **You will do** | train a language model on Python's manual, take out a head that looks things up, ask what a word was made of, and write your model as a GPT-2 |
-# | **You will learn** | how the work of a head is found by its effect; who says *what* is written and who says *where to look*; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
+# | **You will learn** | how the work of a head is found by its effect; how to ask what a word was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
 # | **Time** | 45 minutes |
@@ -131,12 +131,14 @@ ax = fig.subplots()
 for layer, heads in enumerate((slice(4), slice(4, 8))):                # (models, heads) each
     ax.plot(induction.prefix[1, :, heads].ravel(), induction.without[1, :, heads].ravel(),
             MARKERS[layer], color=COLORS[layer], label=f"a head of layer {layer + 1}")
-ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without the head")
+ax.axhline(np.median(induction.exact[1]), color="0.5", linestyle=":", label="nothing taken out")
+ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without the head", ylim=(0, 1),
+       title="One head taken out")
 ax.legend()
 fig
 
 # %% [markdown]
-# Only 7 of 100 rows are right. In layer 1 one head is needed as much: it tells each symbol which symbol stood before it, and the induction head looks for this mark. The two work as a pair.
+# Only 7 of 100 rows are right. In layer 1 one head is needed as much. Olsson et al. found why: such a head marks each symbol with the one before it, and the induction head looks for this mark.
 #
 # Each point is a head of one of the five models. Some lie on the right and yet high: they look at the right place, and hardly anybody misses them. So a head is judged by its *effect*.
 #
@@ -146,7 +148,7 @@ fig
 # >
 # > - Less than half → All 20 tokens stand in the window. Somebody would have to go and fetch them.
 # > - Less by a fifth to a half → This is what a partial memory would give.
-# > - About the same → After 600 steps it has no induction head. <!-- true: 0.85 < second / first < 1.15 -->
+# > - About the same → Nobody has fetched them. <!-- true: 0.85 < second / first < 1.15 -->
 # >
 # > <!-- given: A language model of two layers has read Python's manual for 600 steps, half a minute. Now it reads the same 20 tokens twice in one window. The cost of a token is its loss in nats. -->
 
@@ -162,7 +164,7 @@ first, second = cost[5:19].mean(), cost[25:39].mean()                  # the sam
 print(f"nats for a token: {first:.2f}, then {second:.2f}")
 
 # %% [markdown]
-# It does not look up how the text went on. On rows that repeat, two layers learned it in 800 steps; a manual repeats itself less.
+# It does not look up how the text went on: a manual repeats itself much less than those rows.
 #
 # ## 15.3 What was a word made of, and who said where to look?
 #
@@ -170,7 +172,7 @@ print(f"nats for a token: {first:.2f}, then {second:.2f}")
 #
 # $$\sum_j w_j\, x_j W^V W^O ,$$
 #
-# a sum with one term for each token $j$. If the weights $w_j$ are kept as they are, and so are the σ of every norm and the zeros of every ReLU, then the whole model is linear: all that reaches the position of the output is a sum with one term for each token, and biases. The logit of a word is the product with this word's row of $E$, so it is such a sum, too. Its terms are the **shares** of the tokens.
+# a sum with one term for each token $j$. Hold three things as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear. So what reaches the output is a sum with one term for each token, plus biases. The logit of a word is the product with this word's row of $E$, so it is such a sum, too. Its terms are the **shares** of the tokens.
 
 # %%
 translator, task, _ = trained("numbers", seed=0, steps=300)
@@ -193,7 +195,7 @@ fig
 #
 # The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
 #
-# > **Predict.** Another word in the place of *and*, the last one written, costs *twenty* much. How much of this cost is left with the weights held?
+# > **Predict.** Replace *and*, the last word written. Then $\log p$ of *twenty* falls far. Now hold the weights, and replace *and* again. How much of the fall is left?
 # >
 # > - About half → *and* would have to be in the word itself as much as in the looking.
 # > - Less than a tenth → *and* gave little to the word itself: it said where to look. <!-- true: effect_of.target_held[-1] < 0.1 * effect_of.target[-1] -->
@@ -229,7 +231,7 @@ for words, share, cost_of, held in ((german, found[at - 1].source, effect_of.sou
 # | embedding | $E$ times √d_model | the same | $E$ | $E$, a vector for the sentence, a norm | $E$ |
 # | output matrix | $E$ | $E$ | $E$ | a layer, then $E$ | its own in the large ones |
 #
-# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. `h_kv=1` is grouped-query attention (GQA): all heads share one pair of keys and values. RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
+# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
 #
 # The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. Each argument is a row of the table. All gradients are checked. Then token 5 of 8 is changed: at which positions do the outputs move?
 
@@ -303,6 +305,8 @@ print("all true")
 # - What a head does is found by its effect: take it out, and count again. Where it looks is not enough.
 # - With weights, norms and ReLUs held, a model is linear, and a logit is a sum of shares. They say what a word was made of. Who said where to look is another question, and an experiment answers it.
 # - OPUS-MT, GPT-2, BERT and Llama are the paper's model with a few small differences. A downloaded model is numbers and sizes; the program is the one that you know.
+#
+# **What you can do now:** open a model that others have trained, and ask it what you asked the reversing model of Lesson 1: where does it look, and what is it needed for? The [project](PROJECT.md) is the place for it.
 #
 # ## Questions
 #

@@ -5,12 +5,13 @@
     python notebooks/slides.py DIR 08 --pdf     one lesson, and a handout beside it
     python notebooks/slides.py DIR --zh         the Chinese lessons, in DIR/zh
 
-A deck has a title, Figure 1, the slides of every section that is not optional, the summary and the
-questions. A section gives its first sentences, its formulas, lists and tables, one click each. Then
+A deck has a title, Figure 1, what the lesson begins with, the slides of every section that is not
+optional, the summary and the questions. A section gives its first sentences, its formulas, lists and tables, one click each. Then
 come its predictions, pictures and programs, in the order of the lesson. A prediction has two
 slides. On the first are what is given, the question and the choices; a click marks the right one.
-On the second, the question stands above what was measured, drawn if it can be. A program is shown
-before what it prints. The last click of each of these slides adds the first sentences of the text
+On the second, the question stands above what was measured, drawn if it can be: rows of numbers get
+bars, and lines that say the same of other numbers become a table. A program is shown before what
+it prints. The last click of each of these slides adds the first sentences of the text
 that follows.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
@@ -26,6 +27,7 @@ import re
 import shutil
 import struct
 import sys
+import textwrap
 from base64 import b64decode
 from dataclasses import dataclass, field
 from html import escape
@@ -45,10 +47,10 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, HALF = 16, 120, 60  # of a print on a slide, and beside a picture
-STEP, SAID = 18, 190  # lines of a program and its print; letters of what is said in a few sentences
-CAPTION = 150  # letters of what stands beside a picture, at most
-FULL, FEW = 14, 7  # lines of formulas, tables and lists on a slide, and beside a question
+LINES, COLUMNS, HALF = 16, 120, 56  # of a print on a slide, and beside a picture
+STEP, SAID = 17, 190  # lines of a program and its print; letters of what is said in a few sentences
+SHORT = 8  # lines of a program that has room for a formula above it
+FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -59,6 +61,8 @@ BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|图")
+LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
+NUMBER = re.compile(r"((?<![\w.^])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
 @dataclass(frozen=True)
@@ -117,33 +121,36 @@ class Result(Slide):
     said: str = ""
 
     def markdown(self):
-        shown = self.drawing() if self.png else self.steps()
         lead = "\n\n".join([self.answer, *self.parts]).strip()
-        self.parts = ["\n\n".join([lead, shown[0]]).strip(), *shown[1:], self.said]
-        self.parts = [*filter(None, self.parts)]
+        if self.png:
+            self.parts = self.drawing(lead)
+            return super().markdown()
+        first, *more = self.steps()
+        more += filter(None, [self.said])
+        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) > STEP:
+            program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
+            return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
+        self.parts = [f"{lead}\n\n{first}".strip(), *more]
         return super().markdown()
 
     def steps(self):
-        """The program, if there is room for it, and what it prints."""
-        if self.answer:
-            return [drawn(self.printed)]
-        most = STEP - len(lines_of(self.printed))
-        for program in ("\n".join(self.programs), *self.programs[-1:]):   # all, or the last one
-            if program and program.count("\n") < most:
-                return [f"```python\n{program}\n```", drawn(self.printed)]
+        """The program, or the last one if all are too long, and what it prints."""
+        if not self.answer:
+            for program in ("\n".join(self.programs), *self.programs[-1:]):
+                if program and program.count("\n") < STEP:
+                    return [f"```python\n{program}\n```", drawn(self.printed)]
         return [drawn(self.printed)]
 
-    def drawing(self):
-        """The picture, beside what was printed or beside the sentence on it if there is room."""
-        lines, png = lines_of(self.printed), image(self.png, self.title)
-        beside = [as_printed(lines)] if lines else []
-        text = "".join(self.parts)
-        few = len(text) <= CAPTION and "$$" not in text
-        if not lines and not self.answer and few and not is_wide(self.png):
-            beside, self.parts = self.parts, []
-        if beside and max((len(line) for line in lines), default=0) <= HALF:
-            return [side_by_side("\n\n".join(beside), png, "" if lines else " .caption")]
-        return ["\n\n".join([*beside, png])]
+    def drawing(self, lead):
+        """The picture, with the words to its left if it is not wide and they are not."""
+        png, printed = image(self.png, self.title), drawn(self.printed)
+        lines = [] if printed.startswith("<table") else printed.splitlines()
+        wide = is_wide(self.png, 2.6 if self.answer or printed else 2) or "$$" in lead or max(map(len, lines), default=0) > HALF
+        if wide or not lead + printed + self.said:
+            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
+        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+        left = "\n\n".join(filter(None, [lead, printed, said]))
+        return [side_by_side(left, png, " .caption")]
 
 
 def language_of(notebook):
@@ -181,7 +188,12 @@ class Deck:
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
         self.title = ""
-        for kind, what in [*events(notebook), ("heading", "")]:
+        found = [*events(notebook), ("heading", "")]
+        first = [kind for kind, _ in found].index("heading")
+        opening = [event for event in found[3:first] if event[0] != "picture"]  # after the imports
+        if any(kind == "print" for kind, _ in opening):
+            self.begin(re.match(r"# (?:.*· )?(.*)", notebook.cells[0].source)[1], self.took[""])
+        for kind, what in opening * bool(self.title) + found[first:]:
             if kind == "heading" or self.title:
                 getattr(self, kind)(what)
 
@@ -190,12 +202,15 @@ class Deck:
         if lead and self.title != before:                              # it has nothing else to show
             self.slides.append(Slide(self.title, [lead], self.notes()))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
-        self.title = "" if left_out or not re.match(r"\d", title) else title
-        if self.title:
-            spent = self.words.section.format(round(self.took[f"## {title}"]))
-            known = mistakes(self.exercises, title.split()[0], self.language)
-            self.ideas = Slide(title, notes=[spent, *known])
-            self.lead, self.told, self.result, self.programs = None, "", None, []
+        self.title = ""
+        if re.match(r"\d", title) and not left_out:
+            self.begin(title, self.took[f"## {title}"])
+
+    def begin(self, title, spent):
+        known = mistakes(self.exercises, title.split()[0], self.language)
+        self.title, said = title, self.words.section.format(round(spent))
+        self.ideas = Slide(title, notes=[said, *known])
+        self.lead, self.told, self.result, self.programs = None, "", None, []
 
     def text(self, text):
         """The first sentence says what a section is about, or what was measured."""
@@ -205,6 +220,8 @@ class Deck:
         speaks = self.ideas
         if self.result and not self.result.said:
             self.result.said, speaks = conclusion(text, self.result.answer), self.result
+            if not self.result.said:                                   # it speaks of what comes
+                self.result = None
         elif self.lead is None and not BLOCK.match(text):
             self.lead = first
             text = text.replace(first, "", 1)
@@ -238,26 +255,39 @@ class Deck:
         self.programs.append(re.sub("  +#", "  #", text))
 
     def print(self, text):
-        self.shown().printed += text
+        self.shown(self.unsaid).printed += text
         self.result.programs += self.programs
         self.programs = []
 
     def picture(self, png):
         if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
             self.result = None                                         # there is no room for it
-        self.shown().png, self.programs = png, []
+        self.shown(self.caption).png, self.programs = png, []
 
-    def shown(self):
-        """The slide of what a cell shows: the last one, until a text has said what it shows."""
+    def shown(self, words):
+        """The slide of what a cell shows: the last one, until a text has said what it shows.
+
+        words : makes what stands above it, of the sentences before the cell
+        """
         if self.result is None or self.result.said:
-            lead = self.flush(beside=True)
+            lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
+            before = lead + (getattr(self.slides[-1], "said", "") if self.slides else "")
             told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
-            drawing = filter(PICTURE.search, reversed(told))
-            caption = next(drawing, told[-1] if told else "")
-            parts = [lead] * bool(lead) + [caption] * (caption not in lead)
+            above = words([said for said in told if said not in before])
+            parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
             self.slides.append(self.result)
         return self.result
+
+    def caption(self, told):
+        """The sentence that speaks of a picture, or the last one."""
+        return next(filter(PICTURE.search, reversed(told)), told[-1] if told else "")
+
+    def unsaid(self, told):
+        """The first sentences, and the last one if it leads to what is shown."""
+        said = sentence(" ".join(told))
+        last = "".join(told[-1:])
+        return f"{said} {last}" if last.endswith((":", "：")) and last not in said else said
 
     def notes(self):
         """What is to be said of the section, once: with its first slide."""
@@ -309,16 +339,23 @@ def sentence(text, most=SAID):
 
 
 def conclusion(text, answer):
-    """What is said of a result: not the answer again, if a reason follows it."""
+    """What is said of a result: not the answer again, if a reason follows it; nothing if the text
+    speaks of what comes next."""
     said = sentence(text)
     first = next(iter(SENTENCE.findall(said)), "")
     repeated = first.strip(" .。").lower() in answer.lower()
-    return sentence(text.replace(first, "", 1).strip()) or said if repeated else said
+    if repeated:
+        said = sentence(text.replace(first, "", 1).strip()) or said
+    return "" if LEADS.match(said) else said
 
 
 def height_of(part):
-    """The lines of a part of a slide, about."""
-    return part.count("\n") + 1.5 * part.count("$$")
+    """The lines of a part of a slide, about: two for a row of a formula or of bars."""
+    if "<table" in part:
+        return (1 + ("<span" in part)) * part.count("<tr>")
+    text, *formulas = part.split("$$")
+    rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
+    return text.count("\n") + 1 + 2 * rows if formulas else part.count("\n")
 
 
 def side_by_side(text, png, kind=""):
@@ -347,27 +384,81 @@ def mistakes(exercises, section, language):
 
 
 def drawn(text, most=LINES):
-    """What a cell printed: rows of numbers with bars, and other lines as they are."""
+    """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
     lines = lines_of(text, most)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
     whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
     if whole or not 1 < longest <= BARS or 2 * len(lines) > most + 2:  # a bar is as high as a line
-        return as_printed(lines)
-    largest = max(abs(x) for row in numbers for x in row) or 1
+        return tables(lines)
+    labels = [row[1] if row else line for row, line in zip(rows, lines)]
+    kinds = list(itertools.accumulate(                                 # the word that names a row
+        ("".join(label.split()[:1]) for label in labels), lambda above, word: word or above))
+    most_of = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
+                         default=0) or 1 for kind in kinds}
     made = ""
-    for line, row, found in zip(lines, rows, numbers):
-        cells = "".join(bar(x, abs(x) / largest) for x in found)
+    for row, label, kind, found in zip(rows, labels, kinds, numbers):
+        cells = "".join(bar(x, f"{x:.4g}", abs(x) / most_of[kind]) for x in found)
         rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
-        label, after = (row[1], row[3]) if row else (line, "")
+        after = row[3] if row else ""
         made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
     return f'<table class="bars">{made}</table>'
 
 
+def tables(lines):
+    """Lines of which nearly all say the same of other numbers, as a table with the others around
+    it; else all as they are."""
+    def said(line):                       # what stands after the first number, and between the next
+        return tuple(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
+
+    groups = [(words, [*group]) for words, group in itertools.groupby(lines, said)]
+    most = max((group for _, group in groups), key=len, default=[])
+    table = as_table(most) if len(lines) - len(most) <= min(2, len(most) - 1) else ""
+    if not table:
+        return as_printed(lines)
+    return "\n\n".join(table if group is most else as_printed(group) for _, group in groups)
+
+
+def as_table(lines):
+    """A table of lines whose words are the same, but for the first ones: a column for each number
+    that is not the same in all, with bars if it is a measured one; nothing if one has no name."""
+    split = [[part.strip() for part in NUMBER.split(line)] for line in lines]
+    names = [row[0].split() for row in split]
+    shared = [*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))]
+    shared = len(shared)
+    labels = [" ".join(words[: len(words) - shared]) for words in names]
+    head, columns = " ".join(names[0][len(names[0]) - shared:]), []
+    for j in range(1, len(split[0]), 2):
+        column, after = [row[j] for row in split], split[0][j + 1]
+        end, comma, after = after.partition(",") if "," in after else ("", "", after)
+        if j + 2 == len(split[0]):
+            end, after = f"{end}{comma} {after}".strip(), ""
+        if len(set(column)) == 1 and "." not in column[0]:
+            head = f"{head} {column[0]} {end}{comma} {after}".strip()
+            continue
+        columns.append((f"{head} {end}".strip(" ,:="), column))
+        head = after
+    made = "".join(f"<th>{escape(title)}</th>" for title, _ in columns)
+    made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
+    measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
+    values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
+    for i, label in enumerate(labels):
+        cells = "".join(
+            bar(row[i], column[i], abs(row[i]) / (max(map(abs, row)) or 1)) if drawn
+            else f"<td>{column[i]}</td>"
+            for drawn, row, (_, column) in zip(measured, values, columns))
+        made += "<tr>" + f"<th>{escape(label)}</th>" * any(labels) + cells + "</tr>"
+    if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
+        return ""
+    return f'<table class="bars table">{made}</table>'
+
+
 def lines_of(text, most=LINES):
-    """The lines of a print that a slide has room for."""
-    lines = [line[:COLUMNS] for line in text.rstrip().splitlines()]
+    """The lines of a print that a slide has room for; a long one goes on in the next."""
+    lines = [part for line in text.rstrip().splitlines()
+             for part in textwrap.wrap(line, COLUMNS, replace_whitespace=False,
+                                       drop_whitespace=len(line) > COLUMNS) or [""]]
     return lines if len(lines) <= most else [*lines[: most - 1], "…"]
 
 
@@ -376,9 +467,9 @@ def as_printed(lines):
     return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
 
 
-def bar(x, share):
+def bar(x, text, share):
     kind = "minus" if x < 0 else "plus"
-    return f'<td><span class="{kind}" style="width:{100 * share:.0f}%"></span>{x:.4g}</td>'
+    return f'<td><span class="{kind}" style="width:{100 * share:.0f}%"></span>{text}</td>'
 
 
 def table(rows):
@@ -389,10 +480,10 @@ def table(rows):
     return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
 
 
-def is_wide(png):
-    """Whether a picture, base64 PNG, is more than twice as wide as it is high."""
+def is_wide(png, most):
+    """Whether a picture, base64 PNG, is more than `most` times as wide as it is high."""
     width, height = struct.unpack(">II", b64decode(png)[16:24])       # of its header
-    return width > 2 * height
+    return width > most * height
 
 
 def image(png, title):
@@ -407,7 +498,8 @@ def deck(notebook):
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
            for part in (words.do, words.learn, words.paper)}
     made = Deck(notebook)
-    plan = "\n".join(f"- {name}" for name in dict.fromkeys(slide.title for slide in made.slides))
+    names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
+    plan = "\n".join(f"- {name}" for name in names)
     picture, do = image(first_drawing(notebook), title), row[words.do]
     plan = [f"**{words.learn}{words.stop}** {row[words.learn]}",
             f"**{words.in_the_paper}** {row[words.paper]}", plan]

@@ -131,8 +131,9 @@ WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for
 
 
 def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
-    cells = (ASKED, "%w [0.25 -1.]%png one", "It is two, as 1.5 says. It is drawn: the picture.",
-             f"%png {WIDE}", "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
+    cells = (ASKED, f"%w [0.25 -1.]%png {TALL}",
+             "It is two, as 1.5 says. It is drawn: the picture.", f"%png {WIDE}",
+             "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
              "## 1.4 D\n\nA loop. Run it.", "%1")
     ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
@@ -143,7 +144,7 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert "::: question\nHow many?" in asks.parts[0]
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
     assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
-    assert (answer.said, answer.png) == ("It is two, as 1.5 says.", "one")
+    assert (answer.said, answer.png) == ("It is two, as 1.5 says.", TALL)
     assert "::: fragment\nIt is two" in answer.markdown()
     assert "::: asked\nHow many?" in answer.markdown()
     more, third = more.markdown(), third.markdown()
@@ -161,10 +162,33 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", "", ""]
     assert re.findall(r'class="(\w+)" style="width:(\d+)%"></span>(.*?)</td>', rows) == [
         ("plus", "25", "0.5"), ("minus", "50", "-1"), ("plus", "100", "2"), ("plus", "12", "0.25")]
+    other = slides.drawn("a [0.5 1. ]\nb [10. 20.]")                    # a scale for each name
+    assert re.findall(r"width:(\d+)%", other) == ["50", "100", "50", "100"]
     long = slides.drawn("\n".join(map(str, range(40))))
     assert long.splitlines()[1] == "0"
     assert len(long.splitlines()) == slides.LINES + 2
     assert not slides.drawn("")
+
+
+def test_lines_that_say_the_same_of_other_numbers_become_a_table():
+    table = slides.drawn("It is:\na  d_k =  8  loss 2.0 before, 0.5 after\n"
+                         "bc d_k = 64  loss 2.0 before, 1.0 after\n")
+    assert table.startswith("```{.short}\nIt is:\n```")
+    assert re.findall("<th>(.*?)</th>", table) == [
+        "", "d_k", "loss before", "after", "a", "bc"]
+    assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
+        ("100", "2.0"), ("50", "0.5"), ("100", "2.0"), ("100", "1.0")]
+    for shapes in ("Q (3, 5) float64\nK (4, 5) float64", "a 1\na 2\nb c 3 d\ne f 4 g"):
+        assert shapes in slides.drawn(shapes)
+
+
+def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
+    shown = slides.Result("A", ["Run it."], ["2 minutes."], programs=["w = 1\n" * 9],
+                          printed="step 1 loss 0.5\n" * 8 + "step 2 loss 0.1", said="So.")
+    first, second = shown.markdown().split("\n\n# A\n\n")
+    assert [text in first for text in ("w = 1", "2 minutes.", "table")] == [True, True, False]
+    assert '<table class="bars table">' in second
+    assert "::: fragment\nSo." in second
 
 
 def test_a_sentence_ends_where_a_reader_ends_it():
@@ -174,6 +198,8 @@ def test_a_sentence_ends_where_a_reader_ends_it():
     assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。", 20) == "分数是 $1.5$，不是 2.5。"
     assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
     assert slides.conclusion("It is two. It is even.", "**B** It is two") == "It is even."
+    assert not slides.conclusion("Now take three.", "**B** It is two")
+    assert not slides.conclusion("下面看三个。", "**B** 两个")
 
 
 def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():

@@ -36,26 +36,24 @@ def heads_split() -> "Figure":
     d_k = d_model // h
     x = 10 * np.arange(T)[:, None] + np.arange(d_model)                    # (T, d_model)
     heads = split_heads(x, h)                                              # (h, T, d_k)
-    fig, ax = canvas(8.4, 5.2)
-    draw_heads(ax, 0.65, 4.25, x, lambda i, j: tint(HEADS[j // d_k], 0.35))
-    row_names(ax, 0.65, 4.25, SENTENCE)
-    word(ax, 1.95, 4.45, f"$Q = x\\,W^Q$   (T, d_model) = {x.shape}", size=NORMAL)
-    arrow(ax, (3.15, 3.6), (4.75, 3.6), tip="-", color=GREY)
-    arrow(ax, (5.2, 1.75), (5.2, 0.95), (3.15, 0.95), color=GREY)
+    fig, ax = canvas(10, 4.9)
+    draw_heads(ax, 0.65, 3.2, x, lambda i, j: tint(HEADS[j // d_k], 0.35))
+    row_names(ax, 0.65, 3.2, SENTENCE)
+    word(ax, 1.95, 3.4, f"$Q = x\\,W^Q$   (T, d_model) = {x.shape}", size=NORMAL)
     for i, color in enumerate(HEADS):
-        y = 4.85 - 2.15 * i
-        draw_heads(ax, 6.4, y, heads[i], lambda _, j, color=color: tint(color, 0.35))
-        row_names(ax, 6.4, y, SENTENCE)
-        word(ax, 7.0, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
-        arrow(ax, (4.75, 3.6), (4.75, y - 0.65), (5.85, y - 0.65), color=color)
-        arrow(ax, (5.85, y - 0.95), (5.2, y - 0.95), (5.2, 1.75), tip="-", color=color)
-    word(ax, 3.25, 3.76, "split_heads", size=SMALL, align="left")
+        y = 4.25 - 2.15 * i
+        draw_heads(ax, 4.75, y, heads[i], lambda _, j, color=color: tint(color, 0.35))
+        row_names(ax, 4.75, y, SENTENCE)
+        word(ax, 5.35, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
+        arrow(ax, (3.15, 2.4), (3.6, 2.4), (3.6, y - 0.8), (4.15, y - 0.8), color=color)
+        arrow(ax, (6.05, y - 0.8), (6.4, y - 0.8), (6.4, 2.4), (6.8, 2.4), color=color)
+    word(ax, 3.6, 1.05, "split_heads", size=SMALL)
+    word(ax, 6.4, 1.05, "merge_heads", size=SMALL)
     merged = merge_heads(heads)
-    draw_heads(ax, 0.65, 1.75, merged, lambda i, j: tint(HEADS[j // d_k], 0.35))
-    row_names(ax, 0.65, 1.75, SENTENCE)
-    word(ax, 3.25, 1.11, "merge_heads", size=SMALL, align="left")
-    word(ax, 3.25, 0.25, "a cell: number of the token, then of the feature, from 0", size=SMALL,
-         align="left")
+    draw_heads(ax, 7.4, 3.2, merged, lambda i, j: tint(HEADS[j // d_k], 0.35))
+    row_names(ax, 7.4, 3.2, SENTENCE)
+    word(ax, 8.6, 3.4, f"the same again, {merged.shape}", size=NORMAL)
+    word(ax, 5.0, 0.2, "a cell: number of the token, then of the feature, from 0", size=SMALL)
     return fig
 
 
