@@ -81,12 +81,17 @@ class Adapter:
         self.root = {"forward": forward, "backward": backward, **held}
         self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
         self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
+        self.not_checked: dict[str, str] = {}
         self.find(options)
+        if not self.arrays:                                            # made by the first forward?
+            self.root = copy.deepcopy(self.root)
+            self.start(self.root, self.inputs, options)
+            self.find(options)
         self.parameters = {name: Parameter(x.copy()) for name, x in self.arrays.items()}
 
     def find(self, options: dict) -> None:
         """Find the parameters, the paths of their gradients, and the arrays that have none."""
-        self.not_checked: dict[str, str] = {name: "holds no floats" for name, x in zip(
+        self.not_checked = {name: "holds no floats" for name, x in zip(
             self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
         root, rng = copy.deepcopy(self.root), np.random.default_rng(0)
         before = dict(arrays_in(root))

@@ -13,7 +13,7 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import Vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
-from .estimates import check_fits, training_bytes
+from .estimates import COPIES, check_fits, parameter_count
 from .text_run import VOCABULARY, TextRun, check_options
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
@@ -35,15 +35,15 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     variants : {option: name} as in `variants.choices`
     keep_states : whether to keep states of the model during training, see states.py
 
-    Raises OSError and ValueError for bad files and options, and MemoryError if the training would
+    Raises OSError and ValueError for bad files and options, and MemoryError if the parameters would
     need more memory than the machine has.
     """
     options = options_of(preset, options)
     sizes = {name: options.pop(name) for name in SIZES}
     size = options.pop("vocabulary")
     characters = {name: options[name] for name in ("normalization", "character_coverage")}
-    check_fits(training_bytes(size, options["tokens"] // options["accumulate"], **sizes,
-                              itemsize=np.dtype(dtype).itemsize), "training")
+    floats = parameter_count(size, **sizes) * COPIES * np.dtype(dtype).itemsize
+    check_fits(floats, f"training {parameter_count(size, **sizes):,} parameters")
     corpus = Corpus.read(files, seed)
     options["bleu_tokenize"] = options["bleu_tokenize"] or tokenizer_for(
         target for _, target in corpus.training)

@@ -60,6 +60,31 @@ def test_ids_are_told(rng):
     assert check_gradients(layer, *inputs).not_checked == {"ids": "holds no floats"}
 
 
+class Late:
+    """Makes its parameters in its first forward, when it knows the width."""
+
+    W = None
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x):
+        if self.W is None:
+            self.W = np.random.randn(x.shape[-1], 3)                   # noqa: NPY002
+        self.x = x
+        return x @ self.W
+
+    def backward(self, dout):
+        self.dW = self.factor * (self.x.T @ dout)
+        return dout @ self.W.T
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_parameters_that_the_first_forward_makes_are_found(factor, rng):
+    report = check_gradients(Late(factor), rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=factor == 1)[-1:] == ["W"], report
+
+
 def sine(x):
     return np.sin(x)
 
