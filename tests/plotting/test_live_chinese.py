@@ -87,7 +87,7 @@ def test_no_english_is_left_wherever_the_reader_goes(page):
 
 
 def typed_in_chinese(page, text):
-    page.get_by_role("textbox", name="源序列").fill(text)
+    page.get_by_role("textbox", name="你输入").fill(text)
     settled(page)
 
 
@@ -108,7 +108,7 @@ def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
     assert page.locator(".says").first.inner_text() == (
-        "为了写出“4”（位置 1），它不许看“1”（位置 3）：它被掩蔽，所以分数是 −∞，权重是 0。")
+        "为了写出“4”（位置 1），它不许看“1”（位置 2）：它被掩蔽，所以分数是 −∞，权重是 0。")
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.locator("#grids h3").nth(1).inner_text() == "改动之后"
@@ -204,12 +204,18 @@ def test_chinese_lessons_are_linked_in_chinese(visit, tmp_path, rng):  # noqa: F
     file.write_text(page_of(model, lessons="../pages/"), encoding="utf-8")
     page = visit(file)
     settled(page)
-    links = "[...document.querySelectorAll('.lesson a')].map((a) => a.getAttribute('href'))"
-    plain = page.evaluate(links)
-    assert plain[0] == "../pages/08_positions.html"
-    in_chinese(page)
-    assert page.evaluate(links) == [a.replace("pages/", "pages/zh/") for a in plain]
-    assert len(plain) == 6
+    links = "[...document.querySelectorAll('.lesson')].map((a) => a.getAttribute('href'))"
+    found = {}
+    for changes in (dict(positions=False), dict(factor=2), dict(causal=False),
+                    *(dict([one]) for one in list(CHANGES.items())[3:])):
+        page.evaluate("(changes) => change({ ...AS_TRAINED, ...changes })", changes)
+        settled(page)
+        (plain,) = page.evaluate(links)
+        in_chinese(page)
+        assert page.evaluate(links) == [plain.replace("pages/", "pages/zh/")]
+        page.get_by_role("button", name="EN").click()
+        found[plain] = changes
+    assert [address.split("/")[-1][:2] for address in found] == ["08", "03", "05", "06", "11"]
 
 
 # ---- for everybody -----------------------------------------------------------------------------

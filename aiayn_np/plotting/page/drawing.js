@@ -127,8 +127,6 @@ function strip(vector, most) {
   return signed_picture(matrix, { class: "strip", "aria-label": name }, most);
 }
 
-const length_of = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
-
 /** A share of 1 as a bar; the number beside it says the same. */
 function bar(share) {
   const filled = make("div", { class: "bar" });

@@ -1,5 +1,5 @@
 "use strict";
-// Why is this weight what it is? And: what happens to a token on its way through the model?
+// Why is this weight what it is?
 
 /** How a score comes about: names of the columns, a row of numbers for each term, and their sum. */
 function terms_of(attention, cache, head, query, key) {
@@ -84,12 +84,14 @@ function reason_of(cell, side) {
   const name = side_name(side, "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
   const { thought, queries, keys, query, key, weight, path, head, low } = cell;
-  const quoted = (token, i) =>
-    make("strong", {}, ...say_with("quoted", { token: bare(token), place: `${i + 1}` }));
+  const quoted = (token, place) => {
+    const words = say_with(place ? "quoted" : "quoted_start", { token: bare(token), place });
+    return make("strong", {}, ...words);
+  };
   const writes = view.kind === "encoder_self" ? null : written_by(thought)[query];
   const parts = {
-    query: writes === null ? quoted(queries[query], query) : quoted(writes, query),
-    key: quoted(keys[key], key),
+    query: quoted(writes ?? queries[query], query + 1),
+    key: quoted(keys[key], place_of(key)),
     weight: make("strong", {}, digits(weight)),
   };
   const subject = writes === null ? "why_reads" : "why_writes";
@@ -101,11 +103,25 @@ function reason_of(cell, side) {
     ? ["why_sum_of", "why_sum_of_least"]
     : ["why_agree", "why_agree_least"];
   const made_even = side && is_on("uniform", { path, head, query });
-  const reason = made_even ? "why_even" : low ? least : most;
+  const alone = keys_of(thought, query, keys).length === 1;
+  const reason = made_even ? "why_even" : alone ? "why_alone" : low ? least : most;
   const muted = side && is_on("muted", { path, head }) ? [say("gap"), say("why_muted")] : [];
-  const end = list || made_even ? say(reason, { features }) : say("why_stop");
-  return [...name, ...say_with(low ? `${subject}_hardly` : subject, parts), end, ...muted];
+  const end = list || made_even || alone ? say(reason, { features }) : say("why_stop");
+  const says = say_with(low ? `${subject}_hardly` : subject, parts);
+  return [...name, ...says, end, ...muted, ...(side ? most_now(cell, quoted) : [])];
 }
+
+/** Where a changed row looks most now, if that is not the chosen key. */
+function most_now({ cache, keys, head, query, key }, quoted) {
+  const row = [...cache.weights[head].row(query)];
+  const most = row.indexOf(Math.max(...row));
+  if (most === key) return [];
+  const parts = { key: quoted(keys[most], place_of(most)), weight: digits(row[most]) };
+  return [say("gap"), ...say_with("why_now", parts)];
+}
+
+/** Keys are counted from 1; of what is written the start has no place. */
+const place_of = (key) => key + (view.kind === "decoder_self" && has_source ? 0 : 1);
 
 /** A row of a picture: its name, and a vector as a strip of colours. */
 const strip_row = (name, vector, most) => [make("span", {}, name), strip(vector, most)];
@@ -178,7 +194,7 @@ function terms_table(cell) {
 /** The value of the key, what of it is added, and the whole output of the head, in one scale. */
 function value_picture({ cache, head, query, key }) {
   const value = cache.V[head].row(key);
-  const weights = cache.weights[head].row(query);
+  const weights = cache.kept[head].row(query); // those of a muted head are zero
   const added = value.map((x) => weights[key] * x);
   const out = value.map((_, n) =>
     weights.reduce((sum, w, j) => sum + w * cache.V[head].row(j)[n], 0),
@@ -191,52 +207,4 @@ function value_picture({ cache, head, query, key }) {
   ];
   const strips = rows.flatMap(([name, vector]) => strip_row(say(name), vector, most));
   return [make("div", { class: "strips" }, ...strips)];
-}
-
-// ---- a token on its way --------------------------------------------------------------------
-
-/** [name, x] after the embedding, the positions and every sub-layer of a stack. */
-function journey(thought, stack) {
-  const { cache } = shown(thought);
-  const side = stack === "encoder" ? "src" : "tgt";
-  const found = [
-    [say(`box_${side}_embedding`), cache[`${side}_embedding`].y],
-    [say("box_positions"), cache[`${side}_positions`].y],
-  ];
-  cache[stack].layers.forEach((layer, i) => {
-    const subs = ["self_attention", "cross_attention", "feed_forward"].filter(
-      (name) => layer[name],
-    );
-    subs.forEach((name, n) => {
-      const { y } = layer[`add_norm_${n + 1}`] ?? layer[`sum_${n + 1}`];
-      found.push([say("token_layer", { layer: i + 1, name: say(`box_${name}`) }), y]);
-    });
-  });
-  return found;
-}
-
-/** What the model would say of vectors x if it stopped there. */
-function would_say(thought, stack, x) {
-  const { norm } = thought.model[stack];
-  return thought.model.output_projection.forward(norm ? norm.forward(x)[0] : x)[0];
-}
-
-/** The way of the token of the chosen query. */
-function draw_journey() {
-  const thought = thoughts[view.side];
-  const stack = view.kind === "encoder_self" ? "encoder" : "decoder";
-  const speaks = stack === "decoder"; // the encoder never does
-  const rows = journey(thought, stack).map(([name, x]) => {
-    const vector = x.row(view.query);
-    const cells = [name, strip(vector), digits(length_of(vector), 2)];
-    if (!speaks) return { cells };
-    const [[token, share]] = best(would_say(thought, stack, x).row(view.query), 1);
-    return { cells: [...cells, token_element(token), digits(share)] };
-  });
-  const spoken = speaks ? [say("would_say"), say("probability")] : [];
-  const head = [say("after"), say("vector"), say("length"), ...spoken];
-  const token = token_element(tokens_of(thought, stack)[view.query]);
-  const words = say_with("token_table", { token, position: String(view.query + 1) });
-  const caption = make("span", {}, ...words, ...side_name(view.side, "side_after"));
-  element("journey").replaceChildren(make_table(caption, head, rows));
 }
