@@ -125,7 +125,6 @@ def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, monkeypatch):
     changes = {**CHANGES[change]}
-    changes["uniform"] = [one | dict(head=one["head"] % 2) for one in changes.get("uniform", [])]
     changes["muted"] = [one | dict(head=one["head"] % 2) for one in changes.get("muted", [])]
     if not changes.get("causal", True):
         without_future_mask(monkeypatch)
@@ -150,17 +149,11 @@ def test_every_switch_makes_its_change(page):
     page.locator("#kind").select_option(index=2)
     page.locator("#head-0-1").check(force=True)
     flip(page, "Mute head 2 of layer 1")
-    page.locator("#head-1-0").check(force=True)
-    page.locator("#cell-0-1-2").click()
-    flip(page, "Even weights in row 2")
-    page.locator("#if-token").select_option("<pad>")
-    settled(page)
     found = page.evaluate("view.changes")
-    place = "decoder.layers.1.cross_attention"
+    place = "decoder.layers.0.cross_attention"
     assert found == dict(
         factor=4, positions=False, causal=False,
-        muted=[dict(path=place.replace("1", "0"), head=1)],
-        uniform=[dict(path=place, head=0, query=1)], replaced=[dict(position=2, token=0)],
+        muted=[dict(path=place, head=1)], replaced=[],
     )
     assert page.get_by_role("grid").count() == 2
     page.get_by_role("button", name="All as trained").click()
@@ -269,10 +262,8 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
     assert lines(page) == ["4 1 3"]
 
 
-def test_a_replaced_token_changes_what_was_typed(page, run):
-    typed(page, "3 1 4")
-    page.locator(".flow-token").nth(1).click()                         # the second of the source
-    page.get_by_label("In place of “1” (place 2 of the source)").select_option("5")
+def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F811
+    page = visit(path, "#src=3+1+4&what-if=replace:1:5")               # as a lesson asks for
     settled(page)
     answers = [run.task.text(run.decode(run.task.source(text))[0]) for text in ("3 1 4", "3 5 4")]
     assert lines(page) == answers
@@ -350,11 +341,8 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     def digits(x):
         return f"{x:.3f}".replace("-", "−")
 
-    rows = page.locator("#why-0 tbody").first.locator("tr").all_inner_texts()
-    assert [row.split()[1:] for row in rows] == [
-        [digits(a), digits(b), digits(a * b)] for a, b in zip(q, k)]
-    foot = [row.split()[-1] for row in page.locator("#why-0 tfoot tr").all_inner_texts()]
-    assert foot == [digits(q @ k), digits(q @ k / 4)]
+    terms = page.evaluate("cell_of(thoughts[0]).terms.rows")
+    np.testing.assert_allclose(terms, [(a, b, a * b) for a, b in zip(q, k)], rtol=0, atol=1e-4)
     chain = page.locator("#why-0 .chain").inner_text()
     assert chain == (f"sum = {digits(q @ k)} → × 1/√16 = {digits(q @ k / 4)} → "
                      f"softmax over all keys = {digits(weight)}")
@@ -502,18 +490,14 @@ def test_a_word_with_a_dotted_line_is_explained(page):
 # ---- step through ------------------------------------------------------------------------------
 
 
-def test_the_arrow_keys_walk_through_figure_1(page, run):
+def test_every_box_of_figure_1_says_what_comes_out(page, run):
     typed(page, "3 1 4")
-    page.locator("#box-0").focus()
     seen = []
-    while True:
+    for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
+        page.evaluate("(box) => choose_box(box)", box)
         name = page.locator("#box h3").inner_text()
         assert page.locator("#boxes [aria-current='step']").inner_text() == name
         seen.append((name, page.locator("#box p", has_text="What comes out").inner_text()))
-        before = page.evaluate("view.box")
-        page.keyboard.press("ArrowUp")
-        if page.evaluate("view.box") == before:
-            break
     layer = ["Multi-Head Attention", "Add & Norm", "Feed Forward", "Add & Norm"]
     decoder = ["Masked Multi-Head Attention", "Add & Norm", "Multi-Head Attention over the encoder",
                "Add & Norm", "Feed Forward", "Add & Norm"]
@@ -522,10 +506,11 @@ def test_the_arrow_keys_walk_through_figure_1(page, run):
         "Positional Encoding", *decoder * 2, "Linear", "Softmax"]
     says = "What comes out: 4 tokens, {} numbers each. Blue is negative, orange positive."
     assert {shape for _, shape in seen} == {says.format(32), says.format(9)}
-    page.keyboard.press("ArrowDown")
+    page.locator("#boxes").get_by_role("button", name="Linear").press("Enter")
     assert page.locator("#box h3").inner_text() == "Linear"
     assert page.locator("#box code").first.inner_text() == "logits = x E^T"
-    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.textContent") == "Linear"
+    page.locator("#boxes").get_by_role("button", name="Add & Norm").last.click()
     assert page.locator("#box h3").inner_text() == "Add & Norm"
     assert page.locator("#box code").nth(1).inner_text() == "decoder.layers.1.add_norm_3"
 
@@ -570,7 +555,7 @@ def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
         assert seen, name
         reached.append(name)
     for name in ("source", "back", "play", "state", "if-factor", "if-positions", "if-causal",
-                 "if-muted", "if-uniform", "if-token", "kind",
+                 "if-muted", "kind",
                  page.evaluate("`head-${START.layer}-${START.head}`"), "box-0"):
         assert name in reached, name
     assert sum(name.startswith("cell-") for name in reached) == 1

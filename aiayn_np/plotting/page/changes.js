@@ -39,18 +39,11 @@ const SWITCHES = {
     asks: ["if_places_guess", "guess_places"],
     happened: places_changed,
   },
-  uniform: {
-    name: "if_uniform",
-    value: () => ({ ...chosen_head(), query: view.query }),
-    lesson: "11",
-    asks: ["if_places_guess", "guess_places"],
-    happened: places_changed,
-  },
 };
 
 const same = (a) => (b) => JSON.stringify(a) === JSON.stringify(b);
 
-/** Whether a change is made; of heads and of rows each is one of a list. */
+/** Whether a change is made; of heads each is one of a list. */
 function is_on(part, value = SWITCHES[part].value()) {
   const found = view.changes[part];
   return Array.isArray(found) ? found.some(same(value)) : found !== AS_TRAINED[part];
@@ -69,9 +62,9 @@ function make_switches() {
     const label = make("label", { class: "switch" }, make("span"), input);
     const guess = make("div", { class: "guess", role: "status" });
     const row = make("div", { class: "change", "data-part": part }, label, guess);
-    element(part === "uniform" ? "more" : "what-if").append(row);
+    element("what-if").append(row);
   }
-  element("what-if").append(element("time"), element("more"));
+  element("what-if").append(element("time"));
 }
 
 let asked = null; // the switch that asks
@@ -125,7 +118,7 @@ function guess_buttons(part) {
 function draw_changes() {
   element("if-reset").hidden = !is_other();
   element("if-factor").disabled = factor_without_scale(trained) === 1;
-  const chosen = { layer: view.layer + 1, head: view.head + 1, query: view.query + 1 };
+  const chosen = { layer: view.layer + 1, head: view.head + 1 };
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
     input.previousSibling.textContent = say(name, chosen);
@@ -133,26 +126,7 @@ function draw_changes() {
     if (!changed_now().includes(part)) delete guesses[part];
     fill(input.closest(".change").lastElementChild, asked === part ? guess_buttons(part) : []);
   }
-  element("if-place").textContent = say(has_source ? "if_replace_at" : "if_replace_alone", {
-    token: plain_name(names(thoughts[0].src)[replaced_place()]),
-    place: replaced_place() + 1,
-  });
-  const found = view.changes.replaced.find((one) => one.position === replaced_place());
-  element("if-token").selectedIndex = found ? found.token + 1 : 0;
   draw_outcome();
-}
-
-/** The token that may be replaced is the chosen key, where that is one of the source. */
-function replaced_place() {
-  const reads_source = view.kind !== "decoder_self" || !has_source;
-  return reads_source ? within(view.key, thoughts[0].src.length) : 0;
-}
-
-function replace_token() {
-  const [position, token] = [replaced_place(), element("if-token").selectedIndex - 1];
-  const others = view.changes.replaced.filter((one) => one.position !== position);
-  turned = "replaced";
-  change({ replaced: token < 0 ? others : [...others, { position, token }] });
 }
 
 /** What is changed: the parts, and a state of the training. */
@@ -171,7 +145,6 @@ const NAMES_OF = {
     view.changes.muted.map(({ path, head }) =>
       say("if_heads", { layer: Number(path.split(".")[2]) + 1, head: head + 1 }),
     ),
-  uniform: () => view.changes.uniform.map(({ query }) => say("if_uniform", { query: query + 1 })),
   replaced: () =>
     view.changes.replaced.map(({ position, token }) => {
       const [old, now] = names([thoughts[0].src[position], token]).map(plain_name);
@@ -223,7 +196,7 @@ const weight_ahead = (thought) =>
     row.slice(i + 1).reduce((sum, weight) => sum + weight, 0),
   );
 
-/** The weight that changed most: its place in the view, before, after and by how much. */
+/** The weight that changed most: its place in the view, and by how much. */
 function most_changed(among = kinds) {
   let most = { size: 0 };
   for (const kind of among)
@@ -233,10 +206,9 @@ function most_changed(among = kinds) {
         const other = others[head];
         for (let query = 0; query < Math.min(map.rows, other.rows); query++)
           for (let key = 0; key < Math.min(map.columns, other.columns); key++) {
-            const [before, after] = [map, other].map((one) => one.row(query)[key]);
-            const size = Math.abs(after - before);
+            const size = Math.abs(other.row(query)[key] - map.row(query)[key]);
             const place = { kind, layer, head, query, key, side: 1 };
-            if (size > most.size) most = { size, place, before, after };
+            if (size > most.size) most = { size, place };
           }
       });
     }
@@ -278,7 +250,6 @@ const MEASURED = {
     return [say("out_ahead", { share }), say("if_causal_expect")];
   },
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
-  uniform: () => [say("if_uniform_expect")],
   replaced: () => [say("if_replace_expect")],
   state: () => [...said_sharpness(), say("if_state_expect")],
 };
@@ -315,9 +286,8 @@ function draw_outcome() {
   const now = changed_now();
   const part = now.includes(turned) ? turned : now.at(-1);
   if (thoughts.length < 2 || view.tour !== null || !part) return fill(element("outcome"), []);
-  const row = document.querySelector(`[data-part="${part}"]`);
-  if (!row.contains(element("outcome"))) row.append(element("outcome"));
-  if (row.parentNode === element("more")) element("more").open = true;
+  const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
+  if (element("outcome").parentNode !== row) row.append(element("outcome"));
   const { asks, happened, lesson } = SWITCHES[part] ?? LESSON_OF[part];
   const found = sentences_of(part);
   if (part in guesses) {

@@ -187,8 +187,8 @@ function put({ button, left, top, low, width }, all) {
 
 function box_button({ i, kind, name }) {
   const now = i === view.box;
-  const state = { tabindex: now ? 0 : -1, "aria-current": now ? "step" : null };
-  return make_button(name, () => choose_box(i), { class: kind, id: `box-${i}`, ...state });
+  const state = { class: kind, id: `box-${i}`, "aria-current": now ? "step" : null };
+  return make_button(name, () => choose_box(i), state);
 }
 
 /** "N x" beside a stack: a button that goes to the same box of the next layer. */
@@ -257,13 +257,4 @@ function numbers_picture(y) {
   const canvas = signed_picture(y, { class: "numbers", "aria-label": name });
   canvas.style.height = `${Math.min(y.rows * 0.75, 12)}rem`;
   return canvas;
-}
-
-function move_box(event) {
-  const moves = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
-  const step = moves[event.key];
-  if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  choose_box(within(view.box + step, boxes_of(thoughts[view.side]).length));
-  element(`box-${view.box}`).focus();
 }

@@ -78,20 +78,13 @@ function translate_page() {
     button.setAttribute("aria-pressed", button.dataset.lang === language());
 }
 
-/** The options of a select anew; the chosen one stays. */
-function fill_options(id, texts) {
-  const place = element(id).selectedIndex;
-  element(id).replaceChildren(...texts.map((text) => make("option", {}, visible(text))));
-  element(id).selectedIndex = Math.max(place, 0);
-}
-
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
   element("examples").replaceChildren(...data.examples.map(chip));
-  const kind_names = kinds.map((kind) => say(kind));
-  fill_options("kind", kind_names);
-  fill_options("if-token", [say("if_replace_same"), ...data.task.tokens]);
+  const place = element("kind").selectedIndex;
+  element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
+  element("kind").selectedIndex = Math.max(place, 0);
   const example = data.examples.at(-1) ?? "";
   element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
 }

@@ -281,10 +281,18 @@ function best_table(thought, side) {
   const place = best_place(thought);
   const step = thought.steps[place - first_query(thought)]; // its row is of when it was written
   const found = five ? five[place] : best(step?.row ?? logits.row(place), 5);
-  const rows = found.map(([token, share]) => ({
-    cells: [token_element(token), bar(share), digits(share)],
-  }));
-  return make_table(side_name(side), [say("token"), "", say("probability")], rows);
+  const row = ([token, share]) => {
+    const name = make("th", { scope: "row" }, token_element(token));
+    return make("tr", {}, name, make("td", {}, bar(share)), make("td", {}, digits(share)));
+  };
+  const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
+  return make(
+    "table",
+    {},
+    make("caption", {}, ...side_name(side)),
+    make("thead", {}, make("tr", {}, ...head)),
+    make("tbody", {}, ...found.map(row)),
+  );
 }
 
 let playing = null;
@@ -352,9 +360,7 @@ function listen() {
     show_place({ changes: AS_TRAINED, state: START.state });
     element("if-positions").focus(); // the button is not there any more
   });
-  on("if-token", "change", replace_token);
   on("written", "click", choose_in_strip);
-  on("boxes", "keydown", move_box);
   on("state", "input", () => {
     turned = "state";
     show_place({ state: Number(element("state").value) });

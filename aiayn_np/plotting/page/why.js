@@ -32,19 +32,10 @@ function terms_of(attention, cache, head, query, key) {
 /** The reason of the same cell of both models, each as a sentence and a picture. */
 function draw_why() {
   for (const side of [0, 1]) {
-    const place = element(`why-${side}`);
+    const [says, drawing] = element(`why-${side}`).children;
     const cell = thoughts[side] && cell_of(thoughts[side]);
-    const [says, drawing, numbers] = [".says", ".picture", ".numbers"].map((name) =>
-      place.querySelector(name),
-    );
     fill(says, cell ? reason_of(cell, side) : []);
-    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), ...value_picture(cell)] : []));
-    numbers.parentNode.hidden = !cell?.there;
-    if (!cell?.there) continue;
-    const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
-    const label = [say("why_terms"), ...name].join(say("comma"));
-    const scroll = make("div", { ...SCROLL, "aria-label": label }, terms_table(cell));
-    numbers.replaceChildren(scroll);
+    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), value_picture(cell)] : []));
   }
 }
 
@@ -102,11 +93,10 @@ function reason_of(cell, side) {
   const [most, least] = additive
     ? ["why_sum_of", "why_sum_of_least"]
     : ["why_agree", "why_agree_least"];
-  const made_even = side && is_on("uniform", { path, head, query });
   const alone = keys_of(thought, query, keys).length === 1;
-  const reason = made_even ? "why_even" : alone ? "why_alone" : low ? least : most;
+  const reason = alone ? "why_alone" : low ? least : most;
   const muted = side && is_on("muted", { path, head }) ? [say("gap"), say("why_muted")] : [];
-  const end = list || made_even || alone ? say(reason, { features }) : say("why_stop");
+  const end = list || alone ? say(reason, { features }) : say("why_stop");
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
   return [...name, ...says, end, ...muted, ...(side ? most_now(cell, quoted) : [])];
 }
@@ -128,7 +118,7 @@ const strip_row = (name, vector, most) => [make("span", {}, name), strip(vector,
 
 /** What the score is made of, feature by feature, and on to the weight. */
 function score_picture(cell) {
-  const { terms, cache, head, query, key, weight, keys } = cell;
+  const { terms, weight } = cell;
   const columns = terms.names.map((_, n) => terms.rows.map((row) => row[n]));
   const marks = cell.features.map((n) => {
     const mark = make("span", {}, `${n + 1}`);
@@ -139,16 +129,6 @@ function score_picture(cell) {
   features.style.setProperty("--count", terms.rows.length);
   const steps = [...score_steps(cell), [say("why_softmax"), weight]];
   const chain = steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → ");
-  const bars = keys.map((token, j) => {
-    const bar = make("i");
-    bar.style.height = `${72 * cache.weights[head].row(query)[j]}%`;
-    return make(
-      "div",
-      { class: j === key ? "on" : null },
-      bar,
-      keys.length > ROOM ? "" : plain_name(token),
-    );
-  });
   return make(
     "div",
     {},
@@ -160,7 +140,6 @@ function score_picture(cell) {
       features,
     ),
     make("p", { class: "chain" }, chain),
-    make("div", { class: "columns-of", "aria-hidden": "true" }, ...bars),
   );
 }
 
@@ -180,17 +159,6 @@ function score_steps({ attention, cache, head, query, key, terms: { sum } }) {
 const scale_name = (scale, d_k) =>
   Math.abs(scale * Math.sqrt(d_k) - 1) < 1e-9 ? `1/√${d_k}` : digits(scale, 4);
 
-/** The score as a table: its terms, and the steps from their sum to the score. */
-function terms_table(cell) {
-  const { names, rows } = cell.terms;
-  const empty = names.slice(1).map(() => "");
-  const foot = score_steps(cell).map(([name, number]) => ({
-    cells: [name, ...empty, digits(number)],
-  }));
-  const body = rows.map((row, n) => ({ cells: [String(n + 1), ...row.map((x) => digits(x))] }));
-  return make_table(say("why_terms"), ["", ...names], body, foot);
-}
-
 /** The value of the key, what of it is added, and the whole output of the head, in one scale. */
 function value_picture({ cache, head, query, key }) {
   const value = cache.V[head].row(key);
@@ -206,5 +174,5 @@ function value_picture({ cache, head, query, key }) {
     ["why_out", out],
   ];
   const strips = rows.flatMap(([name, vector]) => strip_row(say(name), vector, most));
-  return [make("div", { class: "strips" }, ...strips)];
+  return make("div", { class: "strips" }, ...strips);
 }
