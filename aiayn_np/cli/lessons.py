@@ -39,7 +39,7 @@ def add_lessons_options(parser):
     add_exercises_options(parser)
     parser.add_argument("--pages", action="store_true",
                         help="train three small models and make the pages that lessons open, in at"
-                             f" most {MINUTES} minutes on two cores")
+                             f" most {MINUTES} minutes on two cores; needs the extra `text`")
 
 
 def add_exercises_options(parser):

@@ -117,6 +117,7 @@ def explore_command(args):
     check_file("--out", path, ".html", ".htm", force=args.force)
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
+        note("open it in a browser")
     except NotRunnable as error:
         raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
                          " its attention") from None

@@ -219,6 +219,26 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, 
     assert main(["lessons", str(tmp_path), "--pages"]) == 2
 
 
+def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
+    trained = []
+    monkeypatch.setattr(pages, "train_command", lambda args: trained.append(args.task) or 1)
+    assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
+    assert trained == ["copy"]
+    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert not (tmp_path / "here").exists()
+
+
+def test_the_extra_is_asked_for_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    def missing(package):
+        raise ImportError(f"{package} is not installed")
+
+    monkeypatch.setattr(pages, "extra", missing)
+    monkeypatch.setattr(pages, "train_command", None)
+    assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 2
+    assert "sentencepiece is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "here").exists()
+
+
 @pytest.mark.parametrize(("most", "names"), [
     (pages.MOST, ["copy.html", "number_words.html", "reverse.html"]), (1000, None)])
 def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monkeypatch,
