@@ -73,7 +73,7 @@ def new_folder(path):
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
     if any(path.iterdir()):
-        raise FileExistsError(errno.EEXIST, "it is there already, and not empty", str(path))
+        raise FileExistsError(errno.EEXIST, "is there already: choose another name", str(path))
     try:
         yield path
     except BaseException as error:

@@ -129,12 +129,16 @@ class Module:
         return f"{type(self).__name__} with {total:,} parameters\n{table(values)}"
 
 
+HOLDERS = (Module, Cache, list, tuple, dict)
+
+
 def leaves(node, kind, path=""):
     """Yield (dotted path, object) for every object of type `kind` at or below a Module or Cache."""
     if isinstance(node, kind):
         yield path, node
     for name, child in children(node):
-        yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
+        if isinstance(child, (kind, *HOLDERS)):
+            yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
 
 
 def children(node):

@@ -45,6 +45,7 @@ nb_code_prompt_hide = "What comes out"
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!aiayn_np\.).*")]              # words of signatures
 autodoc_typehints, autodoc_docstring_signature = "none", False
+autodoc_preserve_defaults = True                                      # a class by its name
 default_role = "literal"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

@@ -25,7 +25,7 @@ NOTES = {
 }
 COLUMNS = {"variants": 0, "reading": 0, "interop": 0, "pretrained": 0,
            "proofs": 2, "zoo": 2, "exercises": 2}  # the others: 1
-WIDTH, HEIGHT = 2.3, 0.62
+WIDTH, HEIGHT, PAD = 2.3, 0.62, 0.04
 
 
 def rooms(root=ROOT):
@@ -40,6 +40,8 @@ def rooms(root=ROOT):
         room = room if room in folders else "layers"
         found = {name if name in folders else "layers" for name in names} - {room}
         graph.setdefault(room, set()).update(found)
+    if "interop" in graph:                                             # by importlib, when asked
+        graph["cli"].add("interop")
     return graph
 
 
@@ -78,12 +80,14 @@ def draw(graph, path):
         x, y = place[room]
         for name in sorted(names):
             u, v = place[name]
-            ax.annotate("", (u + WIDTH / 2, v + HEIGHT), (x + WIDTH / 2, y), zorder=1,
+            side = (u > x) - (u < x)                                   # it leaves and comes there
+            ax.annotate("", (u + WIDTH * (0.5 - 0.35 * side), v + HEIGHT + PAD),
+                        (x + WIDTH * (0.5 + 0.47 * side), y - PAD), zorder=1,
                         arrowprops=dict(arrowstyle="->", color="0.55", linewidth=1.2))
     for room, (x, y) in place.items():
         front = room == "layers"
         color = "#fde9b0" if front else "#e8eef7"
-        ax.add_patch(FancyBboxPatch((x, y), WIDTH, HEIGHT, boxstyle="round,pad=0.04",
+        ax.add_patch(FancyBboxPatch((x, y), WIDTH, HEIGHT, boxstyle=f"round,pad={PAD}",
                                     facecolor=color, edgecolor="0.3", zorder=2))
         ax.text(x + WIDTH / 2, y + 0.41, "aiayn_np/*.py" if front else f"{room}/", ha="center",
                 va="center", fontsize=12, weight="bold", zorder=3)

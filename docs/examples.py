@@ -37,6 +37,7 @@ ROOMS = {  # page of the reference -> its title, and the modules whose names it 
 }
 LISTED = re.compile(r"^ {4}(\w+) {2,}(\w+(?:,\s+\w+)*)$", re.MULTILINE)  # in a room's docstring
 ENTRY = re.compile(r"^(\w+)(?:: (.+))?\n((?: {4}.*\n)*)", re.MULTILINE)
+SENTENCE = re.compile(r"(?<=\.)(?<!Sec\.)(?<!Eq\.)(?<!\.\.)\s")  # where one ends
 IDS = ("ids", "src", "tgt")  # arrays of forward that have no gradient
 MODELS = "tests/golden/pretrained"  # small folders of Hugging Face, which some examples open
 ALSO = {"np": "import numpy as np", "pathlib": "import pathlib", "runpy": "import runpy",
@@ -142,6 +143,7 @@ def is_layer(thing):
 class Entry(NamedTuple):
     sentence: str
     formula: str
+    backward: str
     code: str
 
 
@@ -151,11 +153,25 @@ def entries():
     text = (DOCS / "examples.txt").read_text(encoding="utf-8").split("\n\n")[-1]
     found = {}
     for name, sentence, body in ENTRY.findall(text):
-        lines = [line[4:] for line in body.splitlines()]
-        formula = "".join(line[2:] for line in lines if line.startswith("$ "))
-        found[name] = Entry(sentence, formula,
-                            "\n".join(line for line in lines if not line.startswith("$ ")))
+        lines = {"$ ": [], "% ": [], "": []}
+        for line in body.splitlines():
+            kind = line[4:6] if line[4:6] in lines else ""
+            lines[kind].append(line[4 + len(kind):])
+        found[name] = Entry(sentence, *map("\n".join, lines.values()))
     return found
+
+
+@functools.cache
+def meant():
+    """{parameter: what it means where no docstring says it} of examples.txt."""
+    text = (DOCS / "examples.txt").read_text(encoding="utf-8").split("\n\n")[-2]
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+def sentence_of(name):
+    """What a name is or does, in one sentence."""
+    text = inspect.getdoc(thing_of(name)).split("\n\n")[0]
+    return entries()[name].sentence or SENTENCE.split(text.replace("\n", " "))[0]
 
 
 def source_of(name, thing):

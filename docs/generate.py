@@ -43,27 +43,19 @@ PAGES = {  # page of the repository -> page of the site
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md",
          "notebooks/exercises/README.zh.md": "zh/exercises.md"}
-CODE = {"docs/make_live_pages.py": "live.md", "aiayn_np/zoo/__init__.py": "zoo.md"}  # likewise
+CODE = {"aiayn_np/zoo/__init__.py": "zoo.md"}  # likewise
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
            "all": ("Download", "All lessons and exercises for students:", "one file", "."),
            "exercises": ("README.md", "this notebook"),
-           "proof": {"class": "{name} in {file}", "tests": "tested by {tests}", "and": ", ",
-                     "exercise": "Exercise {n}"}},
+           "class": "{} in {}", "tests": "tested by {}", "and": ", ", "exercise": "Exercise {}"},
     "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
            "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。"),
            "exercises": ("README.zh.md", "这个 notebook"),
-           "proof": {"class": "{name}，源文件 {file}", "tests": "由 {tests} 验证", "and": "、",
-                     "exercise": "练习 {n}"},
+           "class": "{}，源文件 {}", "tests": "由 {} 验证", "and": "、", "exercise": "练习 {}",
            "prompts": ("先预测，再看结果", "结果")},
 }
-LIVE = {
-    "copy": "writes down what it reads: the smallest task, and attention on the diagonal",
-    "reverse": "writes it backwards: attention on the anti-diagonal",
-    "number_words": "translates German number words into English ones, cut into pieces of words",
-}
-
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")
 WRITTEN = set()  # paths below OUT
 FONT = re.compile(r"url\(data:font/woff;base64,([^)]*)\)")
@@ -80,7 +72,6 @@ def everything():
         text = (ROOT / source).read_text(encoding="utf-8")
         write(target, relinked(text, Path(source).parent, "../" * target.count("/")))
     write("zoo.md", zoo())
-    write("live.md", live())
     tests()
     api()
     figures()
@@ -223,7 +214,7 @@ def exercises():
             for cell in page["cells"]:
                 if cell["cell_type"] == "markdown":
                     cell["source"] = relinked("".join(cell["source"]), path.parent,
-                                              back="../" * (1 + bool(place)))
+                                              "../" * (1 + bool(place)))
             line = f"{{download}}`{this} </../{path.relative_to(ROOT).as_posix()}>`"
             page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={},
                                          source=line))
@@ -261,9 +252,11 @@ def relinked(text, folder, back=""):
         if bang:
             write(where.name, where.read_bytes())
             return f"![{label}]({back}{where.name})"
+        if anchor.startswith("bug-"):                                  # a label of Sphinx
+            return f"[{label}](#{anchor})"
         if found := page_of(where, name):
             return f"[{label}]({back}{found}{hash_}{anchor})"
-        return f"{label} (`{name}`)"
+        return label if where.name in label else f"{label} (`{name}`)"
 
     return re.sub(r"^```.*?^```|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]*)\)", link, text,
                   flags=re.DOTALL | re.MULTILINE)
@@ -274,7 +267,8 @@ def live_link(label, where, address, back):
 
     A link in HTML, since Sphinx would look for a document.
     """
-    page = f"../live/{where.name}{address}" if where.is_file() else "live.html"
+    told = "../zh/live-pages.html" if "lang=zh" in address else "live-pages.html"
+    page = f"../live/{where.name}{address}" if where.is_file() else told
     return f'<a href="{back}{page}">{label}</a>'
 
 
@@ -290,14 +284,15 @@ def page_of(where, name):
 
 
 def table_rows(path, heading):
-    """The rows of the first table under a heading of a page, as lists of cells."""
+    """The rows of the first table under a heading of a page, as lists of cells without links."""
     lines = path.read_text(encoding="utf-8").split(heading)[1].splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("|---"))
     rows = []
     for line in lines[first + 1:]:
         if not line.startswith("|"):
             break
-        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", words)[1:-1]])
     return rows
 
 
@@ -310,24 +305,6 @@ def tests():
         where = path.relative_to(ROOT).as_posix()
         write(f"tests/{path.stem}.md", f"---\norphan: true\n---\n# {where}\n\n"
               f"```{{literalinclude}} /../{where}\n```\n")
-
-
-def live():
-    """The page that leads to the live pages, or says how they are made."""
-    there = [name for name in LIVE if (OUT / "extra" / "live" / f"{name}.html").is_file()]
-    links = [f'- <a href="../live/{name}.html">{name.replace("_", " ")}</a>: {LIVE[name]}.'
-             for name in there]
-    text = ["# Live pages", "A trained model in one HTML file: it computes in the browser, asks no"
-            " server, and shows every attention map as you type. Heads can be muted, masks and"
-            " positions taken away, and training followed from its first step."]
-    text += ["\n".join(links)] if links else [
-        "This copy of the site was built without them. They are made in about four minutes by",
-        "```bash\npython docs/make_live_pages.py --lessons ../pages/\n```",
-        "and the next build of the site has them. They are:",
-        "\n".join(f"- {name.replace('_', ' ')}: {what}." for name, what in LIVE.items())]
-    text += ["`aiayn-np explore runs/reverse` writes such a page for a model that you trained"
-             " yourself."]
-    return "\n\n".join(text) + "\n"
 
 
 # ---- the zoo ---------------------------------------------------------------------------------
@@ -353,8 +330,10 @@ def zoo():
             + (f" Trained with it, the model {sentence(row)}" if row else "") + "\n\n"
             + beside("\n\n".join(wrong), "\n\n".join(right)))
     solved = sum(row[4] == "still solves it" for n, row in trained.items() if n != "none")
-    head = ("# The bug zoo\n\n38 real bugs of public implementations. `aiayn-np zoo` plants them"
-            f" one by one and shows what catches them. With {solved} of the first"
+    named = sum(bug.seen != "common" for bug in BUGS.values())
+    head = (f"# The bug zoo\n\n{len(BUGS)} bugs, {named} of them found in named public"
+            " implementations. `aiayn-np zoo`"
+            f" plants them one by one and shows what catches them. With {solved} of the first"
             f" {len(trained) - 1} the copy task is still solved ([how that is measured]"
             "(zoo_training.md)), so that a model trains is no evidence that it is right."
             "\n\n| bug | caught by | trained with it |\n|---|---|---|\n")
@@ -388,19 +367,19 @@ def beside(wrong, right):
 
 
 def api():
-    """A page for each room of the package, with every public name."""
-    rows = []
+    """A page for each room of the package, and the list of all public names."""
+    parts = ["# Reference", "Every public name. `from aiayn_np import …` gives those of the first"
+             " six rooms. Symbols lead to [their table](../symbols.md). The examples ran when this"
+             " page was built, and those that open a file of `tests` need the repository's folder."]
     for room, things in examples.rooms().items():
         title, _ = ROOMS[room]
         write(f"api/{room}.rst", "\n".join([title, "=" * len(title), "",
                                             *(directive(*thing) for thing in things.items())]))
-        names = ", ".join(f"{{py:obj}}`~{name}`" for name in things)
-        rows.append(f"| [{title}]({room}.rst) | {names} |")
-    write("api/index.md", "\n".join([
-        "# Reference", "", "Every public name. `from aiayn_np import …` gives those of the first"
-        " six rooms. Symbols lead to [their table](../symbols.md). The examples ran when this page"
-        " was built, and those that open a file of `tests` need the repository's folder.", "",
-        "| room | names |", "|---|---|", *rows, "", toctree(ROOMS, ":hidden:")]))
+        rows = [f"| {{py:obj}}`~{full}` | {said} |" for full in things
+                for said in [examples.sentence_of(full.rsplit(".", 1)[1]).replace("|", r"\|")]]
+        parts += [f"## [{title}]({room}.rst)",
+                  "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
+    write("api/index.md", "\n\n".join([*parts, toctree(ROOMS, ":hidden:")]))
 
 
 def figures():

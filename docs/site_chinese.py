@@ -12,7 +12,8 @@ LOCALE = package_dir / "locale"
 CAPTION = re.compile(r'"caption-text">[\u4e00-\u9fff]')
 WORDS = {  # of the theme; Sphinx has the others
     "On this page": "本页内容", "Back to top": "回到顶部", "Skip to content": "跳到正文",
-    "Home": "首页", "Next": "下一页", "Previous": "上一页", "Made with ": "本站用 ",
+    "Copyright &#169; %(copyright)s": "&#169; %(copyright)s", "Home": "首页",
+    "Next": "下一页", "Previous": "上一页", "Made with ": "本站用 ",
     '<a href="https://www.sphinx-doc.org/">Sphinx</a> and ':
         '<a href="https://www.sphinx-doc.org/">Sphinx</a> 和 ',
 }
@@ -87,7 +88,7 @@ def speak(app, page, template, context, doctree):
                                              newstyle=True)
     pathto, other = context["pathto"], twin(page, app.env.found_docs)
     if chinese:
-        context["language"] = "zh-Hans"
+        context["language"], context["copyright"] = "zh-Hans", "aiayn_np 项目，MIT 许可证"
         context["pathto"] = lambda name, *more: pathto(ROOTS.get(name, name), *more)
         app.add_js_file("sphinx.js")                                   # the words of the search
     if "furo_navigation_tree" in context:

@@ -5,19 +5,19 @@ import re
 import textwrap
 
 from docutils import nodes
-from generate import DOCS, OUT, PLACES, ROOT, SAYS, lesson_pages, relinked, table_rows
+from generate import DOCS, OUT, SAYS, relinked
 from site_chinese import language_of
+from site_reference import of_the_paper, taught
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 import aiayn_np
 
-TESTED = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
 SYMBOLS = f"{OUT.name}/symbols"
 WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
 MEANT = {  # a word that may mean something else leads to its symbol where the docstring says this
     "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
-    "memory": r"\b(the|same|a) memory\b|memory \(",
+    "allowed": r"bool|mask", "memory": r"\b(the|same|a) memory\b|memory \(",
 }
 
 
@@ -35,8 +35,7 @@ class Layer(SphinxDirective):
 
     def run(self):
         name = self.arguments[0]
-        row = next(row for row in TESTED if f"`{name}`" in row[3] or named_in(name, row[2]))
-        links = self.parse_text_to_nodes(tests_of(name, row, language_of(self.env.docname)))
+        links = self.parse_text_to_nodes(proof(name, language_of(self.env.docname)))
         thing = getattr(aiayn_np, name, None)
         if thing is None:                                              # an experiment
             return links
@@ -48,35 +47,24 @@ class Layer(SphinxDirective):
         return [*links, code(head), *[pair] * bool(parts)]
 
 
-def named_in(name, file):
-    """Whether a file, `aiayn_np/softmax.py`, defines a class or function of that name."""
-    thing = getattr(aiayn_np, name, None)
-    return thing and inspect.getsourcefile(thing) == str(ROOT / file.strip("`"))
-
-
 def code(source):
     """A block of Python."""
     text = textwrap.dedent(source).rstrip()
     return nodes.literal_block(text, text, language="python")
 
 
-def tests_of(name, row, language):
-    """The line under the title: reference, tests, lessons and exercises of a class, with links.
-
-    row : of the table from the paper to its tests
-    """
-    file, tests, lessons, exercises = row[2], *(re.findall(r"[\w.]+", cell) for cell in row[4:7])
-    place, says = f"/{OUT.name}/{PLACES[language]}", SAYS[language]["proof"]
+def proof(name, language):
+    """The line under the title: reference, tests, lessons and exercises of a class, with links."""
+    says, (tests, lessons) = SAYS[language], taught(name, language)
     known = f"{{py:obj}}`{name} <aiayn_np.{name}>`" if hasattr(aiayn_np, name) else f"`{name}`"
-    titles = lesson_pages(language)
-    parts = [says["class"].format(name=known, file=file),
-             says["tests"].format(tests=says["and"].join(
-                 f"[{test}](/{OUT.name}/tests/{test[:-3]}.md)" for test in tests))]
-    parts += [f"[{titles[int(n)][1]}]({place}{titles[int(n)][0]}.ipynb)" for n in lessons]
-    for n in exercises:
-        (page,) = (OUT / PLACES[language]).glob(f"exercises/{int(n):02}_*.ipynb")
-        parts.append(f"[{says['exercise'].format(n=n)}]({place}exercises/{page.name})")
-    return " · ".join(parts)
+    return " · ".join([
+        says["class"].format(known, of_the_paper()[name][2]),
+        says["tests"].format(says["and"].join(map(link, tests))), *map(link, lessons)])
+
+
+def link(words_and_page):
+    words, page = words_and_page
+    return f"{{doc}}`{words} </{page}>`"
 
 
 def mark_symbols(app, doctree):

@@ -1,5 +1,6 @@
 """A name of the reference: a sentence, its formula, tables, an example that ran, and links."""
 
+import ast
 import functools
 import inspect
 import re
@@ -8,84 +9,38 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
-from examples import IDS, dotted, entries, example, is_layer, source_of, tests_of, thing_of
-from generate import DOCS, NOTEBOOKS, OUT, ROOT, lesson_pages, table_rows
+from examples import (
+    IDS,
+    dotted,
+    entries,
+    example,
+    is_layer,
+    meant,
+    source_of,
+    tests_of,
+    thing_of,
+)
+from generate import DOCS, NOTEBOOKS, OUT, PLACES, ROOT, SAYS, lesson_pages, table_rows
 
-from aiayn_np import Module
+from aiayn_np import Module, Parameter
 
 COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : ", re.MULTILINE)
 MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in plain text
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+$|\Z)", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"\s*(?:\w+(?:, \w+)* : .+(?:\n +.+)*\n?)+")         # the table has it
 SHAPE = r"\((?:[^()]|\([^()]*\))*\)"
+SHAPES = re.compile(rf"^(?:\w+(?:, \w+)* {SHAPE} +)+-> +(?:\w+ )?(?:{SHAPE}|the same shape)$\n?",
+                    re.MULTILINE)                                      # a line of nothing else
 MEANING = re.compile(r"(\w+(?:, \w+)*) ?: (.+)")
-SAID = {  # what a parameter means where its docstring does not say it
-    "P_drop": "the share that is dropped", "T": "length",
-    "accuracy": "share of the tokens that are right",
-    "activation": "the layer between two matrices, or its class",
-    "against": "the id that it is compared with", "arrays": "what is differentiated by",
-    "asks": "what is to be written", "attention": "the layer that attends, or a factory of it",
-    "base": "of the wavelengths", "batch_size": "sequences of a batch", "batches": "of an epoch",
-    "beta_1": "how much of the mean is kept at a step",
-    "beta_2": "how much of the mean square is kept at a step", "bias": "whether there is a bias",
-    "biases": "of the biases", "block": "keys at a time", "bos": "the id that begins a sequence",
-    "bug": "one of BUGS", "cache": "what forward returned",
-    "call": "how it is called, for the message", "case": "its name",
-    "characters": "all that may occur", "checked": "what was checked, in words",
-    "chosen": "{option: name}", "classes": "how many", "components": "one for each call",
-    "config": "what JSON can hold", "d_a": "width of the hidden layer",
-    "d_hidden": "width of the state", "d_in": "width of x", "d_out": "width of y",
-    "data": "the bytes", "decay": "how much of a value is taken away", "dtype": "of the array",
-    "eos": "the id that ends a sequence", "eps": "what keeps the quotient finite",
-    "equal": "whether all steps are equal", "factory": "makes a layer", "files": "their paths",
-    "folder": "a folder", "g": "heads of a group", "grad": "a gradient",
-    "grad_logits": "the gradient that backward began with", "gradients": "of each layer's output",
-    "h_kv": "heads of keys and values", "height": "rows of the image",
-    "high": "the first value that is too large", "history": "one record for each step",
-    "ids": "token ids", "interleaved": "whether neighbours are turned together",
-    "k": "positions of a window", "key_tokens": "labels of the columns",
-    "last": "(name, size) of the last axis", "layer": "a layer",
-    "layers": "the layers, first to last", "least": "the smallest that is allowed",
-    "line": "of text", "lines": "of text", "logits": "a score for each token",
-    "loss": "of the batch", "low": "the smallest value",
-    "max_distance": "greater distances count as this one", "max_len": "the most positions",
-    "max_length": "the most symbols of a sequence", "min_ndim": "the fewest axes",
-    "model": "the model", "most": "so many at a time", "n": "a number", "name": "for the message",
-    "names": "their names", "ndim": "how many axes", "number": "its number", "of": "the extra",
-    "open_low": "whether `low` is refused", "optimizer": "an Adam",
-    "options": "masks, generators, targets", "pad": "the id of padding",
-    "pairs": "of a source and a target", "parameter": "whose dtype it must have",
-    "parts": "names of what was replaced", "path": "of the file", "peak": "the highest rate",
-    "position": "of the target", "query_tokens": "labels of the rows",
-    "radius": "how far a query looks to each side", "ranks": "which share a batch",
-    "rate": "the learning rate", "recent": "states that are averaged",
-    "recording": "the forward that was recorded", "references": "lines of a human",
-    "result": "the class of its results", "rng": "the generator that draws the start values",
-    "rows": "the rows", "scale": "a factor", "score": "a layer that scores",
-    "scores": "how well each key fits", "scores_shape": "the shape of the scores",
-    "seconds": "since the start", "section": "of the paper", "seed": "of the random numbers",
-    "segments": "which sentence each token is of; how many there are", "shape": "of the array",
-    "shift": "by how much the windows are moved", "size": "entries of the tensor",
-    "sizes": "by name", "source": "of the source's tokens", "sources": "ids of each",
-    "target": "of the target's tokens", "src": "token ids of the source",
-    "start": "the number of the first position",
-    "statistics": "(mean, variance) to use, or None", "step": "the number of the step, from 1",
-    "steps": "how many steps", "sublayer_output": "what the sub-layer gave for x",
-    "symbols": "how many different symbols", "table": "(T, d_model)", "targets": "token ids",
-    "task": "what is learned", "tensor": "its name", "text": "the text",
-    "tgt": "token ids of the target", "title": "of the picture", "token": "an id",
-    "training": "pairs to learn from", "translations": "lines of the model",
-    "validate_every": "steps between two validations",
-    "validation": "measured now and then; None between",
-    "validation_size": "sequences of a validation", "value": "the number or array",
-    "vocabulary": "turns text into ids", "width": "columns of the image",
-    "window": "tokens along a side of a window", "x": "the input",
-    "x_K": "what the keys are made of", "x_Q": "what the queries are made of",
-    "x_V": "what the values are made of", "y": "another input", "y_dtype": "the dtype of y",
-    "y_shape": "the shape of y",
+RNG = "draws what dropout drops; None drops nothing"  # of a forward
+PROTOCOL = {  # what Module asks of each layer
+    "forward": "Return the result, and a Cache of what `backward` needs. Each positional array is"
+               " differentiated by; integer ids are the exception. To call a layer gives the result"
+               " alone.",
+    "backward": "Return one gradient for each array of `forward`, in its order, shape and dtype; a"
+                " single one is not in a tuple, and ids get none. Add those of the parameters to"
+                " their `grad`, and write to nothing else.",
 }
-OPTIONS = {"rng": "draws what dropout drops; None drops nothing",
-           "cache": "what forward returned beside its result"}
 
 
 def lay_out(app, what, name, thing, options, lines):
@@ -96,7 +51,7 @@ def lay_out(app, what, name, thing, options, lines):
         lines[:] = named(short, thing, "\n".join(lines))
     elif short in ("forward", "backward") and issubclass(
             layer := thing_of(parent.rsplit(".", 1)[1]), Module):
-        lines[:] = call(layer, short, thing)
+        lines[:] = call(layer, short)
     else:
         lines[:] = paragraphs("\n".join(lines))
 
@@ -109,11 +64,20 @@ def named(name, thing, doc):
         first, _, rest = SECTION.sub("", doc).partition("\n\n")
     cell = re.split(r" {3,}", first.split("\n")[0])[-1]                 # the section of the paper
     paper = cell if entry.sentence and cell != first.split("\n")[0] and "=" not in cell else ""
-    rest = "\n\n".join(p for p in rest.split("\n\n") if not LISTED.fullmatch(p))
-    math = [".. math::", "", f"   {entry.formula}"] if entry.formula else []
-    parts = [[entry.sentence] if entry.sentence else paragraphs(first), math, [links(name, paper)],
-             parameters(thing, known), ran(name, thing), paragraphs(rest), refusals(thing)]
+    if thing is Module:
+        rest = inspect.getmodule(Module).__doc__.partition("\n\n")[2]   # the protocol
+    told = [p for p in rest.split("\n\n") if not LISTED.fullmatch(p)]
+    if is_layer(thing):                                                # its tables say the others
+        told = [SHAPES.sub("", p) for p in told if not p.startswith("backward")]
+    parts = [[entry.sentence] if entry.sentence else paragraphs(first), formula(entry.formula),
+             [links(name, paper)], parameters(thing, known), attributes(name, thing),
+             ran(name, thing), paragraphs("\n\n".join(told)), refusals(thing)]
     return "\n\n".join("\n".join(part) for part in parts if part).split("\n")
+
+
+def formula(text):
+    """The lines of a formula."""
+    return [".. math::", "", *textwrap.indent(text, "   ").split("\n")] if text else []
 
 
 def paragraphs(text):
@@ -142,23 +106,23 @@ def refusals(thing):
 
 
 def table(head, rows):
-    """A table; each cell is text in reStructuredText."""
+    """A table without its empty columns; each cell is text in reStructuredText."""
+    columns = [column for column in zip(head, *rows) if any(column[1:])]
     lines = [".. list-table::", "   :header-rows: 1", ""]
-    for row in [head, *rows]:
+    for row in zip(*columns):
         lines += [f"   {'*' if n == 0 else ' '} - {cell}" for n, cell in enumerate(row)]
     return lines
 
 
 def parameters(thing, known):
     """The table of what a class or a function takes: name, type, default, meaning."""
-    rows, signature = [], signature_of(thing)
-    for p in signature.parameters.values():
-        star = {p.VAR_POSITIONAL: "\\*", p.VAR_KEYWORD: "\\*\\*"}.get(p.kind, "")
+    rows = []
+    for p in signature_of(thing).parameters.values():
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"`{default_of(p.default)}`"
-        rows.append([f"{star}`{p.name}`", type_of(p), default, meaning(p.name, known)])
-    returned = signature.return_annotation
-    if not inspect.isclass(thing) and returned not in (None, "None", signature.empty):
-        rows.append(["returns", type_of(signature, "return_annotation"), "", ""])
+        known_type = p.annotation is not p.empty or inspect.isclass(thing)
+        rows.append([f"`{star}{p.name}`", type_of(p) if known_type else "", default,
+                     meaning(p.name, known)])
     return table(["parameter", "type", "default", "meaning"], rows) if rows else []
 
 
@@ -168,14 +132,32 @@ def signature_of(thing):
     return inspect.Signature() if made_by_python else inspect.signature(thing)
 
 
-def type_of(p, key="annotation"):
+def attributes(name, thing):
+    """The table of the parameters and sub-layers of a layer that its example made."""
+    if not is_layer(thing):
+        return []
+    rows, shapes = [], shapes_of(thing)
+    for key, part in vars(example(name)[1]["layer"]).items():
+        if isinstance(part, Parameter):
+            rows.append([f"`{key}`", "Parameter", f"`{shapes[key]}`" if key in shapes else "",
+                         f"`{part.value.shape}`"])
+        elif isinstance(part, (Module, list)):
+            parts = part if isinstance(part, list) else [part]
+            rows.append([f"`{key}`", " and ".join(sorted({type(p).__name__ for p in parts})),
+                         "a list" * isinstance(part, list), ""])
+    return table(["attribute", "class", "shape", "in the example"], rows) if rows else []
+
+
+def type_of(p):
     """The annotation of a parameter, or that of most parameters of its name."""
-    annotation = getattr(p, key)
-    if annotation is p.empty:
-        annotation = usual_types().get(getattr(p, "name", ""), "")
+    annotation = usual_types().get(p.name, "") if p.annotation is p.empty else p.annotation
+    return f"`{type_text(annotation)}`" if annotation else ""
+
+
+def type_text(annotation):
+    """An annotation without the modules of its names."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    text = "array_like" if "_Buffer" in text else re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
-    return f"`{text}`" if text else ""
+    return "array_like" if "_Buffer" in text else re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
 
 @functools.cache
@@ -195,7 +177,7 @@ def default_of(value):
 
 
 def meaning(name, known):
-    said = (known.get(name) or symbols().get(name) or SAID.get(name)
+    said = (known.get(name) or symbols().get(name) or meant().get(name)
             or known.get(f"`{name}`", ""))                             # a sentence with the name
     return MARKUP.sub(r"\\\g<0>", said)
 
@@ -219,7 +201,9 @@ def meanings(thing):
             text = inspect.getdoc(base) or ""
             found |= {name: sentence for sentence in re.split(r"(?<=\.)\s+", text)[:0:-1]
                       for name in re.findall(r"`\w+`", sentence)} | meanings_in(text)
-    return {name: " ".join(said.split()).rstrip(".;") for name, said in found.items()}
+    own = f"{thing.__name__}."
+    found |= {key.removeprefix(own): said for key, said in meant().items() if key.startswith(own)}
+    return {name: " ".join(said.split()).rstrip(".,;") for name, said in found.items()}
 
 
 def meanings_in(doc):
@@ -244,33 +228,40 @@ def meanings_in(doc):
 # ---- forward and backward --------------------------------------------------------------------
 
 
-def call(thing, which, function):
+def call(thing, which):
     """The lines for the forward or the backward of a layer."""
+    if thing is Module:
+        return paragraphs(PROTOCOL[which])
     _, space = example(thing.__name__)
     shapes, known = shapes_of(thing), meanings(thing)
-    arguments = list(inspect.signature(function).parameters.values())[1:]
-    inputs = [p.name for p in list(inspect.signature(thing.forward).parameters.values())[1:]
-              if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD]
+    given = inspect.signature(thing.forward).parameters.values()
+    arguments = [p for p in given if p.name != "self"]
+    inputs = [p.name for p in arguments if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     def row(label, of, said):
-        given = getattr(space.get(of), "shape", "")
-        return [label, f"`{shapes[of]}`" if of in shapes else "", f"`{given}`" * (given != ""),
-                said]
+        size = getattr(space.get(of), "shape", "")
+        return [label, f"`{shapes[of]}`" if of in shapes else "", f"`{size}`" * (size != ""), said]
 
     if which == "forward":
-        result = "Return the result, and the cache that `backward` reads."
-        rows = [row(f"`{p.name}`", p.name, OPTIONS.get(p.name) or meaning(p.name, known))
+        result, math = "Return the result, and the cache that `backward` reads.", ""
+        rows = [row(f"`{p.name}`", p.name, RNG if p.name == "rng" else meaning(p.name, known))
                 for p in arguments]
         rows.append(row("returns", "out", "the result, and the cache"))
+        derived = []
     else:
         result = ("Return one gradient for each array of `forward`, and add those of the"
                   " parameters to their `grad`.")
-        rows = [row(f"`{arguments[0].name}`", "out", "the gradient of the result"),
-                row("`cache`", "", OPTIONS["cache"])]
+        math = entries()[thing.__name__].backward
+        result += " A bar marks the gradient of the loss." * bool(math)
+        grad = list(inspect.signature(thing.backward).parameters)[1]
+        rows = [row(f"`{grad}`", "out", "the gradient of the result"),
+                row("`cache`", "", meaning("cache", {}))]
         rows += [row("returns", of, f"None: `{of}` has no gradient" if of in IDS else
                      f"the gradient of `{of}`") for of in inputs]
+        derived = [p for p in inspect.getdoc(thing).split("\n\n") if p.startswith("backward")]
     head = ["array", "shape", "in the example", "meaning"]
-    return [result, "", *table(head, rows)]
+    parts = [[result], formula(math), table(head, rows), paragraphs("\n\n".join(derived))]
+    return "\n\n".join("\n".join(part) for part in parts if part).split("\n")
 
 
 def shapes_of(layer):
@@ -302,7 +293,8 @@ def ran(name, thing):
     try:
         steps, _ = example(name)
     except ImportError:
-        steps = [(source_of(name, thing), "")]
+        code = source_of(name, thing)
+        steps = [(ast.get_source_segment(code, part), "") for part in ast.parse(code).body]
     text, figures = [], []
     for source, out in steps:
         text.append(">>> " + source.replace("\n", "\n... "))
@@ -316,13 +308,13 @@ def ran(name, thing):
 
 @functools.cache
 def of_the_paper():
-    """{name: (its lessons, its exercises)} of the table from the paper to its tests."""
-    found = {}
-    for row in table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests"):
+    """{name: its row of the table from the paper to its tests}; a file's row is for all in it."""
+    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
+    found = {row[3].strip("`"): row for row in rows}
+    for row in rows:
         for name in dotted():
-            thing = thing_of(name)
-            if f"`{name}`" == row[3] or row[2].strip("`") == file_of(thing):
-                found.setdefault(name, row[5:7])
+            if row[2].strip("`") == file_of(thing_of(name)):
+                found.setdefault(name, row)
     return found
 
 
@@ -330,17 +322,23 @@ def file_of(thing):
     return Path(inspect.getsourcefile(thing)).relative_to(ROOT).as_posix()
 
 
-def links(name, paper):
-    """The line that leads to the paper's section, derivation, lessons, exercise and tests."""
-    taught, exercises = of_the_paper().get(name, (lessons_with(name), ""))
-    parts = [paper] * bool(paper) + [doc(*page) for page in explained(name)]
-    parts += [doc(lesson_pages()[int(n)][1], f"{OUT.name}/{lesson_pages()[int(n)][0]}")
-              for n in re.findall(r"\d+", taught)]
+def taught(name, language="en"):
+    """([(words, page)] of its tests, and of its lessons and exercises): where a name is proven."""
+    row = of_the_paper().get(name)
+    tests, lessons, exercises = row[4:7] if row else (tests_of(name), lessons_with(name), "")
+    place, titles = f"{OUT.name}/{PLACES[language]}", lesson_pages(language)
+    found = [(titles[int(n)][1], place + titles[int(n)][0]) for n in re.findall(r"\d+", lessons)]
     for n in re.findall(r"\d+", exercises):
         (page,) = (NOTEBOOKS / "exercises" / "student").glob(f"{int(n):02}_*.ipynb")
-        parts.append(doc(f"Exercise {n}", f"{OUT.name}/exercises/{page.stem}"))
-    parts.append(f"Tested by {doc(tests_of(name), f'{OUT.name}/tests/{tests_of(name)[:-3]}')}")
-    return " · ".join(parts)
+        found.append((SAYS[language]["exercise"].format(n), f"{place}exercises/{page.stem}"))
+    return [(test, f"{OUT.name}/tests/{test[:-3]}") for test in re.findall(r"[\w.]+", tests)], found
+
+
+def links(name, paper):
+    """The line that leads to the paper's section, derivation, lessons, exercise and tests."""
+    tests, lessons = taught(name)
+    parts = [paper] * bool(paper) + [doc(*page) for page in [*explained(name), *lessons]]
+    return " · ".join([*parts, "Tested by " + ", ".join(doc(*test) for test in tests)])
 
 
 def lessons_with(name):
@@ -368,8 +366,9 @@ def doc(text, page):
 
 
 def signature(app, what, name, thing, options, arguments, returned):
-    """The signature as Python knows it: numpydoc takes a formula for one."""
-    return None if arguments is None else (arguments, returned)
+    """The signature as Python knows it, with what is returned: numpydoc takes a formula for one."""
+    annotation = getattr(thing, "__annotations__", {}).get("return") if what == "function" else None
+    return arguments and (arguments, type_text(annotation) if annotation else returned)
 
 
 def setup(app):

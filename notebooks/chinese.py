@@ -215,7 +215,7 @@ def kept_of(text):
 
     What code prints may be Chinese, too.
     """
-    links = [re.sub(r"(\.\./)+|student/zh/(?=find)|zh/|\.zh\b|#.*", "", link)
+    links = [re.sub(r"(\.\./)+|student/zh/(?=find)|zh/|/zh$|\.zh\b|#.*", "", link)
              for link in re.findall(r"\]\(([^)\s]+)", text)]
     kept = [WORDS.sub(r"\\text{}", part) if part[0] == "$" else COMMENT.sub("", part)
             for part in KEPT.findall(text) if not part.startswith("```text")]

@@ -24,5 +24,9 @@ def check_command(args):
     src, tgt_in, tgt_out = task.batch(3, rng)
     whole = ModelLoss(model, LabelSmoothedCrossEntropy(0.1, task.pad))
     report = check_gradients(whole, src, tgt_in, targets=tgt_out, rng=rng, seed=args.seed)
+    print("analytic  what backward gives, along one random direction for each tensor"
+          "\nnumeric   the same number, measured by forward alone"
+          "\nerror     their relative difference, which must be at most 1e-12"
+          "\ncentral   numeric once more, by a rougher method\n")
     print(report)
     return 0 if report else 1

@@ -1,11 +1,24 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
+import difflib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 
 class UsageError(Exception):
     """A request that cannot be carried out; the program ends with exit code 2."""
+
+
+def sequences(words: list[str]) -> list[str]:
+    """Return the sequences that words mean: `3 1 4` is one, `"3 1 4" "5 9"` are two."""
+    return words if any(" " in word.strip() for word in words) else [" ".join(words)]
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown word: the name nearest to it, or ""."""
+    close = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def add_run(parser, what="folder that `train` wrote"):
@@ -45,6 +58,8 @@ def opened(folder):
     tell(announcement(folder))
     run = open_run(folder)
     tell(run.note)
+    if run.stopped:
+        note(f"note: the training in {folder} did not end, it is at step {run.optimizer.t}")
     return run
 
 

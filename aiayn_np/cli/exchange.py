@@ -14,8 +14,9 @@ run. A folder gets its name only when it is complete, so that a failure leaves n
 import importlib
 from pathlib import Path
 
+from ..files import new_folder
 from .common import UsageError, add_run
-from .writing import new_path, unused
+from .writing import new_path
 
 FORMATS = {  # name -> what it is
     "torch": "safetensors and JSON by the names of torch.nn.Transformer",
@@ -51,7 +52,7 @@ def export_command(args):
     from ..runs.open import open_run
 
     run = open_run(args.run)
-    with unused(args.out) as folder:
+    with new_folder(args.out) as folder:
         lines = module_of(args.to).write(run, folder)
     print(*lines, args.out, sep="\n")
     return 0
@@ -66,7 +67,7 @@ def import_command(args):
     for name in FORMATS:
         options = {"convert": True} if args.convert and name != "torch" else {}
         if module_of(name).recognises(args.path):
-            with unused(args.out) as folder:
+            with new_folder(args.out) as folder:
                 module_of(name).read(args.path, folder, **options).save()
             print(args.out)
             return 0

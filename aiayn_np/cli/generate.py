@@ -87,5 +87,6 @@ def opened_as(folder, command, what):
     """Open the run in a folder; UsageError if it is not one for this command."""
     run = opened(folder)
     if run.command != command:
-        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}")
+        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}, which is for"
+                         f" aiayn-np {run.command}")
     return run

@@ -10,10 +10,11 @@ import posixpath
 import re
 from pathlib import Path
 
+from ..files import new_folder
 from ..text.extra import install_command
 from .common import UsageError, note
 from .pages import MINUTES, PAGES, make_pages
-from .writing import new_path, unused
+from .writing import new_path
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
@@ -38,7 +39,7 @@ def add_lessons_options(parser):
     add_exercises_options(parser)
     parser.add_argument("--pages", action="store_true",
                         help="train three small models and make the pages that lessons open, in at"
-                             f" most {MINUTES} minutes on two cores")
+                             f" most {MINUTES} minutes on two cores; needs the extra `text`")
 
 
 def add_exercises_options(parser):
@@ -185,7 +186,7 @@ def without_dead_links(text, folder, files):
 
 def write_out(files, path, pages=False):
     """Write the files, and the pages if asked, into a new folder; say how they are opened."""
-    with unused(path) as folder:
+    with new_folder(path) as folder:
         if pages:
             note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
             make_pages(folder / "live")
@@ -193,6 +194,7 @@ def write_out(files, path, pages=False):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)
+    note(f"begin with {path / 'README.md'}; the notebooks open with: jupyter lab {path}")
     if importlib.util.find_spec("jupyter_core") is None:
         note("note: Jupyter, which opens notebooks, is not installed:"
              f" {install_command('notebooks')}")

@@ -2,7 +2,7 @@
 
 import re
 
-from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened, sequences
 from .writing import add_out, check_file, check_folder, make_writable
 
 
@@ -10,7 +10,7 @@ def add_decode_options(parser):
     """Add the options of `decode`."""
     add_run(parser)
     parser.add_argument("symbol", nargs="*",
-                        help='such as "3 1 4"; none: a sequence per line of stdin')
+                        help='such as "3 1 4" or several such; none: one per line of stdin')
     add_beam(parser)
 
 
@@ -58,11 +58,20 @@ def source_of(run, text):
     return src
 
 
+def one_source(run, args):
+    """Return the source ids of the one sequence of a command line."""
+    first, *others = sequences(args.symbol)
+    if others:
+        raise UsageError(f"one sequence must be given, got {len(others) + 1}: {first!r},"
+                         f" {others[0]!r}")
+    return source_of(run, first)
+
+
 def decode_command(args):
     """Print the output of the model for a sequence, or for each line of stdin."""
     run = opened(args.run)
-    typed = [" ".join(args.symbol)] if args.symbol else None
-    for text in typed or filter(str.strip, lines_of_stdin("sequence")):
+    typed = sequences(args.symbol) if args.symbol else filter(str.strip, lines_of_stdin("sequence"))
+    for text in typed:
         src = source_of(run, text)
         out = run.decode(src, beam=args.beam, alpha=args.alpha)
         print(run.task.text(out[0]), flush=True)
@@ -72,7 +81,7 @@ def decode_command(args):
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
     run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
+    src = one_source(run, args)
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     make_writable(folder)
@@ -87,7 +96,7 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
+    src = one_source(run, args)
     src, tgt_in, tgt_out = run.example(src)
     table = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
     try:
@@ -108,6 +117,7 @@ def explore_command(args):
     check_file("--out", path, ".html", ".htm", force=args.force)
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
+        note("open it in a browser")
     except NotRunnable as error:
         raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
                          " its attention") from None

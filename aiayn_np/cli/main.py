@@ -8,12 +8,11 @@ request.
 import contextlib
 import os
 import sys
-import time
 import warnings
 
 from ..checks import one_line
 from ..files import NO_ROOM, CheckpointError, reason_of
-from ..training.ranks import end_all_ranks, may_speak, this_rank
+from ..training.ranks import end_all_ranks, this_rank
 from .common import UsageError, note
 from .parser import parsed
 
@@ -78,8 +77,6 @@ def fail(error, code):
     """Write one line to stderr, and return the exit code; in an MPI program, end all ranks."""
     rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
     who = f"{rank}: {kind}" if rank else ""
-    if rank and not may_speak():
-        time.sleep(1)              # if the first rank has found the same, it tells, and ends all
     with contextlib.suppress(OSError):
         print(f"aiayn-np: error: {who}{one_line(reason_of(error))}", file=sys.stderr, flush=True)
     end_all_ranks(code)

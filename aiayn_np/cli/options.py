@@ -1,6 +1,5 @@
 """The options of `train`, and the new run that they describe."""
 
-import argparse
 from pathlib import Path
 
 from ..checks import check_number, check_sizes
@@ -11,8 +10,6 @@ from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
 from .common import UsageError
 from .writing import add_out
-
-LAYER = 500_000  # bytes of the Python objects of a layer
 
 GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)]
     "the training": [
@@ -97,13 +94,6 @@ def add_train_options(parser):
                       help="keep at most 16 states of the model during training, for `explore`")
     rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
                       " is the limit (default: that limit, else 1); more pay on a quiet machine")
-    rare.add_argument("--workers", type=no_workers, help=argparse.SUPPRESS)
-
-
-def no_workers(n):
-    """Refuse `--workers`, and name what there is in its place."""
-    raise argparse.ArgumentTypeError(f"threads do not share batches any more: --threads {n} gives"
-                                     f" BLAS more threads, mpiexec -n {n} starts processes")
 
 
 def add_group(parser, title, options):
@@ -163,7 +153,7 @@ def new_config(args, o, size):
     check_sizes(**sizes, max_length=o["--max-length"], **{name: training[name] for name in names})
     check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
     positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
-    check_fits(training_bytes(size, positions, **sizes) + LAYER * o["--N"], "training")
+    check_fits(training_bytes(size, positions, **sizes), "training")
     return dict(task=args.task, seed=o["--seed"], dtype=dtype_of(args),
                 model=sizes | dict(h=o["--h"], P_drop=o["--P-drop"]),
                 variants={option: o[f"--{option}"] for option in CHOICES},

@@ -4,6 +4,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from ..text.extra import extra
 from ..text.number_words import write_number_words
 from .common import UsageError, opened
 from .options import add_train_options
@@ -12,8 +13,10 @@ from .train import train_command
 PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # that the training takes at most, on two cores
 MOST = 1_700_000  # bytes of a page: it can be mailed
-SENTENCES = ["vier hundert sieben und zwanzig", "drei und zwanzig tausend vier hundert zwölf",
-             "neunzehn", "hundert tausend eins"]
+TITLES = {"number_words": {"en": "This model translates German number words into English",
+                           "zh": "这个模型把德语数词译成英语"}}
+SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
+             "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
 
 
 def train_options(folder: Path) -> dict[str, list[str]]:
@@ -27,20 +30,25 @@ def train_options(folder: Path) -> dict[str, list[str]]:
 def make_pages(out: Path, lessons: str = "") -> None:
     """Train the models and write their pages into a folder; lessons: as in `live_page`.
 
-    Raises UsageError for a page that is too large to be mailed.
+    Raises UsageError for a page that is too large to be mailed, ImportError before any training if
+    the extra `text` is not there, and KeyboardInterrupt when a training was interrupted.
     """
     from ..runs.live_page import write_live_page
 
+    for package in ("sentencepiece", "sacrebleu"):                     # for the number words
+        extra(package)
     parser = argparse.ArgumentParser()
     add_train_options(parser)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         for page, options in train_options(Path(name) / "pairs").items():
-            train_command(parser.parse_args([*options, "--out", f"{name}/{page}"]))
+            if train_command(parser.parse_args([*options, "--out", f"{name}/{page}"])):
+                raise KeyboardInterrupt
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
                 run.test_sources())
-            path = write_live_page(run, out / f"{page}.html", sources, lessons=lessons)
+            path = write_live_page(run, out / f"{page}.html", sources, lessons=lessons,
+                                   title=TITLES.get(page, ""))
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
                                  f" {path.stat().st_size:,}")

@@ -1,16 +1,12 @@
 """The parser of the command line: every command with its options and examples."""
 
 import argparse
-import contextlib
-import difflib
 import functools
-import os
 import re
 import sys
 
 from .. import __version__
 from ..checks import one_line
-from ..training.ranks import may_speak
 from . import (
     animate,
     check,
@@ -26,6 +22,7 @@ from . import (
     why,
     zoo,
 )
+from .common import nearest
 
 FIRST_STEPS = """first steps:
   aiayn-np train copy                    # until it copies perfectly, into runs/copy
@@ -144,8 +141,7 @@ class Parser(argparse.ArgumentParser):
             words, known = message.split()[2:], list(self._option_string_actions)
         else:
             return ""
-        close = [name for word in words for name in difflib.get_close_matches(word, known, 1)]
-        return f"; did you mean {close[0]}?" if close else ""
+        return next(filter(None, (nearest(word, known) for word in words)), "")
 
 
 def parser():
@@ -163,17 +159,9 @@ def parser():
 
 
 def parsed(argv=None):
-    """Return the options of a command line. Options and sequences may stand in any order.
-
-    Of several ranks only the first prints what is wrong with them, or the help.
-    """
-    words = sys.argv[1:] if argv is None else argv
-    with contextlib.ExitStack() as stack:
-        if not may_speak():
-            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-            stack.enter_context(contextlib.redirect_stdout(nothing))
-            stack.enter_context(contextlib.redirect_stderr(nothing))
-        main, commands = parser()
-        if words and words[0] in commands:
-            return commands[words[0]].parse_intermixed_args(words[1:])
-        return main.parse_args(words)
+    """Return the options of a command line. Options and sequences may stand in any order."""
+    words = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    main, commands = parser()
+    if words and words[0] in commands:
+        return commands[words[0]].parse_intermixed_args(words[1:])
+    return main.parse_args(words)

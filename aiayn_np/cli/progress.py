@@ -46,7 +46,8 @@ class Reporter:
     def line_of(self, p):
         """A line for a step of a toy task with validation, else None. The bar shows every step."""
         if p.measured:
-            self.validation = f"  validation {p.validation:.1%}"
+            which = "all sequences" if p.validation == 1 else "longest sequences"
+            self.validation = f"  {which} right {p.validation:.1%}"
         text = f"loss {p.loss:.3f}  tokens right {p.accuracy:.1%}{self.validation}"
         if self.bar is not None:
             if p.validation == 1:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..files import CheckpointError
 from ..training.ranks import launched
-from ..training.threads import blas_threads, one_of_several
+from ..training.threads import blas_threads
 from .common import UsageError, note
 from .options import LATER, given_options, name_of, new_text_run, new_toy_run, new_words_run
 from .progress import Reporter
@@ -37,11 +37,10 @@ def run_folder(args):
     """The folder that the command line asks for. A new one is removed if nothing was saved in it.
     """
     if args.resume:
-        if args.out is None:
-            raise UsageError("--resume needs --out, the folder of the run to go on with")
-        for part in args.out.glob(".*.part"):                          # of a run that was killed
+        folder = args.out or Path("runs") / args.task
+        for part in folder.glob(".*.part"):                            # of a run that was killed
             part.unlink()
-        yield args.out
+        yield folder
         return
     folder = free_folder(Path("runs") / args.task) if args.out is None else args.out
     if (folder / "model.npz").exists():
@@ -64,6 +63,9 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
+        if (other / "model.npz").exists() and not (other / "metrics.json").exists():
+            note(f"{other} holds a training that did not end; to go on with it:"
+                 f" aiayn-np train {folder.name} --out {other} --resume")
 
 
 def trained(run, args):
@@ -75,10 +77,6 @@ def trained(run, args):
         if ranks.rank == 0:
             note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
         return 1
-    if run.metrics.name not in run.missing:                            # only pictures are missing
-        if ranks.rank == 0:
-            print(f"drawn in {run.folder}:", ", ".join(path.name for path in run.draw()))
-        return 0
     seconds = round(earlier + time.perf_counter() - started, 2)
     with blas_threads(args.threads):
         paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
@@ -86,6 +84,7 @@ def trained(run, args):
     if ranks.rank == 0:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
+        print(f"To try it out in a browser: aiayn-np explore {run.folder}")
     return 0
 
 
@@ -120,9 +119,6 @@ def take_steps(run, earlier=0.0, *, threads=None):
     for line in run.announcement():
         if leads:
             note(line)
-    if run.task.name == "text" and run.ranks.size == 1 and one_of_several(threads):
-        note("with one thread of BLAS; on a quiet machine --threads 2 is faster, and so is"
-             " mpiexec -n 2 before the command")
     if leads:
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
@@ -199,7 +195,7 @@ def resumed_run(folder, args):
     done = run.solved or run.optimizer.t >= run.steps
     if done and not run.history:
         raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
-    if run.optimizer.t > run.steps or (done and not run.missing):
+    if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
     return run, notes

@@ -1,14 +1,19 @@
 """The command `why`: what each word that a model writes was made of."""
 
-import difflib
+import textwrap
 
 import numpy as np
 
-from .common import UsageError, opened
-from .look import add_sequence, source_of
+from .common import UsageError, nearest, opened
+from .look import add_sequence, one_source
 from .writing import add_out, check_file
 
 OTHERS = 8  # tokens by which each one is replaced
+LEGEND = f"""share     what a token gave to the logit of the word; the shares add up to it
+replaced  how log p changes with another token in its place, the mean of {OTHERS}
+held      the same, with the attention weights as they were
+A share says what a token gave, and not why the attention looked there.
+"""
 
 
 def add_why_options(parser):
@@ -27,7 +32,7 @@ def why_command(args):
     from ..reading import replaced, shares
 
     run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
+    src = one_source(run, args)
     path = args.out or args.run / "why.png"
     check_file("--out", path, ".png", force=args.force)
     out, model, task = run.decode(src), run.trained(), run.task
@@ -43,11 +48,16 @@ def why_command(args):
     known = min(model.src_embedding.vocab_size, task.vocab_size)
     others = [i for i in range(known) if i not in special]
     rows, rng = [], np.random.default_rng(0)
+    print(LEGEND)
     for n in chosen:
         made_of = shares(model, src[0], tgt[: n + 1], token=int(out[0, n]), against=against)
         lost = replaced(model, src[0], tgt[: n + 1], token=made_of.token, k=OTHERS, others=others,
                         rng=rng)
-        print(f"{n + 1}. {sentence(words[n], source, made_of.source)}")
+        spoke = [(f"{word!r} in the source", share) for word, share in zip(source, made_of.source)]
+        spoke += [(f"{word!r}, written before", share)
+                  for word, share in zip(target[1:], made_of.target[1:])]
+        print(textwrap.fill(f"{n + 1}. {sentence(words[n], spoke)}", 80,
+                            subsequent_indent="   "))
         print(f"   Its logit is {made_of.value:.2f} above"
               f" {'the mean of all words' if against is None else args.against}:")
         of_source = zip(source, made_of.source, lost.source, lost.source_held)
@@ -55,15 +65,12 @@ def why_command(args):
         print(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
                      *((f"written {i}", *row) for i, row in enumerate(of_target))],
                     made_of.biases))                                   # bos stands before word 1
-        earlier = np.append(made_of.target, np.zeros(len(tgt) - n - 1))
+        earlier = np.append(made_of.target, np.full(len(tgt) - n - 1, np.nan))
         rows.append([*made_of.source, *earlier, made_of.biases])
-    print("The shares add up to the logit."
-          "\nThey tell what was written, not who moved the attention."
-          f"\nReplaced: how log p changes with another token there, the mean of {OTHERS}."
-          "\nHeld: the same with the attention weights as they were.")
     fig = plot_signed(rows, [words[n] for n in chosen], [*source, *target, "biases"],
                       value="share", rows="word that is written",
-                      columns="tokens of the source, then what was written before")
+                      columns="tokens of the source, then what was written before",
+                      title=f"What each word was made of: {task.text(src[0])}")
     save_figure(fig, path, dpi=120)
     print(path)
     return 0
@@ -85,13 +92,17 @@ def table(rows, biases):
     return "\n".join(lines)
 
 
-def sentence(word, source, numbers):
-    """Return the one or two source tokens that gave the most to a word, as a sentence."""
-    most = [i for i in np.argsort(-numbers)[:2] if numbers[i] > 0.1 * max(numbers)]
-    if not most or max(numbers) <= 0:
-        return f"No source token speaks for {word!r}."
-    return f"{word!r} was made of " + " and ".join(
-        f"{source[i]!r} ({numbers[i]:+.1f})" for i in most) + "."
+def sentence(word, spoke):
+    """Return a sentence on the one or two tokens that gave the most to a word.
+
+    spoke : (token and where it stands, share)
+    """
+    (first, most), *others = sorted(spoke, key=lambda one: -one[1])[:2]
+    if most <= 0:
+        return f"{word!r}: no token speaks for it."
+    then = "".join(f", then from {name} ({share:+.1f})" for name, share in others
+                   if share > 0.1 * most)
+    return f"{word!r}: most came from {first} ({most:+.1f}){then}."
 
 
 def id_of(task, word):
@@ -99,6 +110,5 @@ def id_of(task, word):
     names = [name.strip("▁") for name in task.tokens(np.arange(task.vocab_size))]
     if word in names:
         return names.index(word)
-    close = difflib.get_close_matches(word, names, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise UsageError(f"--against must be one token of the vocabulary, got {word!r}{hint}")
+    raise UsageError("--against must be one token of the vocabulary, got"
+                     f" {word!r}{nearest(word, names)}")

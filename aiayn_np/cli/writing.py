@@ -9,7 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ..files import check_replaceable, new_folder
+from ..files import check_replaceable
 from .common import UsageError
 
 
@@ -65,10 +65,3 @@ def make_writable(folder):
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
-
-
-def unused(path):
-    """Return a new folder to fill; UsageError where something is there."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise UsageError(f"{path} is there already: choose another name")
-    return new_folder(path)

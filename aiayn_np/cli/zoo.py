@@ -2,10 +2,8 @@
 
 import functools
 
-from ..files import replacing
 from .common import UsageError, note
 from .progress import shown
-from .writing import add_out, check_file
 
 NOTHING = "no bug planted"
 
@@ -16,7 +14,6 @@ def add_zoo_options(parser):
                         help="of the bug, for the details; none: all")
     parser.add_argument("--train", action="store_true",
                         help="instead, train a model with each bug of the paper's parts")
-    add_out(parser, "--out", "file for the table of --train, a .md")
 
 
 def zoo_command(args):
@@ -24,8 +21,6 @@ def zoo_command(args):
     from ..zoo import BUGS
     from ..zoo.bug import PAPER
 
-    if args.out and not args.train:
-        raise UsageError("--out is the file for the table of --train")
     for number in args.number:
         if number not in BUGS:
             raise UsageError(f"every number must be one of 1 to {len(BUGS)}, got {number}")
@@ -34,9 +29,7 @@ def zoo_command(args):
                              f" no part that bug {number} is in")
     chosen = args.number or [n for n in BUGS if n <= PAPER or not args.train]
     bugs = [BUGS[number] for number in dict.fromkeys(chosen)]
-    if args.out:
-        check_file("--out", args.out, ".md", force=args.force)
-    return train_all(bugs, args.out) if args.train else hunt_all(bugs, details=bool(args.number))
+    return train_all(bugs) if args.train else hunt_all(bugs, details=bool(args.number))
 
 
 def hunt_all(bugs, details):
@@ -51,14 +44,19 @@ def hunt_all(bugs, details):
         print(f"{len(broken)} of {len(CHECKS)} checks fail with {NOTHING}: nothing can be hunted")
         return 1
     print(f"{len(CHECKS)} checks pass with {NOTHING}")
-    name_width = max(len(bug.name) for bug in bugs)
-    where_width = max(len(bug.where) for bug in bugs)
+    widths = [max(map(len, column)) for column in (["bug", *(bug.name for bug in bugs)],
+                                                   ["where", *(bug.where for bug in bugs)])]
     caught = 0
+
+    def line(number, *cells):
+        name, where, by, seen = map(str.ljust, cells, [*widths, 38, 0])
+        print(f"{number:>2}  {name}  {where}  {by}  {seen}", flush=True)
+
+    line("", "bug", "where it is planted", "caught by", "who had it")
     for bug in bugs:
         found = hunt(bug)
         caught += bug.caught_by in found
-        print(f"{bug.number:2d}  {bug.name:<{name_width}}  {bug.where:<{where_width}}  "
-              f"{caught_text(bug, found):<38}  {bug.seen}", flush=True)
+        line(bug.number, bug.name, bug.where, caught_text(bug, found), bug.seen)
         if details:
             print(details_text(bug, found), flush=True)
     print(f"{caught} of {len(bugs)} caught")
@@ -82,19 +80,13 @@ def details_text(bug, found):
     return "\n".join(f"    {line}".rstrip() for line in lines) + "\n"
 
 
-def train_all(bugs, out):
-    """Train a model without a bug and one with each bug, and make a table of what they learned."""
-    from ..zoo.learning import HEALTHY_SEEDS, STEPS, learn_to_copy, page
+def train_all(bugs):
+    """Train a model without a bug and one with each bug; print a Markdown table of the outcomes."""
+    from ..zoo.learning import HEAD, HEALTHY_SEEDS, STEPS, learn_to_copy
 
-    rows = []
+    print(HEAD)
     for bug, seed in [*((None, seed) for seed in range(HEALTHY_SEEDS)), *((b, 0) for b in bugs)]:
-        name = f"{bug.number:2d}  {bug.name}" if bug else f" -  {NOTHING}, seed {seed}"
-        watch = functools.partial(shown, total=STEPS, what=name.strip())
-        outcome = learn_to_copy(bug, seed=seed, watch=watch)
-        rows.append((bug, seed, outcome))
-        print(f"{name:<60}  {outcome}", flush=True)
-    if out:
-        with replacing(out) as file:
-            file.write(page(rows).encode())
-        print(out)
+        number, name = (bug.number, bug.name) if bug else ("none", f"{NOTHING}, seed {seed}")
+        watch = functools.partial(shown, total=STEPS, what=name)
+        print(f"| {number} | {name} | {learn_to_copy(bug, seed=seed, watch=watch)} |", flush=True)
     return 0

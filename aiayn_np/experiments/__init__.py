@@ -1,7 +1,7 @@
 """The claims of the paper and further ones: a function measures each, and a figure shows it.
 
     >>> from aiayn_np.experiments import EXPERIMENTS
-    >>> result = EXPERIMENTS["causality"].run()
+    >>> result = EXPERIMENTS["embedding_scale"].run()
     >>> print(result.verdict)
     agrees
     >>> picture = result.figure()

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..text.extra import extra
 from ..transformer import Transformer
-from .describe import build, check_config, describe
+from .describe import build, describe
 from .layout import to_ours, to_theirs
 
 
@@ -40,7 +40,6 @@ def from_torch(module: Any, config: dict | None = None) -> Transformer:
             raise TypeError("module must be one that to_torch made, or a state_dict with its"
                             f" config, got {type(module).__name__}")
         config = module.config
-    check_config(config)
     state = module.state_dict() if hasattr(module, "state_dict") else module
     arrays = {name: numpy_of(name, value) for name, value in state.items()}
     ours = to_ours(arrays, config)

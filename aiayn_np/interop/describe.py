@@ -6,7 +6,7 @@ would compute something else. The description of a Transformer is a dict that JS
 
 import numpy as np
 
-from ..checks import check_number, check_sizes, one_line
+from ..checks import one_line
 from ..dropout import Dropout
 from ..layer_norm import LayerNorm
 from ..module import Module, leaves
@@ -18,7 +18,7 @@ from ..variants.choices import CHOICES, keywords
 from ..variants.layer_options import layer_factory, set_eps
 
 SIZES = ("vocab_size", "N", "d_model", "d_ff", "h", "max_len")
-KEYS = (*SIZES, "pad", "P_drop", "attention_P_drop", "eps", "bias", "positions", "norm")
+
 
 
 def describe(model):
@@ -89,28 +89,11 @@ def shapes(model):
     return {name: f"Parameter{p.value.shape}" for name, p in model.named_parameters()}
 
 
-def check_config(config):
-    """Raise KeyError, TypeError, ValueError or IndexError for what `describe` cannot return."""
-    if set(config) != set(KEYS):
-        raise KeyError(f"a config must have {', '.join(KEYS)}, missing or unknown:"
-                       f" {', '.join(sorted(set(config) ^ set(KEYS)))}")
-    check_sizes(**{name: config[name] for name in SIZES})
-    for name in ("P_drop", "attention_P_drop", "eps"):
-        check_number(name, config[name], 0, 1)
-    for option in ("positions", "norm"):
-        if config[option] not in list(CHOICES[option]):
-            raise ValueError(f"{option} must be {' or '.join(CHOICES[option])}, got"
-                             f" {config[option]!r}")
-    if not isinstance(config["bias"], bool):
-        raise TypeError(f"bias must be true or false, got {config['bias']!r}")
-
-
 def build(config, activation=None):
     """Build the Transformer that a config describes. The caller must fill in its parameters.
 
     activation : the class that replaces ReLU in the feed-forward network
     """
-    check_config(config)
     options = {name: config[name] for name in (*SIZES, "pad", "P_drop")}
     options |= keywords({name: config[name] for name in ("positions", "norm")})
     for side in ("encoder_layer", "decoder_layer"):

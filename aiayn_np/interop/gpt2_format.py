@@ -1,6 +1,5 @@
 """The format `gpt2`: one of our language models as a GPT2LMHeadModel."""
 
-import errno
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +45,6 @@ def save_gpt2(model: LanguageModel, folder: Path) -> None:
     the folder is not empty.
     """
     config, folder = config_of(model), Path(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(errno.EEXIST, "must be empty, or not there yet", str(folder))
     d, d_ff = config["n_embd"], config["n_inner"]
     tensors = tensors_of(config["vocab_size"], d, d_ff, config["n_positions"], config["n_layer"],
                          tied=config["tie_word_embeddings"])

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from ..pretrained.weights import FILE, File, as_checkpoint_error
-from ..runs.open import KINDS, check_size
+from ..runs.open import KINDS
 from ..runs.text_run import VOCABULARY
-from .describe import check_config, describe
+from .describe import describe
 from .folder_format import write_folder
 from .layout import check_shapes, to_ours, to_theirs
 
@@ -58,10 +58,8 @@ def read(path, folder):
         if header["version"] != VERSION:
             raise ValueError(f"it has version {header['version']}, this program reads {VERSION}")
         config, described = header["run"] | {"imported": True}, header["model"]
-        check_config(described)
     state = read_state(path / FILE, described, str(config["dtype"]))
     with as_checkpoint_error(path / CONFIG):
-        check_size(config, (path / FILE).stat().st_size)
         if VOCABULARY in (kind := KINDS[config["task"]]).FILES:
             shutil.copyfile(path / VOCABULARY, folder / VOCABULARY)
         run = kind(folder, config)

@@ -323,9 +323,10 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
                 title: str | None = None) -> "Figure":
     """Draw a small matrix of numbers with signs, such as a gradient: purple above 0, orange below.
 
-    matrix : (len(row_tokens), len(column_tokens))   value, rows, columns : what they mean
+    matrix : (len(row_tokens), len(column_tokens)); what is nan is not there, and hatched
+    value, rows, columns : what they mean
     """
-    matrix = np.asarray(matrix)
+    matrix = np.ma.masked_invalid(matrix)
     if matrix.shape != (len(row_tokens), len(column_tokens)):
         raise ValueError(f"matrix must have shape ({len(row_tokens)}, {len(column_tokens)}) for"
                          f" these tokens, got {matrix.shape}")
@@ -333,6 +334,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     fig = new_figure(max(4.6, 0.6 * n_columns + 1), max(3.8, 0.6 * n_rows + 0.8))
     ax = fig.subplots()
     limit = np.abs(matrix).max() or 1
+    ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
     image = ax.imshow(matrix, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
     write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit)
     ax.set_xticks(range(len(column_tokens)), column_tokens)
@@ -360,7 +362,7 @@ def plot_loss(history: Iterable, *, title: str | None = None) -> "Figure":
                 label="tokens right, training batch")
     validated = [p for p in history if p.validation is not None]
     bottom.plot([p.step for p in validated], [p.validation for p in validated], "o-", color="C1",
-                markersize=4, label="whole validation sequences right")
+                markersize=4, label="longest validation sequences right (all of them, at 1)")
     bottom.set_ylabel("share")
     bottom.set_xlabel("step")
     bottom.set_ylim(-0.03, 1.03)

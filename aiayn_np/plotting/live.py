@@ -26,8 +26,10 @@ FORWARD = ("matrix.js", "transformer.js", "variants.js", "shares.js", "what_if.j
            "vocabulary.js", "address.js")
 INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
              "made_of.js", "figure_1.js", "changes.js", "tour.js", "page.js")
-LESSONS = {"3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
-           "8": "08_positions", "11": "11_reading_attention_maps"}
+LESSONS = {"1": "01_attention_is_a_soft_look_up", "2": "02_softmax_and_its_jacobian",
+           "3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
+           "8": "08_positions", "9": "09_the_whole_transformer",
+           "10": "10_training_the_copy_task", "11": "11_reading_attention_maps"}
 MOST = 12_000_000  # characters of base64 in a page
 
 
@@ -35,7 +37,7 @@ class NotRunnable(ValueError):
     """A model or a task that the page cannot run; the message says why."""
 
 
-def live_page(model: Transformer, task: dict, examples: list[str], *, title: str = '',
+def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
               states: dict | None = None, lessons: str = '', metrics: dict | None = None,
               recorded: list[dict] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
@@ -46,7 +48,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
         text what `text.cutting.rules_of` gives
     examples : sequences to begin with
-    title : the heading, the same in both languages; "" says what the model does
+    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
@@ -69,17 +71,24 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
     words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
-    named = words["en"].get(f"title_{task['name']}", words["en"]["page_title"])
-    things = words["en"]["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
-    name = title or named.format(name=task["name"], things=things)
+    titles = title if isinstance(title, dict) else {
+        lang: title or title_of(task, texts) for lang, texts in words.items()}
     data = dict(
-        title=name, titled=bool(title), task=task, model=tree, weights=weights, words=words,
+        title=titles, task=task, model=tree, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
         recorded=recorded, examples=examples, metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
-    return filled(data, words["en"], title=escape(name), no_script_zh=words["zh"]["no_script"])
+    return filled(data, words["en"], title=escape(titles["en"]), weights=weights,
+                  no_script_zh=words["zh"]["no_script"])
+
+
+def title_of(task, words):
+    """Return what a model does, in the words of one language."""
+    things = words["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
+    named = words.get(f"title_{task['name']}", words["page_title"])
+    return named.format(name=task["name"], things=things)
 
 
 def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:

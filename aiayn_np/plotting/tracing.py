@@ -5,6 +5,7 @@ copy, note shapes and norms, and pass everything on. The layers need no code for
 """
 
 import copy
+import difflib
 import html
 import re
 from collections import Counter
@@ -64,8 +65,10 @@ class Trace:
     def __getitem__(self, path):
         inside = [c for c in self.components if c.path == path or c.path.startswith(f"{path}.")]
         if not inside:
-            known = dict.fromkeys(c.path for c in self.components if c.depth == 1)
-            raise KeyError(f"no component {path!r}; the outer ones are {', '.join(known)}")
+            near = difflib.get_close_matches(path, [c.path for c in self.components], 1)
+            known = near or dict.fromkeys(c.path for c in self.components if c.depth == 1)
+            raise KeyError(f"no component {path!r}; {'near to it' if near else 'the outer ones'}:"
+                           f" {', '.join(known)}")
         outer = min(c.depth for c in inside)
         return Trace([replace(c, depth=c.depth - outer) for c in inside])
 

@@ -22,7 +22,6 @@ from ..module import Module, Parameter
 from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
-FURTHER = {"outputs after the first": "are not differentiated"}
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
 
@@ -180,8 +179,6 @@ class Adapter:
         if extra is None:
             raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
                             f" backward({', '.join(parameters)})")
-        if rest and extra is not rest:
-            self.not_checked |= FURTHER
         before = {path: x.copy() for path, x in arrays_in(root)}
         returned, steps = function(u, *extra, **rates), {}
         if rates:                                                      # W is now W - gradient
@@ -214,7 +211,7 @@ class Adapter:
 def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
     """Return an adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
     torch, is_function = sys.modules["torch"], isinstance(module, type)
-    parameters, learned, further = {}, set(), {}
+    parameters, learned = {}, set()
     if not is_function:
         module = copy.deepcopy(module).cpu().double()
         named = [*module.named_parameters(), *module.named_buffers()]
@@ -230,9 +227,7 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         with torch.random.fork_rng(devices=[]):                        # dropout repeats
             y = (module.apply(*inputs) if is_function else
                  torch.func.functional_call(module, values, tuple(inputs), options))
-        if isinstance(y, (tuple, list)):
-            y = y[0]
-            further.update(FURTHER)
+        y = y[0] if isinstance(y, (tuple, list)) else y
         return y.detach().numpy(), (y, inputs, values)
 
     def backward(grad_y, cache):
@@ -250,7 +245,6 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
     names = ["", *arguments(module.forward, with_defaults=True)[is_function:]]
     adapter = Adapter(forward, backward, (parameters, *inputs), options, names)
     adapter.title = module.__name__ if is_function else type(module).__name__
-    adapter.not_checked |= further
     return adapter
 
 

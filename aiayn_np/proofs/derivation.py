@@ -271,10 +271,13 @@ class Example:
         if moved and slopes:
             raise ValueError("d(y, x) must have no d within y")
         known = {} if known is None else known
-        for name in names & (set(self.numbers) | set(self.definitions)) - set(known):
-            value = (self.numbers[name] if name in self.numbers
-                     else self.value_of(self.definitions[name], moved, by, known))
-            known[name] = value + by if name == moved else value
+        for name in names - known.keys():
+            if name in self.numbers:
+                known[name] = self.numbers[name]
+            elif name in self.definitions:
+                known[name] = self.value_of(self.definitions[name], moved, by, known)
+            if name == moved:
+                known[name] = known[name] + by
         derivatives = [self.derivative(*slope) for slope in slopes]
         return eval(code, {"d": derivatives.__getitem__, **known})
 

@@ -103,7 +103,9 @@ class GradientReport:
         notes = [n for why, n in NOTES.items() if any(why in r.verdict for r in self.rows)]
         notes += [self.checked] if self.checked else []
         notes += [f"Not checked: {name} {why}." for name, why in self.not_checked.items()]
-        return "\n".join([f"Gradients of {self.title}", *lines, *notes, f"{total}; {worst}"])
+        forgotten = [n for n, why in self.not_checked.items() if "though the output" in why]
+        last = f"; NOT CHECKED: {', '.join(forgotten)}" if forgotten else ""
+        return "\n".join([f"Gradients of {self.title}", *lines, *notes, f"{total}; {worst}{last}"])
 
 
 def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> GradientReport:

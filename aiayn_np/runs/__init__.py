@@ -6,7 +6,7 @@ Public names, by the file that defines them:
     estimates           check_beam, check_fits, large, parameter_count, training_bytes
     live_page           write_live_page
     one_text            OneTextRun
-    open                announcement, check_size, open_run
+    open                announcement, open_run
     pretrained_run      GPT2Run, MarianRun, open_pretrained
     run                 Run
     text_run            TextRun, peak_memory

@@ -13,8 +13,8 @@ from .run import Run
 
 WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
 
-def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *, title: str = '',
-                    lessons: str = '') -> Path:
+def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
+                    title: str | dict = '', lessons: str = '') -> Path:
     """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
 
     title, lessons : as in `live_page`

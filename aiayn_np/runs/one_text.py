@@ -45,5 +45,5 @@ class OneTextRun(Run):
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:
         """Raise ValueError: a model of a single text has no source to decode."""
-        raise ValueError(f"a {self.task.name} has no source to decode: use aiayn-np"
+        raise ValueError(f"a model of one text has no source to decode: use aiayn-np"
                          f" {self.command}")

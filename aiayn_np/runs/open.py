@@ -7,7 +7,7 @@ from typing import Any
 from ..files import CheckpointError
 from ..training.tasks import TASKS
 from .checkpoint import load_checkpoint, read_header
-from .estimates import large, parameter_count
+from .estimates import large
 from .run import Run
 from .text_run import TextRun
 from .words_run import WordsRun
@@ -34,7 +34,6 @@ def open_run(folder: str | Path) -> Any:
     header = read_header(path)
     config = header["config"]
     try:
-        check_size(config, path.stat().st_size)
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
@@ -42,14 +41,6 @@ def open_run(folder: str | Path) -> Any:
     if run.states:
         run.states.load(run.optimizer.t)
     return run
-
-
-def check_size(config: dict, held: int) -> None:
-    """Raise ValueError if a config describes a model far larger than its file of `held` bytes."""
-    symbols = config.get("task_options", {}).get("symbols", 0)
-    count = parameter_count(symbols, **config["model"])
-    if 2 * count > held:                     # a parameter has 4 bytes, and some variants have fewer
-        raise ValueError(f"its model has {count:.1e} parameters, the file {held:,} bytes")
 
 
 def is_pretrained(folder: str | Path) -> bool:

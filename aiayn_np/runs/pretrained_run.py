@@ -48,6 +48,7 @@ class PretrainedRun(Run):
 
     opens: Any  # makes `loaded` of a folder
     imported = True
+    stopped = False
 
     def __init__(self, folder):
         self.folder, self.loaded, self.states = Path(folder), self.opens(folder), None

@@ -61,7 +61,6 @@ class Run:
         self.optimizer = self.make_optimizer()
         self.recent: deque[dict] = deque(maxlen=AVERAGED)
         self.history: list = []
-        self.pictures: list[str] = []                                  # names that `draw` saved
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
         keep = config.get("keep_states", False)
         self.states = KeptStates(self.folder / STATES) if keep else None
@@ -88,6 +87,11 @@ class Run:
         return self.config["train"]["steps"]
 
     @property
+    def stopped(self) -> bool:
+        """Whether the training did not come to its end."""
+        return self.optimizer.t > 0 and not self.metrics.exists()
+
+    @property
     def rate_of(self) -> Callable[[int], float]:
         """The learning rate as a function of the step."""
         o = self.config["train"]
@@ -98,7 +102,7 @@ class Run:
         """Go on with training after the last step, and yield a record of each step."""
         o = self.config["train"]
         return train(self.model, self.task, steps=o["steps"], batch_size=o["batch_size"],
-                     eps_ls=o["eps_ls"], accumulate=o.get("accumulate", 1), schedule=self.rate_of,
+                     eps_ls=o["eps_ls"], accumulate=o["accumulate"], schedule=self.rate_of,
                      workers=self.ranks, threads=threads, **self.training_state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
@@ -126,7 +130,7 @@ class Run:
 
         positions : on one side of a batch
         """
-        share = positions // (self.ranks.size * self.config["train"].get("accumulate", 1))
+        share = positions // (self.ranks.size * self.config["train"]["accumulate"])
         itemsize = next(self.model.parameters()).value.itemsize
         needed = training_bytes(self.task.vocab_size, share, **self.config["model"],
                                 itemsize=itemsize)
@@ -239,26 +243,13 @@ class Run:
             right = "right" if output == want else "wrong"
             yield f"{source:<{width}}   {output:<{width}}   {right}"
 
-    @property
-    def missing(self) -> list[str]:
-        """Names of the files that a finished run lacks and that can be made again.
-
-        metrics.json names all files, and is written last.
-        """
-        try:
-            files = json.loads(self.metrics.read_text(encoding="utf-8"))["files"]
-            return [name for name in map(str, files)
-                    if name != STATES and not (self.folder / name).is_file()]
-        except (OSError, ValueError, KeyError, TypeError):
-            return [self.metrics.name]
-
     def save_metrics(self, **measured: Any) -> None:
-        """Write metrics.json on rank 0: measurements, a summary of the run, and its file names."""
+        """Write metrics.json, the last file, on rank 0: measurements, and a summary of the run."""
         if self.ranks.rank:
             return
         parameters = sum(p.value.size for p in self.model.parameters())
         known = dict(task=self.task.name, steps=self.optimizer.t, parameters=parameters,
-                     seed=self.config["seed"], files=[*self.files, *self.pictures])
+                     seed=self.config["seed"])
         with replacing(self.metrics) as file:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
 
@@ -313,9 +304,7 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Save all pictures of the training; return the paths."""
-        paths = [self.draw_loss(), *self.draw_attention(self.test_sources()[0], self.folder)]
-        self.pictures = [path.name for path in paths]
-        return paths
+        return [self.draw_loss(), *self.draw_attention(self.test_sources()[0], self.folder)]
 
     def draw_loss(self) -> Path:
         """Save the training curve; return its path."""

@@ -64,8 +64,6 @@ class TextRun(Run):
         """
         check_options(self.config["train"])
         files = self.config["files"]
-        if not isinstance(files, dict):
-            raise CheckpointError(f"{self.checkpoint} has no usable config: files must be a dict")
         corpus = corpus or Corpus.read(files, self.config["seed"])
         if corpus.digest != self.config["digest"]:
             raise ValueError("sentence pairs must be those that the run began with, got others in "
@@ -96,13 +94,13 @@ class TextRun(Run):
     def gradient(self) -> SharedGradient | None:
         """The object that splits a batch and adds up the gradients; None for an undivided batch."""
         return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
-                               self.config["train"].get("accumulate", 1))
+                               self.config["train"]["accumulate"])
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
         """The validation pairs, in batches that need no more memory than training does."""
         o = self.config["train"]
-        budget = o["tokens"] // (o.get("accumulate", 1) * self.ranks.size)
+        budget = o["tokens"] // (o["accumulate"] * self.ranks.size)
         return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
 
     @property

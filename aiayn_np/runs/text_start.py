@@ -70,8 +70,6 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
 
 def options_of(preset, changed):
     """Return all options: those in `changed`, else those of the preset, else the defaults."""
-    if preset not in PRESETS:
-        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     options = dict(max_length=100, eps_ls=0.1, accumulate=1, bleu_every=1,
                    bleu_tokenize=None, normalization="identity",
                    character_coverage=1.0) | PRESETS[preset]

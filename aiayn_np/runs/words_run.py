@@ -188,6 +188,7 @@ class WordsRun(OneTextRun, TextRun):
         yield (f"words: {self.optimizer.t} steps, {found:.3f} nats per character of the"
                f" {self.held_characters:,} held back (perplexity"
                f" {math.exp(min(found, 700)):.2f}), {seconds:.1f} s\n")
+        yield "After the first line of the text held back it writes:\n"
         yield self.sample(20 * SAMPLE)
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:

@@ -150,8 +150,9 @@ class Windows:
     def __init__(self, ids: np.ndarray, T: int, rows: int, every: int = 1) -> None:
         check_sizes(T=T, rows=rows)
         if len(ids) <= T:
-            raise ValueError(f"a window of max_length={T} tokens must be shorter than each part of"
-                             f" the text, got a part of {len(ids)} tokens")
+            raise ValueError(f"each part of the text must be longer than a window of max_length={T}"
+                             f" tokens, got a part of {len(ids)} tokens: take a longer text, or a"
+                             " smaller max_length")
         self.ids, self.T, self.rows = ids, T, rows
         self.starts = np.arange(0, len(ids) - T, every * T)
 

@@ -8,8 +8,7 @@ Public names, by the file that defines them:
     loss       LabelSmoothedCrossEntropy, ModelLoss
     memory     keep_freed_memory
     optimizer  Adam, warmup_rate
-    ranks      Alone, SharedGradient, end_all_ranks, launched, may_speak, shared_gradient,
-               this_rank, world
+    ranks      Alone, SharedGradient, end_all_ranks, launched, shared_gradient, this_rank, world
     tasks      CopyTask, ReverseTask, SortTask, Task, padded
-    threads    blas_threads, check_threads, one_of_several
+    threads    blas_threads, check_threads
 """

@@ -171,8 +171,6 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
         return task.batch(batch_size, rng)
 
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
-    ranks.check_same(model, optimizer, rate_of, steps, rng, *validation, batch_size, validate_every,
-                     eps_ls, accumulate)
 
     def record(s):
         nats, accuracy = map(float, s.scores)

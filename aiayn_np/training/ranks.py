@@ -2,11 +2,11 @@
 
 `mpiexec -n 4 program` starts a program four times, on one machine or on several. The four processes
 share no memory; MPI numbers them (rank 0 to 3) and carries messages between them. Every rank holds
-the whole training state: model, optimizer, generator. So every rank draws the same batch. It
-computes the gradient of its own share of the rows. Then one message exchange, `Allreduce`, replaces
-the gradients of each rank by their sum. All gradients lie in one array (store.py), so one call is
-enough. MPI requires that all ranks get the same sum to the bit. So every rank takes the same Adam
-step, and the models stay equal without ever being compared.
+the whole training state, made from the same seed: model, optimizer, generator. So every rank draws
+the same batch. It computes the gradient of its own share of the rows. Then one message exchange,
+`Allreduce`, replaces the gradients of each rank by their sum. All gradients lie in one array
+(store.py), so one call is enough. MPI requires that all ranks get the same sum to the bit. So every
+rank takes the same Adam step, and the models stay equal without ever being compared.
 
 The ranks must find the gradient of the mean loss over all target tokens of the batch. A share with
 n_i of the n tokens has the mean loss over its own tokens, loss_i, and
@@ -32,20 +32,18 @@ import os
 import socket
 import sys
 import time
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..checks import check_sizes
-from ..module import Cache, Module, leaves
+from ..module import Cache, Module
 from .checks import first_not_finite
 from .loss import ModelLoss
 from .optimizer import Adam
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
-RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
 
 
 class Alone:
@@ -71,13 +69,6 @@ class Alone:
 
     def sum_in_place(self, array: np.ndarray) -> None:
         """Replace an array on every rank by the sum of all of them, the same to the bit."""
-
-    def check_same(self, model: Module, optimizer: Adam, rate_of: Callable[[int], float],
-                   steps: int, *others: Any) -> None:
-        """Raise ValueError on all ranks unless they begin with the same training.
-
-        `others` are arrays, generators, and what can be compared by `==`.
-        """
 
     def __str__(self):
         return f"rank {self.rank} of {self.size} ({socket.gethostname()}, process {os.getpid()})"
@@ -110,23 +101,6 @@ class Ranks(Alone):
         from mpi4py import MPI
 
         self.comm.Allreduce(MPI.IN_PLACE, array)
-
-    def check_same(self, model, optimizer, rate_of, steps, *others):
-        drops = [layer.P_drop for _, layer in leaves(model, Module) if hasattr(layer, "P_drop")]
-        arrays = optimizer.store.values, optimizer.all_m, optimizer.all_v
-        mine = [fingerprint(one) for one in (*arrays, optimizer.t, drops, steps, rate_of(1),
-                                             rate_of(steps), *others)]
-        if any(other != mine for other in self.all(mine)):
-            raise ValueError("all ranks must begin with the same model, optimizer, rng, task and"
-                             " options, got different ones: make them from the same seed and the"
-                             " same numbers on every rank")
-
-
-def fingerprint(one):
-    """A few bytes that tell an array or a generator from others; anything else as it is."""
-    if isinstance(one, np.random.Generator):
-        return str(one.bit_generator.state)
-    return zlib.crc32(np.ascontiguousarray(one).data) if isinstance(one, np.ndarray) else one
 
 
 class SharedGradient:
@@ -224,8 +198,7 @@ def launched() -> Alone:
     """The Ranks that mpiexec has started; ALONE without mpiexec.
 
     Raises ImportError without mpi4py, or where mpi4py uses another MPI than mpiexec: each process
-    would then train alone, and overwrite the files of the others. Where the launcher tells the
-    processes their ranks, only the first one raises, and the others end.
+    would then train alone, and overwrite the files of the others.
     """
     size = next((int(os.environ[name]) for name in SIZES if name in os.environ), 1)
     if size == 1:
@@ -238,14 +211,7 @@ def launched() -> Alone:
                    f" {MPI.Get_library_version().splitlines()[0]}, than this mpiexec")
     except ImportError as error:
         problem = f"which need mpi4py to train together: pip install mpi4py mpich ({error})"
-    if not may_speak():
-        raise SystemExit(2)
     raise ImportError(f"mpiexec has started {size} processes, {problem}")
-
-
-def may_speak() -> bool:
-    """Whether no launcher has told this process that it is another rank than the first."""
-    return all(os.environ.get(name, "0") == "0" for name in RANKS)
 
 
 def this_rank() -> str:

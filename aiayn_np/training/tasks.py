@@ -9,6 +9,7 @@ the sequence with an end mark, and the decoder has to write the answer:
 A new task is a class with a `name` and a `target`; see ReverseTask.
 """
 
+import functools
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -29,6 +30,28 @@ def bucket(sequence):
     if len(sequence) < SHORTEST_HELD_OUT:
         return 9
     return zlib.crc32(sequence.astype("<i8").tobytes()) % 10
+
+
+def draw(symbols, max_length, n, rng):
+    """Draw n sequences of ids; the longer of two uniform lengths, which seldom reach the end."""
+    lengths = rng.integers(1, max_length + 1, (n, 2)).max(axis=1)
+    ids = rng.integers(FIRST_SYMBOL, FIRST_SYMBOL + symbols, (n, max_length))
+    return [row[:length] for row, length in zip(ids, lengths)]
+
+
+@functools.cache  # a command asks for the same ones several times
+def held_out(symbols, max_length, n, split):
+    """Return the first n different sequences of a split; fewer where the task has fewer."""
+    rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
+    found: dict[bytes, np.ndarray] = {}
+    blocks_without = 0
+    while len(found) < n and blocks_without < 10:
+        before = len(found)
+        for s in draw(symbols, max_length, 1000, rng):
+            if bucket(s) == split and len(found) < n:
+                found.setdefault(s.tobytes(), s)
+        blocks_without = 0 if len(found) > before else blocks_without + 1
+    return list(found.values())
 
 
 class Task:
@@ -57,7 +80,8 @@ class Task:
             check_sizes(n=n)
         rows: list[np.ndarray] = []
         while len(rows) < n:
-            rows += [s for s in self._draw(n - len(rows), rng) if bucket(s) > TEST]
+            drawn = draw(self.symbols, self.max_length, n - len(rows), rng)
+            rows += [s for s in drawn if bucket(s) > TEST]
         return self.examples_of(rows)
 
     def validation(self, n: int) -> tuple[np.ndarray, ...]:
@@ -88,36 +112,23 @@ class Task:
         for word in words:
             if word not in known:
                 last = self.symbols - 1
-                raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}")
+                apart = f"; with spaces: {' '.join(word)}" if known.keys() >= {*word} else ""
+                raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}{apart}")
         return np.array([[known[word] for word in words] + [EOS]])
 
     def longest(self, src: np.ndarray) -> np.ndarray:
         """The first of the longest sources in a batch, (1, T)."""
         return src[[(src != self.pad).sum(axis=1).argmax()]]
 
-    def _draw(self, n, rng):
-        # The longer of two uniform lengths is drawn, since uniform lengths seldom reach the end.
-        lengths = rng.integers(1, self.max_length + 1, (n, 2)).max(axis=1)
-        ids = rng.integers(FIRST_SYMBOL, self.vocab_size, (n, self.max_length))
-        return [row[:length] for row, length in zip(ids, lengths)]
-
     def _held_out(self, n, split):
         check_sizes(n=n)
-        rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
-        found: dict[bytes, np.ndarray] = {}
-        blocks_without = 0
-        while len(found) < n and blocks_without < 10:  # a task with few sequences has fewer than n
-            before = len(found)
-            for s in self._draw(1000, rng):
-                if bucket(s) == split and len(found) < n:
-                    found.setdefault(s.tobytes(), s)
-            blocks_without = 0 if len(found) > before else blocks_without + 1
+        found = held_out(self.symbols, self.max_length, n, split)
         if not found:
             raise ValueError(
                 f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"
                 f" length >= {SHORTEST_HELD_OUT} to hold out: raise one of them"
             )
-        return self.examples_of(list(found.values()))
+        return self.examples_of(found)
 
     def examples_of(self, sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """ids (src, tgt_in, tgt_out) for sequences of symbols, each an array of their ids."""

@@ -54,12 +54,6 @@ def user_threads() -> int:
     return 1
 
 
-def one_of_several(threads: int | None) -> bool:
-    """Whether one thread works, unasked, although the machine has several processors."""
-    asked = threads is not None or any(map(os.environ.get, VARIABLES))
-    return not asked and (os.cpu_count() or 1) > 1
-
-
 def check_threads(threads: int | None) -> None:
     """A number of threads, or None for the user's."""
     if threads is not None:

@@ -13,7 +13,7 @@ tests/zoo/zoo_training.md.
 Public names, by the file that defines them:
 
     bug       planted
-    learning  learn_to_copy, page
+    learning  learn_to_copy
     runner    failures, hunt
 """
 

@@ -24,8 +24,10 @@ function name() {
   label("p.caption[role=heading]", "aria-level", "2");
   label("aside.sidebar-drawer", "aria-label", chinese ? "所有页面" : "All pages");
   label("aside.toc-drawer", "aria-label", chinese ? "本页内容" : "This page");
+  const [other, lang, language] = chinese ? ["search", "en", "English"] : ["search_zh", "zh-Hans", "中文"];
   document.querySelector("#search-results")?.insertAdjacentHTML(
-    "beforebegin", `<h1>${chinese ? "搜索" : "Search"}</h1>`);
+    "beforebegin", `<p class="language"><a href="${other}.html${location.search}" lang="${lang}"
+      hreflang="${lang}">${language}</a></p><h1>${chinese ? "搜索" : "Search"}</h1>`);
   document.querySelectorAll("details.hide > summary").forEach((box) => box.removeAttribute("aria-label"));
   for (const head of document.querySelectorAll("th")) if (!head.innerText.trim()) head.setAttribute("role", "presentation");
 }

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from same_run import assert_same_run
+from same_run import assert_same_run, with_blank_pictures
 from trained import alignment_scores
 
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
@@ -33,7 +33,9 @@ def folder(tmp_path_factory):
     """A finished run of 12 steps, long enough for a state to be kept for averaging."""
     folder = tmp_path_factory.mktemp("runs") / "a"
     argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", str(folder)]
-    assert main(argv) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        with_blank_pictures(patch)
+        assert main(argv) == 0
     return folder
 
 
@@ -57,32 +59,13 @@ def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
 
 
-def test_workers_are_refused_with_the_two_ways_out(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "copy", "--workers", "2"])
-    assert "--threads 2 gives BLAS more threads, mpiexec -n 2 starts" in capsys.readouterr().err
-
-
-def test_a_run_of_two_threads_goes_on_alone(no_pictures, tmp_path):
-    """Earlier versions wrote a number of threads that share a batch."""
-    out = ["--out", str(tmp_path / "run")]
-    assert main(["train", "copy", *TINY, "--steps", "2", *out]) == 0
-    run = open_run(tmp_path / "run")
-    run.load_history()
-    run.config["train"]["workers"] = 2
-    run.save()
-    assert main(["train", "copy", "--resume", "--steps", "4", *out]) == 0
-    assert open_run(tmp_path / "run").optimizer.t == 4
-
-
 def test_train_writes_its_folder(folder):
     assert sorted(files(folder)) == sorted(
         [*PICTURES, "history.csv", "loss.png", "metrics.json", "model.npz"]
     )
     metrics = json.loads((folder / "metrics.json").read_text())
     assert set(metrics) == {"task", "exact_match", "held_out", "steps", "seconds", "parameters",
-                            "seed", "files"}
-    assert sorted(metrics["files"]) == sorted(files(folder))
+                            "seed"}
     assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 12, 5)
     assert metrics["parameters"] == sum(p.value.size for p in open_run(folder).model.parameters())
     with open(folder / "history.csv") as file:
@@ -97,7 +80,9 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
     assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(tmp_path / "r")]) == 0
     out, err = capsys.readouterr()
     assert "copy: not solved after 2 steps" in out
-    assert out.splitlines()[-1].startswith(f"In {tmp_path / 'r'}: model.npz, ")
+    *_, files, next_step = out.splitlines()
+    assert files.startswith(f"In {tmp_path / 'r'}: model.npz, ")
+    assert next_step == f"To try it out in a browser: aiayn-np explore {tmp_path / 'r'}"
     assert out.count("wrong") + out.count("right") == 6
     assert "step     2" in err
     assert "validation" not in out
@@ -123,8 +108,9 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
         if step == 4:
             os.kill(os.getpid(), signal.SIGINT)
 
-    out = str(tmp_path / "r")
-    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5", "--out", out]
+    monkeypatch.chdir(tmp_path)
+    out = str(Path("runs") / "reverse")
+    argv = ["train", "reverse", *TINY, "--steps", "12", "--seed", "5"]
     with monkeypatch.context() as patched:
         patched.setattr(loop, "check_finite", press_ctrl_c)
         assert main(argv) == 1
@@ -132,8 +118,14 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
         capsys.readouterr().err
     )
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert main(["train", "reverse", "--resume", "--out", out]) == 0
+    assert main(["decode", out, "3 1"]) == 0
+    assert f"note: the training in {out} did not end, it is at step 4\n" in capsys.readouterr().err
+    assert main([*argv[:-4], "--steps", "1"]) == 0                     # into reverse-2
+    assert f"aiayn-np train reverse --out {out} --resume\n" in capsys.readouterr().err
+    assert main(["train", "reverse", "--resume"]) == 0
     assert_same_run(folder, out)
+    assert main(["decode", out, "3 1"]) == 0
+    assert capsys.readouterr().err.count("did not end") == 0
 
 
 def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
@@ -155,10 +147,12 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
 
 def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     lines = []
-    for argv in (["3 1"], ["3", "1"], ["0"]):  # with quotes and without
+    for argv in (["3 1"], ["3", "1"], ["0"], ["3 1", "0"]):            # with quotes and without
         assert main(["decode", str(folder), *argv]) == 0
         lines += capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 5
+    assert lines[3:] == lines[1:3]
+    lines = lines[:3]
     assert lines[0] == lines[1]
     run = open_run(folder)
     assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
@@ -264,7 +258,8 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["train", "copy", "--out", "{tmp}/file/x"], "Not a directory"),
         (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
         (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
-        (["train", "reverse", "--resume"], "--resume needs --out"),
+        (["train", "reverse", "--resume"], "runs/reverse/model.npz: No such file"),
+        (["trace", "{run}", "3 1", "2 0"], "one sequence must be given, got 2: '3 1', '2 0'"),
         (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
         (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
         (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
@@ -318,7 +313,6 @@ def test_a_run_that_lost_its_results_makes_them_again(folder, no_pictures, tmp_p
         (out / name).write_bytes((folder / name).read_bytes())
     assert main(["train", "reverse", "--resume", "--out", str(out)]) == 0
     a, b = (json.loads((f / "metrics.json").read_text()) for f in (folder, out))
-    assert set(a.pop("files")) - set(b.pop("files")) == {"loss.png", *PICTURES}
     assert a | {"seconds": 0} == b | {"seconds": 0}
 
 
@@ -382,7 +376,7 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         reporter.bar.refresh()
-        assert "validation 25.0%" in screen.getvalue()
+        assert "longest sequences right 25.0%" in screen.getvalue()
         assert "step     1" not in screen.getvalue()                   # no lines beside the bar
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
         assert reporter.bar.total == reporter.bar.n == 3

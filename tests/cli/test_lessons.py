@@ -133,7 +133,8 @@ def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
     for name in (tmp_path / "mine", tmp_path / "file", "."):
         assert main([command, str(name)]) == 2
     out, err = capsys.readouterr()
-    assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 3)
+    assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 2)
+    assert f"{tmp_path / 'file'}: File exists" in err
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
     assert (tmp_path / "mine" / "notes.txt").read_text() == "keep me"
 
@@ -159,9 +160,9 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     assert main(["exercises", str(tmp_path / "out")]) == 0
-    err = capsys.readouterr().err
-    assert f"pip install -e '{ROOT}[notebooks]'" in err
-    assert err.count("\n") == 1
+    begin, install = capsys.readouterr().err.splitlines()
+    assert begin.startswith(f"begin with {tmp_path / 'out' / 'README.md'}; ")
+    assert re.search(r"pip install .*'jupyter>=", install)
 
 
 def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
@@ -217,6 +218,26 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, 
     monkeypatch.setattr(lessons, "make_pages", None)
     (tmp_path / "notes.txt").write_text("keep me")
     assert main(["lessons", str(tmp_path), "--pages"]) == 2
+
+
+def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
+    trained = []
+    monkeypatch.setattr(pages, "train_command", lambda args: trained.append(args.task) or 1)
+    assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
+    assert trained == ["copy"]
+    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert not (tmp_path / "here").exists()
+
+
+def test_the_extra_is_asked_for_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    def missing(package):
+        raise ImportError(f"{package} is not installed")
+
+    monkeypatch.setattr(pages, "extra", missing)
+    monkeypatch.setattr(pages, "train_command", None)
+    assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 2
+    assert "sentencepiece is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.parametrize(("most", "names"), [

@@ -64,7 +64,6 @@ def test_options_that_are_rarely_needed_come_last(capsys):
 
 
 @pytest.mark.parametrize(("words", "messages"), [
-    ([], ["aiayn-np: error: ", "required: COMMAND"]),
     (["trian"], ["invalid choice: 'trian'", "; did you mean train?"]),
     (["train", "cpoy"], ["invalid choice: 'cpoy'", "; did you mean copy?"]),
     (["train", "sing"], ["invalid choice: 'sing'"]),
@@ -82,6 +81,13 @@ def test_a_typing_error_is_one_line_and_the_nearest_word(words, messages, capsys
     assert all(message in err for message in messages)
     assert err.count("\n") == 1
     assert "--help)" in err
+
+
+def test_no_command_at_all_shows_the_help(capsys):
+    with pytest.raises(SystemExit) as caught:
+        parsed([])
+    assert caught.value.code == 0
+    assert "first steps:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)

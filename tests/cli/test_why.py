@@ -2,9 +2,8 @@
 
 import re
 
-import numpy as np
 import pytest
-from same_run import TINY
+from same_run import TINY, without_pictures
 
 from aiayn_np.cli.main import main
 from aiayn_np.cli.why import sentence, table
@@ -17,7 +16,9 @@ from aiayn_np.runs.open import open_run
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "a"
     small = [*TINY, "--symbols", "4", "--max-length", "3"]  # an answer that ends soon
-    assert main(["train", "reverse", *small, "--steps", "60", "--out", str(folder)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        without_pictures(patch)
+        assert main(["train", "reverse", *small, "--steps", "60", "--out", str(folder)]) == 0
     return folder
 
 
@@ -30,8 +31,10 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     run = open_run(folder)
     src = run.task.source("3 1 2")
     made_of = shares(run.trained(), src[0], [run.task.bos])
-    lines = out.split("\n2. ")[0].splitlines()
-    assert lines[0].startswith("1. ")
+    legend, _, tables = out.partition("\n\n")
+    assert legend.startswith("share ")
+    said, lines = re.match(r"(1\. .*?:)\n(.*?)(?:\n2\. |\Z)", tables, re.DOTALL).groups()
+    lines = ["", said, *lines.splitlines()]
     assert lines[2].split() == ["word", "place", "share", "replaced", "held"]
     rows = [re.match(r" +(.*?) +([+-][0-9.]+)(?: |$)", line).groups() for line in lines[3:]]
     want = {f"{word} source {i}": share for i, (word, share) in enumerate(
@@ -83,11 +86,14 @@ def test_wrong_requests_are_one_line(folder, options, message, capsys):
 
 
 def test_the_sentence_names_what_gave_most():
-    words = ["vier", "hundert", "<eos>"]
-    assert sentence("hundred", words, np.array([0.6, 4.1, -2])) == (
-        "'hundred' was made of 'hundert' (+4.1) and 'vier' (+0.6).")
-    assert sentence("four", words, np.array([3, 0.1, 0])) == "'four' was made of 'vier' (+3.0)."
-    assert sentence("and", words, np.array([-1, 0, -2])) == "No source token speaks for 'and'."
+    spoke = [("'sieben' in the source", 1.5), ("'<eos>' in the source", -2.0),
+             ("'hundred', written before", 5.84)]
+    assert sentence("and", spoke) == (
+        "'and': most came from 'hundred', written before (+5.8),"
+        " then from 'sieben' in the source (+1.5).")
+    assert sentence("a", [("'x' in the source", 3.0), ("'y' in the source", 0.1)]) == (
+        "'a': most came from 'x' in the source (+3.0).")
+    assert sentence("a", [("'x' in the source", -1.0)]) == "'a': no token speaks for it."
 
 
 def test_chinese_words_take_two_columns_each():

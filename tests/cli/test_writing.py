@@ -30,14 +30,13 @@ COMMANDS = [
     (["animate", "copy", "--steps", "1", "--out", "thesis.pdf"], "must be a .gif, got thesis.pdf"),
     (["animate", "copy", "--steps", "1", "--out", "new.pdf"], "must be a .gif, got new.pdf"),
     (["explore", "RUN", "1 2", "--out", "notes.txt"], "must be a .html or .htm, got notes.txt"),
-    (["zoo", "1", "--train", "--out", "notes.txt"], "--out must be a .md, got notes.txt"),
     (["train", "copy", *TINY, "--steps", "1", "--out", "pictures"], "holds something else"),
     (["train", "text", "--pairs", "notes.txt", "--out", "old"], "holds something else"),
     (["attend", "RUN", "1 2", "--out", "pictures"], "pictures is there already, and holds"),
     (["figures", "variance", "--draw", "--out", "old"], "old is there already, and holds"),
-    (["lessons", "old"], "old is there already: choose another name"),
-    (["exercises", "old"], "old is there already: choose another name"),
-    (["export", "RUN", "old", "--to", "torch"], "old is there already: choose another name"),
+    (["lessons", "old"], "old: is there already: choose another name"),
+    (["exercises", "old"], "old: is there already: choose another name"),
+    (["export", "RUN", "old", "--to", "torch"], "old: is there already: choose another name"),
     (["import", "RUN", "--out", "old"], "is of no known format"),
 ]
 

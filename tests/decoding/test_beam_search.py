@@ -132,37 +132,6 @@ def test_a_beam_of_one_is_greedy(rng):
         np.testing.assert_array_equal(beam, greedy)
 
 
-def test_a_wider_beam_finds_better_sequences(rng):
-    gains = []
-    for _ in range(4):
-        model, src = Table(rng, 9, 12), rng.integers(3, 9, (10, 5))
-        rows = [beam_search(model, src, bos=BOS, eos=EOS, beam=b, max_len=8) for b in (1, 8)]
-        gains += [
-            score(model, s, without_padding(wide), 0.6) - score(model, s, without_padding(one), 0.6)
-            for s, one, wide in zip(src, *rows, strict=True)
-        ]
-    assert np.mean(gains) > 0
-    assert sum(g >= -1e-9 for g in gains) > 0.8 * len(gains)
-
-
-def test_a_high_alpha_prefers_long_ones(rng):
-    model, src = Table(rng, 7, 12), rng.integers(3, 7, (20, 5))
-
-    def length(alpha):
-        out = beam_search(model, src, bos=BOS, eos=EOS, alpha=alpha, max_len=10)
-        return np.mean([len(without_padding(row)) for row in out])
-
-    assert length(0) < length(3)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_kept_keys_follow_their_beginnings(rng, beam):
-    model, src = model_of(rng, V=7, max_len=12, sharp=2.0), rng.integers(3, 7, (6, 5))
-    got = beam_search(model, src, bos=BOS, eos=EOS, beam=beam)
-    whole = beam_search(model, src, bos=BOS, eos=EOS, beam=beam, keep=False)
-    np.testing.assert_array_equal(got, whole)
-
-
 def test_a_source_that_is_done_leaves_the_batch(monkeypatch, rng):
     model, src = Table(rng, 5, 12), rng.integers(3, 5, (40, 5))
     sizes, step = [], RecomputingDecoder.next_logits
@@ -194,15 +163,6 @@ def test_an_empty_batch_and_float32(rng):
     np.testing.assert_array_equal(
         beam_search(model.astype(np.float32), src, bos=BOS, eos=EOS), double
     )
-
-
-def test_highest(rng):
-    x = rng.integers(0, 5, (6, 9)).astype(float)
-    for k in (1, 4, 9, 20):
-        got = highest(x, k)
-        assert got.shape == (6, min(k, 9))
-        for row, columns in zip(x, got, strict=True):
-            np.testing.assert_array_equal(columns, np.argsort(-row, kind="stable")[:k])
 
 
 def test_of_equals_the_first_whatever_is_dead(rng):

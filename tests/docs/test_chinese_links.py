@@ -14,17 +14,20 @@ LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s#{}:]+)(?:#[^()\s]*)?\)")
 def chinese(path):
     """The Chinese edition of a page of the repository, or None."""
     name = path.relative_to(ROOT).as_posix()
-    places = [path.with_suffix(".zh.md"), path.parent / "zh" / path.name]
+    places = [path.with_suffix(".zh.md"), path.parent / "zh" / path.name, path / "zh",
+              path.parent / "student" / "zh" / path.name]
     places += [ROOT / "docs" / "zh" / name.removeprefix("docs/")] * name.startswith("docs/")
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in places if place.exists()), None)
 
 
 def english_links(text, folder):
     """The links of a page that lead to English, though the same is there in Chinese."""
     for label, target in LINK.findall(text):
         path = (folder / target).resolve()
-        there = "zh" in path.parts or ".zh." in path.name or label == "English"
-        if not there and path.is_relative_to(ROOT) and chinese(path):
+        if not path.is_relative_to(ROOT) or label == "English":
+            continue
+        there = "zh" in path.relative_to(ROOT).parts or ".zh." in path.name
+        if not there and chinese(path):
             yield target
 
 
@@ -36,3 +39,17 @@ def test_it_leads_to_chinese(page):
 def test_a_link_to_english_is_found():
     text = "[a](README.md) [English](README.md) [b](README.zh.md) [c](docs/paper/softmax.md#x)"
     assert list(english_links(text, ROOT)) == ["README.md", "docs/paper/softmax.md"]
+    text = "[a](find_the_bug.ipynb) [b](student) [c](student/zh) [d](assignment.py)"
+    assert list(english_links(text, ROOT / "notebooks" / "exercises")) == [
+        "find_the_bug.ipynb", "student"]
+
+
+def test_the_glossary_is_in_the_order_of_the_lessons():
+    text = (ROOT / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8")
+    lessons = [int(n) for n in re.findall(r"\| 第 (\d+) 课 \|", text)]
+    assert len(lessons) > 150
+    assert lessons == sorted(lessons)
+    row = r"^\|[^|]*\| (.*?) \|[^|]*\| \[.*?\]\((.*?)\)"            # of a term on a page
+    for words, page in re.findall(row, text, re.MULTILINE):
+        there = (ROOT / "docs" / "zh" / page).read_text(encoding="utf-8")
+        assert words in there

@@ -23,8 +23,8 @@ LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(https?:[
 SAMPLE = ["index.html", "search.html", "paper/index.html", "paper/attention.html",
           "paper/layer_norm.html", "pages/02_softmax_and_its_jacobian.html",
           "pages/exercises/01_softmax.html", "pages/api/layers.html", "pages/api/decoding.html",
-          "pages/zoo.html", "pages/gallery.html", "pages/live.html", "zh/index.html",
-          "search_zh.html", "zh/paper/softmax.html"]
+          "pages/zoo.html", "pages/gallery.html", "pages/live-pages.html",
+          "pages/api/index.html", "zh/index.html", "search_zh.html", "zh/paper/softmax.html"]
 PHONE = dict(width=360, height=740)
 
 
@@ -51,7 +51,7 @@ def pages_of(site):
 
 def test_the_pages_are_there_and_light(site):
     wanted = [name.replace(".md", ".html") for name in (*PAGES.values(), *LISTS.values())]
-    wanted += ["zoo.html", "live.html", *(f"api/{room}.html" for room in ROOMS)]
+    wanted += ["zoo.html", *(f"api/{room}.html" for room in ROOMS)]
     wanted += [path.with_suffix(".html").name for path in ROOT.glob("notebooks/[0-9]*.ipynb")]
     wanted += [f"exercises/{path.stem}.html"
                for path in ROOT.glob("notebooks/exercises/student/*.ipynb")]
@@ -78,12 +78,13 @@ def test_a_page_of_the_paper_shows_source_numbers_and_check(site):
 
 def test_symbols_and_names_of_a_docstring_are_links(site):
     text = (site / "pages" / "api" / "layers.html").read_text(encoding="utf-8")
-    attention = text.split('id="aiayn_np.ScaledDotProductAttention"')[1].split("<dl ")[0]
+    attention = text.split('id="aiayn_np.ScaledDotProductAttention"')[1].split('py class"')[0]
     for symbol in ("d_k", "T_q", "allowed"):
-        assert re.search(rf'href="\.\./symbols\.html#symbol-{symbol}">{symbol}</a>', attention)
+        link = rf'href="\.\./symbols\.html#symbol-{symbol}">(?:<span class="pre">)?{symbol}<'
+        assert re.search(link, attention)
     assert 'href="checks.html#aiayn_np.checks.check_gradient"' in attention
     assert "_modules/aiayn_np/attention.html" in attention             # the source
-    multi_head = text.split('id="aiayn_np.MultiHeadAttention"')[1].split("<dl ")[0]
+    multi_head = text.split('id="aiayn_np.MultiHeadAttention"')[1].split('py class"')[0]
     assert 'href="#aiayn_np.ScaledDotProductAttention">ScaledDotProductAttention</a>' in multi_head
 
 
@@ -106,7 +107,7 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
 
     source = [textwrap.dedent("""\
         [a](../../figures/README.md) [b](softmax.md#x) [c](../../notebooks/13_x.ipynb#y)
-        [d](../make_live_pages.py) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
+        [d](../live-pages.md) [e](../../aiayn_np/attention.py) [f](../symbols.md) [g](#h)
         ```python
         f[a](x)
         ```
@@ -114,7 +115,7 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     site_extension.turn_links(None, "paper/attention", source)
     assert source == [textwrap.dedent("""\
         [a](../pages/gallery.md) [b](../pages/../paper/softmax.md#x) [c](../pages/13_x.ipynb#y)
-        [d](../pages/live.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
+        [d](../pages/live-pages.md) e (`aiayn_np/attention.py`) [f](../pages/symbols.md) [g](#h)
         ```python
         f[a](x)
         ```
@@ -191,8 +192,9 @@ def words_of_the_glossary():
 
 
 def test_search_finds_every_chinese_page_that_has_a_word(page, site, address):
-    """But for words with a mark within, as in *greedy* decoding."""
-    pages = {path: path.read_text(encoding="utf-8").split("<article")[-1].split("<footer")[0]
+    """But for words with a mark within, as in *greedy* decoding, and what a picture shows."""
+    pages = {path: re.sub(r"<[^>]*>", "|", path.read_text(encoding="utf-8").split("<article")[-1]
+                          .split("<footer")[0])
              for path in pages_of(site) if "zh" in path.relative_to(site).parts}
     for word in words_of_the_glossary():
         page.goto(f"{address}search_zh.html?q={word}")
@@ -216,6 +218,9 @@ def test_a_chinese_page_is_chinese_around_its_text(page, address):
     assert page.evaluate("document.documentElement.lang") == "en"
     page.get_by_role("link", name="中文").click()
     page.wait_for_url("**/zh/paper/softmax.html")
+    page.goto(address + "search.html?q=softmax")
+    page.get_by_role("link", name="中文").click()
+    page.wait_for_url("**/search_zh.html?q=softmax")
 
 
 BEGIN_A_LINE = """[...document.querySelectorAll(".math")].filter((formula) => {
@@ -244,6 +249,15 @@ def test_nothing_sticks_out_on_a_phone(page, address):
     for name in SAMPLE:
         page.goto(address + name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+
+
+@pytest.mark.parametrize("width", [1200, 1280, 1366, 1552, 1600, 1920])
+def test_forward_stands_beside_backward_and_no_page_is_too_wide(page, address, width):
+    page.set_viewport_size(dict(width=width, height=900))
+    page.goto(address + "paper/attention.html")
+    forward, backward = page.locator(".pair > *").all()
+    assert forward.bounding_box()["y"] == backward.bounding_box()["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.fixture(scope="module")

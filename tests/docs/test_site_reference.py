@@ -46,8 +46,9 @@ def test_a_layer_of_the_paper_has_all_that_its_reader_looks_for(name):
     assert "\n   >>> " in text
     for parameter in inspect.signature(thing).parameters:
         assert f"* - `{parameter}`" in text
-    forward = "\n".join(site_reference.call(thing, "forward", thing.forward))
-    backward = "\n".join(site_reference.call(thing, "backward", thing.backward))
+    forward = "\n".join(site_reference.call(thing, "forward"))
+    backward = "\n".join(site_reference.call(thing, "backward"))
+    assert ".. math::" in backward
     for array in list(inspect.signature(thing.forward).parameters)[1:]:
         assert f"* - `{array}`\n" in forward
     assert "* - returns\n     - `(" in forward
@@ -57,9 +58,11 @@ def test_a_layer_of_the_paper_has_all_that_its_reader_looks_for(name):
 
 def test_shapes_and_meanings_come_from_the_docstring():
     layer = aiayn_np.ScaledDotProductAttention
-    forward = "\n".join(site_reference.call(layer, "forward", layer.forward))
+    forward = "\n".join(site_reference.call(layer, "forward"))
     assert "`K`\n     - `(..., T_k, d_k)`\n     - `(2, 5, 4)`\n     - keys" in forward
     assert "- bool, True where query i may look at key j" in forward
+    attributes = "\n".join(site_reference.attributes("LayerNorm", aiayn_np.LayerNorm))
+    assert "`gamma`\n     - Parameter\n     - `(d_model,)`\n     - `(4,)`" in attributes
     assert site_reference.shapes_of(aiayn_np.Dropout) == {"x": "(...)", "out": "(...)"}
     grouped = examples.thing_of("PreNormDecoderLayer")
     assert site_reference.shapes_of(grouped)["memory"] == "(..., T_src, d_model)"
@@ -87,7 +90,7 @@ def test_an_example_shows_what_it_gives_and_fails_when_it_is_wrong(monkeypatch):
     steps, _ = examples.example("warmup_rate")
     assert steps[-1][1] == "[0.0, 0.000699, 0.000349]"
     assert "aiayn_np" in steps[0][0]
-    wrong = examples.entries() | {"causal": examples.Entry("", "", "causal(-1)")}
+    wrong = examples.entries() | {"causal": examples.Entry("", "", "", "causal(-1)")}
     monkeypatch.setattr(examples, "entries", lambda: wrong)
     with pytest.raises(ValueError, match="T must be at least 1"):
         examples.example.__wrapped__("causal")

@@ -33,38 +33,6 @@ def widths():
     return committed(KEY_WIDTH)
 
 
-def test_one_head_is_worse_for_sort_and_better_for_copy(heads):
-    ratio, sign = heads.compare(1, 8)
-    assert list(heads.tasks) == ["copy", "reverse", "sort"]
-    assert list(sign) == [BETTER, 0, WORSE]
-    assert ratio[0] < 0.5
-    assert ratio[2] > 1.3
-    assert heads.verdict == NOT_HERE
-
-
-def test_very_many_heads_are_worse_for_copy_and_reverse_and_not_for_sort(heads):
-    ratio, sign = heads.compare(32, 8)
-    assert list(sign[:2]) == [WORSE, WORSE]
-    assert sign[2] != WORSE
-    assert ratio[0] > 1.3
-    assert ratio[1] > 1.1
-    assert ratio[2] == pytest.approx(1, abs=0.15)
-
-
-def test_narrow_keys_are_worse_for_every_task_and_seed(widths):
-    ratio, sign = widths.compare(1, 8)
-    assert list(sign) == [WORSE] * 3
-    assert ratio.min() > 1.1
-    assert widths.verdict == AGREES
-
-
-def test_four_seeds_and_the_finding_tells_where_they_differ(heads, widths):
-    assert heads.loss.shape == (3, 4, 5)
-    assert widths.loss.shape == (3, 4, 4)
-    assert "(reverse, seeds differ)" in heads.finding
-    assert "seeds differ" not in widths.finding
-
-
 def test_h_8_and_d_k_8_of_the_papers_table():
     h = dict(zip(PAPER_H["x"], PAPER_H["perplexity"]))
     d_k = dict(zip(PAPER_D_K["x"], PAPER_D_K["perplexity"]))

@@ -34,22 +34,6 @@ def model(rng):
     return LanguageModel(SYMBOLS + 1, N=2, pad=PAD, rng=rng, **SIZE)
 
 
-def test_two_layers_copy_by_one_head_and_one_layer_does_not(kept):
-    assert kept.verdict == AGREES
-    assert kept.copied.shape == (2, 5)
-    assert kept.copied[1].min() >= 0.9
-    assert kept.copied[0].max() <= 0.4
-    assert kept.best[1].min() >= 0.8
-    assert kept.best[0].max() <= 0.3
-    assert (kept.prefix[1].argmax(-1) >= SIZE["h"]).all()  # heads of layer 2
-
-
-def test_without_the_best_head_or_the_first_layer_little_is_left(kept):
-    assert (kept.at_best(kept.without) < 0.6 * kept.exact[1]).all()
-    assert (kept.without[1, :, : SIZE["h"]].min(-1) < 0.3).all()
-    assert (kept.at_best(kept.copying) > 10 / SYMBOLS).all()
-
-
 @pytest.mark.parametrize(("copied", "verdict"), [
     ([[0.3, 0.95], [1, 1]], DISAGREES), ([[0.3, 0.3], [1, 0.8]], NOT_HERE),
     ([[0.3, 0.5], [1, 1]], NOT_HERE), ([[0.3, 0.3], [1, 1]], AGREES),

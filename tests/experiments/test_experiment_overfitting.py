@@ -34,19 +34,6 @@ def test_few_examples_are_answered_as_reverse_answers_them(rng):
         np.testing.assert_array_equal(before[: len(symbols) + 1], [task.bos, *symbols[::-1]])
 
 
-def test_dropout_wins_on_a_small_set():
-    kept = committed(DROPOUT)
-    assert kept.verdict == AGREES
-    assert kept.validation.shape == (3, 3, len(kept.steps))
-    nats, share, gap = kept.gain
-    assert nats.min() > 0.5
-    assert share.min() > 0
-    assert gap.min() > 0.5
-    without = kept.validation[0]
-    assert np.all(without[:, -1] > 1.2 * without.min(axis=1))          # it turned, and rose
-    assert np.all(kept.training[0, :, -1] < 0.1)                       # while it learned by heart
-
-
 def test_the_verdict_follows_the_numbers():
     kept = committed(DROPOUT)
     swap = [1, 0, 2]

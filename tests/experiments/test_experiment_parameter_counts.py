@@ -7,7 +7,6 @@ import pytest
 
 from aiayn_np import LearnedPositionalEncoding, MultiHeadAttention, Transformer
 from aiayn_np.experiments.claims.parameter_counts import (
-    BASE,
     count_parameters,
     parameter_counts,
 )
@@ -111,10 +110,3 @@ def test_no_vocabulary_makes_base_and_big_right(measured):
     assert round(larger.counted[0] / 1e6) == 65
     assert larger.verdict == IN_PART
     assert larger.counted[-1] - 213e6 > measured.counted[-1] - 213e6 > 0
-
-
-@pytest.mark.slow
-def test_the_real_base_has_so_many():
-    rng = np.random.default_rng(0)
-    base = sum(p.value.size for p in Transformer.base(rng=rng).parameters())
-    assert base == count_parameters(37_000, **BASE) == 63_045_632

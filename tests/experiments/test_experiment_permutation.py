@@ -49,13 +49,6 @@ def test_positions_or_a_causal_mask_break_the_symmetry_more_the_more_tokens_move
     assert set(measured.random) == set(measured.by_moved) == set(LABELS)
 
 
-def test_the_finding_of_the_smaller_stack_and_of_the_committed_one_agree(measured):
-    kept = committed(PERMUTATION)
-    assert measured.verdict == kept.verdict == AGREES
-    assert len(kept.random["encoder"]) == 100
-    assert max(kept.random["encoder"].max(), kept.random["decoder"].max()) < 1e-14
-
-
 def test_an_encoder_with_a_mask_or_one_that_looks_at_places_would_be_seen(encoder, rng, measured):
     x, P = rng.standard_normal((6, 8)), rng.permuted(np.tile(np.arange(6), (10, 1)), axis=1)
     assert difference(encoder, x, P).max() < ROUNDING

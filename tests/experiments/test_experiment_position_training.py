@@ -14,7 +14,6 @@ from aiayn_np.experiments.claims.position_training import (
     position_training,
 )
 from aiayn_np.experiments.experiment import AGREES, DISAGREES, IN_PART, NOT_HERE
-from aiayn_np.positional_encoding import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from aiayn_np.training.tasks import CopyTask
 
 SINUSOIDAL, LEARNED, RELATIVE = range(3)
@@ -23,33 +22,6 @@ SINUSOIDAL, LEARNED, RELATIVE = range(3)
 @pytest.fixture(scope="module")
 def kept():
     return committed(LEARNED_POSITIONS)
-
-
-def test_what_was_trained(kept):
-    assert list(kept.encodings) == list(ENCODINGS)
-    assert ENCODINGS["sinusoidal"]["positions"] is SinusoidalPositionalEncoding
-    assert ENCODINGS["learned"]["positions"] is LearnedPositionalEncoding
-    assert kept.loss.shape == (3, 5, len(kept.step))
-
-
-def test_both_end_alike_and_know_the_trained_lengths(kept):
-    assert kept.verdict == IN_PART
-    sinusoidal, learned = np.median(kept.perplexity[:2], axis=1)
-    assert learned == pytest.approx(sinusoidal, rel=0.01)
-    trained = kept.lengths <= kept.trained_length
-    assert kept.tokens.min() > 0.99
-    assert kept.exact[..., trained].min() > 0.97
-
-
-def test_learned_positions_get_there_first_with_every_seed(kept):
-    """The paper does not say so, but at this size it is as clear as the equal end."""
-    assert kept.reached[LEARNED].max() < kept.reached[SINUSOIDAL].min()
-
-
-def test_neither_reaches_two_symbols_beyond_but_relative_positions_do(kept):
-    assert kept.beyond(2)[[SINUSOIDAL, LEARNED]].max() < 0.05
-    assert kept.beyond(2)[RELATIVE] > 0.9
-    assert kept.beyond(1)[SINUSOIDAL] > kept.beyond(1)[LEARNED]
 
 
 def test_of_length_keeps_whole_sequences_of_that_length():

@@ -15,23 +15,6 @@ def kept():
     return committed(SCALE_TRAINING)
 
 
-def test_training_falls_behind_without_the_scale_at_a_large_d_k(kept):
-    scaled, unscaled = kept.final[:, -1]
-    assert kept.verdict == AGREES
-    assert len(scaled) >= 3
-    assert unscaled.min() > 2 * scaled.max()
-
-
-def test_the_gap_is_smaller_at_a_small_d_k(kept):
-    narrow, wide = np.median(kept.final[1] - kept.final[0], axis=-1)[[0, -1]]
-    assert narrow < wide / 2
-
-
-def test_unscaled_scores_vary_d_k_times_as_much(kept):
-    scaled, unscaled = kept.score_variance
-    np.testing.assert_allclose(unscaled / scaled, kept.d_k, rtol=1e-3)
-
-
 def test_with_the_scale_the_best_rate_is_the_highest_tried(kept):
     assert (kept.best_rate[0] == len(kept.rate_scale) - 1).all()
     assert "at the highest rate tried" in kept.finding

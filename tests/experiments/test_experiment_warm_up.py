@@ -27,25 +27,6 @@ def kept():
     return committed(WARM_UP)
 
 
-def test_at_some_rate_post_norm_learns_only_with_warm_up(kept):
-    assert kept.verdict == AGREES
-    assert kept.final.shape[2] >= 3
-    with_it, without = kept.final[[POST, POST_FLAT]][:, kept.rescued]
-    assert without.min() >= kept.blind > with_it.max()
-
-
-def test_at_the_lowest_rate_post_norm_learns_without(kept):
-    assert kept.final[POST_FLAT, 0].max() < kept.blind - 0.3
-
-
-def test_pre_norm_learns_without_where_post_norm_fails(kept):
-    assert kept.final[PRE_FLAT][kept.rescued].max() < kept.blind - 0.3
-
-
-def test_pre_norm_gains_from_warm_up_at_the_highest_rate(kept):
-    assert np.median(kept.final[PRE, -1]) < np.median(kept.final[PRE_FLAT, -1])
-
-
 def test_a_twin_without_warm_up_does_not_agree(kept):
     twin = kept.curves[[POST_FLAT, POST_FLAT, PRE, PRE_FLAT]]
     assert replace(kept, curves=twin).verdict == NOT_HERE
@@ -76,10 +57,6 @@ def test_a_run_that_is_no_longer_finite_is_nan_from_there(seed):
         found = losses(small_model(task, 0), task, 0, steps=8, batch_size=2, schedule=rates)
     assert np.isfinite(found[:3]).all()
     assert np.isnan(found[-1])
-
-
-def test_the_best_over_all_rates_is_the_same_with_and_without(kept):
-    assert kept.best[POST] == pytest.approx(kept.best[POST_FLAT], rel=0.02)
 
 
 def test_at_the_highest_rate_post_norm_fails_either_way_and_pre_norm_nowhere(kept):

@@ -7,8 +7,10 @@ from aiayn_np.runs.run import Run
 
 
 def data_of(page):
+    """What a page holds: its data, and the numbers of its model as base64."""
     (text,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)
-    return json.loads(text)
+    (weights,) = re.findall(r'<script id="weights" type="text/plain">(.*?)</script>', page, re.S)
+    return json.loads(text) | dict(weights=weights)
 
 
 def untrained_run(folder):

@@ -26,8 +26,13 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def imported(path, name, package):
     """Absolute names that the file of a module imports, `from a import b` as "a.b"."""
+    return tuple(absolute_names(path, name, package))
+
+
+def absolute_names(path, name, package):
     full = ".".join(filter(None, (package, name))).split(".")
     here = full if path.name == "__init__.py" else full[:-1]           # what one dot means
     for node in nodes_in(path.read_text(encoding="utf-8"), ast.Import, ast.ImportFrom):

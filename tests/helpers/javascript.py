@@ -1,7 +1,6 @@
 """Running the page's scripts outside of a page, in Node.js, and the same changes in Python."""
 
 import json
-import math
 import shutil
 import subprocess
 
@@ -121,9 +120,6 @@ def changed(model, changes):
         for change in changes.get("muted", ()):
             if change["path"] == path:
                 mute(place.attention, change["head"])
-        for change in changes.get("uniform", ()):
-            if change["path"] == path:
-                make_uniform(place.attention.softmax, change["head"], change["query"])
     return model
 
 
@@ -152,21 +148,6 @@ def mute(attention, head):
         return heads, cache
 
     attention.forward = muted
-
-
-def make_uniform(softmax, head, query):
-    """A row of the head's weights is even over what may be looked at."""
-    forward = softmax.forward
-
-    def uniform(scores):
-        weights, cache = forward(scores)
-        weights = weights.copy()
-        if query < weights.shape[2]:
-            free = scores[:, head, query] > -math.inf
-            weights[:, head, query] = free / free.sum(axis=-1, keepdims=True)
-        return weights, cache
-
-    softmax.forward = uniform
 
 
 def without_future_mask(monkeypatch):

@@ -3,7 +3,7 @@
 from math import sqrt
 
 import numpy as np
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import naive_add_norm
 
 from aiayn_np import AddNorm
@@ -23,17 +23,6 @@ def test_worked_forward():
     assert_allclose(AddNorm(3, 0.3)(x, sub), expected, rtol=1e-14)
 
 
-def test_without_dropout_both_terms_get_the_gradient_of_the_sum(rng):
-    layer, g = make(rng), rng.normal(size=(2, 3, 4))
-    x, sub = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))
-    _, cache = layer.forward(x, sub)
-    grad_x, grad_sub = layer.backward(g, cache)
-    _, cache = layer.layer_norm.forward(x + sub)
-    expected = layer.layer_norm.backward(g, cache)
-    assert_allclose(grad_x, expected, rtol=1e-13)
-    assert_allclose(grad_sub, expected, rtol=1e-13)
-
-
 def test_dropout_acts_on_the_sublayer_and_never_on_x(rng, seed):
     layer, g = make(rng), rng.normal(size=(2, 3, 4))
     x, sub = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))
@@ -44,14 +33,3 @@ def test_dropout_acts_on_the_sublayer_and_never_on_x(rng, seed):
     assert 0 < kept.mean() < 1
     assert (grad_x != 0).all()
     assert_allclose(grad_sub, grad_x * kept / 0.7, rtol=1e-14)
-
-
-def test_without_rng_P_drop_plays_no_part(rng):
-    x, sub = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))
-    assert_array_equal(AddNorm(4, 0.3)(x, sub), AddNorm(4, 0)(x, sub))
-
-
-def test_constant_sums_become_beta(rng):
-    layer, x = make(rng), 1e4 * rng.normal(size=(2, 3, 4))
-    expected = np.broadcast_to(layer.layer_norm.beta.value, x.shape)
-    assert_array_equal(layer(x, -x), expected)

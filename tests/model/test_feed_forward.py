@@ -1,18 +1,10 @@
-"""ReLU and the position-wise feed-forward network: a worked example and the loop."""
+"""ReLU and the position-wise feed-forward network: worked examples."""
 
 
 import numpy as np
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from aiayn_np import PositionwiseFeedForward, ReLU
-
-
-def make(rng, d_model=4, d_ff=7):
-    """A layer whose biases are not zero."""
-    layer = PositionwiseFeedForward(d_model, d_ff, rng=rng)
-    for p in layer.parameters():
-        p.value += rng.normal(size=p.value.shape)
-    return layer
 
 
 def worked():
@@ -55,17 +47,3 @@ def test_worked_backward():
     assert_array_equal(layer.linear_1.W.grad, [[-1 + 12, -1, 0], [-2 - 4, -2, 0]])
     assert_array_equal(layer.linear_2.b.grad, [3, 0])
     assert_array_equal(layer.linear_2.W.grad, [[1 + 6, -1 + 3], [2, -2], [0, 0]])
-
-
-def test_every_position_is_treated_alike_and_alone(rng):
-    layer, x = make(rng), rng.normal(size=(2, 3, 4))
-    y = layer(x)
-    for b, t in np.ndindex(2, 3):
-        assert_allclose(y[b, t], layer(x[b, t]), rtol=1e-13, atol=1e-14)
-
-
-def test_names_and_shapes_of_the_parameters(rng):
-    layer = PositionwiseFeedForward(4, 7, rng=rng)
-    shapes = {name: p.value.shape for name, p in layer.named_parameters()}
-    assert shapes == {"linear_1.W": (4, 7), "linear_1.b": (7,),
-                      "linear_2.W": (7, 4), "linear_2.b": (4,)}

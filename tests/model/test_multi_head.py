@@ -5,11 +5,10 @@ from math import log
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import naive_multi_head
 
 from aiayn_np import Module, MultiHeadAttention, Parameter, ScaledDotProductAttention
-from aiayn_np.multi_head import merge_heads, split_heads
 
 
 def make(rng, d_model=8, h=2, **options):
@@ -68,43 +67,6 @@ def test_equals_separate_heads(rng, options, leading):
     assert_allclose(y, naive_multi_head(mha, *x), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(3, 5), (4, 3, 5), (4, 1, 5), (1, 1, 5)])
-def test_masks_for_a_single_sequence(rng, shape):
-    mha, x = make(rng, h=4), inputs(rng, leading=())
-    allowed = rng.random(shape) < 0.6
-    y = mha(*x, allowed=allowed)
-    assert_allclose(y, naive_multi_head(mha, *x, allowed), rtol=1e-12, atol=1e-13)
-
-
-def test_the_gradients_of_a_batch_are_those_of_its_sequences(rng):
-    mha, x, g = make(rng, d_k=3, d_v=6), inputs(rng), rng.normal(size=(2, 3, 8))
-    _, cache = mha.forward(*x)
-    together = mha.backward(g, cache)
-    sums = {name: p.grad.copy() for name, p in mha.named_parameters()}
-    mha.zero_grad()
-    for b in range(2):
-        _, cache = mha.forward(*(a[b] for a in x))
-        for whole, single in zip(together, mha.backward(g[b], cache), strict=True):
-            assert_allclose(whole[b], single, rtol=1e-12, atol=1e-13)
-    for name, p in mha.named_parameters():
-        assert_allclose(p.grad, sums[name], rtol=1e-12, atol=1e-13, err_msg=name)
-
-
-def test_heads_are_split_as_columns_and_merge_back():
-    x = np.arange(24).reshape(2, 2, 6)
-    heads = split_heads(x, 3)
-    assert heads.shape == (2, 3, 2, 2)
-    assert heads[0, 1].tolist() == [[2, 3], [8, 9]]
-    assert_array_equal(merge_heads(heads), x)
-
-
-def test_the_map_has_one_row_for_each_head_and_query(rng):
-    mha, x = make(rng, h=4), inputs(rng)
-    weights = mha.forward(*x)[1].attention.weights
-    assert weights.shape == (2, 4, 3, 5)
-    assert_allclose(weights.sum(axis=-1), np.ones((2, 4, 3)), rtol=1e-14)
-
-
 @pytest.mark.parametrize(("options", "shapes"), [
     ({}, [(8, 8), (8, 8), (8, 8), (8, 8)]),
     (dict(d_k=3, d_v=6), [(8, 6), (8, 6), (8, 12), (12, 8)]),
@@ -155,25 +117,6 @@ def test_an_attention_of_ones_own_is_used_forward_and_backward(rng, seed):
     for ours, theirs in zip(mha.backward(g, cache), plain.backward(g, cache_plain), strict=True):
         assert_allclose(ours, -3 * theirs, rtol=1e-12, atol=1e-13)
     assert_allclose(own.scale.grad, [(g * y_plain).sum()], rtol=1e-11, atol=1e-13)
-
-
-def test_an_attention_factory_gets_the_sizes_and_the_generator(rng):
-    calls = []
-
-    def factory(*arguments):
-        calls.append(arguments)
-        return ScaledDotProductAttention(0.3)
-
-    mha = MultiHeadAttention(8, 2, d_k=3, attention=factory, rng=rng)
-    assert calls == [(2, 3, 4, rng)]
-    assert mha.attention.dropout.P_drop == 0.3
-
-
-def test_the_rng_reaches_the_attention(rng):
-    mha, x = make(rng, attention=ScaledDotProductAttention(0.3)), inputs(rng)
-    _, cache = mha.forward(*x, rng=rng)
-    assert (cache.attention.kept == 0).any()
-    assert_array_equal(mha(*x), mha(*x))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Positional encodings: known sines and cosines, odd sizes, `start`, the learned matrix."""
+"""Positional encodings: known sines and cosines, `start`, the learned matrix."""
 
 import re
 
@@ -32,20 +32,6 @@ def test_table_equals_the_loop_for_any_d_model(d_model, start):
     assert_allclose(table, naive_sinusoids(30, d_model, start), rtol=1e-12, atol=1e-14)
 
 
-def test_an_odd_d_model_ends_with_a_sine():
-    row = SinusoidalPositionalEncoding(3, 9).table(2)[1]
-    assert_allclose(row, [SIN_1, COS_1, np.sin(10000 ** (-2 / 3))], rtol=1e-14)
-
-
-def test_a_shift_is_a_rotation():
-    """PE(pos + 3) is a linear function of PE(pos), the same for every pos (Sec. 3.5)."""
-    table = SinusoidalPositionalEncoding(6, 40).table(40)
-    angles = 3 / 10000 ** (np.arange(0, 6, 2) / 6)
-    sine, cosine = table[:-3, 0::2], table[:-3, 1::2]
-    assert_allclose(table[3:, 0::2], sine * np.cos(angles) + cosine * np.sin(angles), atol=1e-13)
-    assert_allclose(table[3:, 1::2], cosine * np.cos(angles) - sine * np.sin(angles), atol=1e-13)
-
-
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (2, 4, 3, 5)])
 def test_forward_adds_the_rows_from_start(rng, kind, shape):
@@ -54,20 +40,6 @@ def test_forward_adds_the_rows_from_start(rng, kind, shape):
     assert_array_equal(layer(x), x + table[:3])
     assert_array_equal(layer(x, start=4), x + table[4:7])
     assert_array_equal(layer(x, start=6), x + table[6:])
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_a_sequence_in_two_parts_is_the_whole(rng, kind):
-    layer, x = kind(5, 9, rng=rng), rng.normal(size=(2, 7, 5))
-    parts = [layer(x[:, :3]), layer(x[:, 3:], start=3)]
-    assert_array_equal(np.concatenate(parts, axis=1), layer(x))
-
-
-def test_sinusoids_have_no_parameters_and_pass_the_gradient(rng):
-    layer, g = SinusoidalPositionalEncoding(5, 9), rng.normal(size=(2, 3, 5))
-    _, cache = layer.forward(rng.normal(size=(2, 3, 5)), start=2)
-    assert_array_equal(layer.backward(g, cache), g)
-    assert not list(layer.parameters())
 
 
 def test_learned_rows_get_the_sum_over_the_sequences(rng):
@@ -79,18 +51,6 @@ def test_learned_rows_get_the_sum_over_the_sequences(rng):
     assert_allclose(layer.E.grad, expected, rtol=1e-15)
     layer.backward(-3 * g, cache)
     assert_allclose(layer.E.grad, -2 * expected, rtol=1e-14, atol=1e-15)
-
-
-def test_learned_gradient_of_one_sequence_and_of_many_axes(rng):
-    layer = LearnedPositionalEncoding(5, 9, rng=rng)
-    for shape in ((3, 5), (2, 4, 3, 5)):
-        layer.zero_grad()
-        g = rng.normal(size=shape)
-        _, cache = layer.forward(rng.normal(size=shape))
-        layer.backward(g, cache)
-        expected = sum(g[at] for at in np.ndindex(shape[:-2]))
-        assert_allclose(layer.E.grad[:3], expected, rtol=1e-13, atol=1e-14)
-        assert not layer.E.grad[3:].any()
 
 
 def test_learned_table_is_a_copy(rng):
@@ -107,13 +67,6 @@ def test_learned_rows_start_with_the_mean_square_of_the_sinusoids(rng):
     assert abs(learned.mean()) < 0.03
     sinusoids = SinusoidalPositionalEncoding(50, 400).table(400)
     assert (sinusoids**2).mean() == pytest.approx(1 / 2, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_length_1_and_the_whole_of_max_len(rng, kind):
-    layer = kind(1, 9, rng=rng)
-    assert layer(np.zeros((2, 1, 1)), start=8).shape == (2, 1, 1)
-    assert_array_equal(layer(np.zeros((2, 9, 1)))[1], layer.table(9))
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -47,6 +47,8 @@ def assert_equal_lists(got, want):
 
 def assert_close(got, want, tolerance=1e-12, message=""):
     """Equal to `tolerance` of the largest entry, infinities in the same places."""
+    if np.array_equal(got, want):  # most are, and it is soon seen
+        return
     finite = np.isfinite(want)
     scale = np.abs(np.where(finite, want, 0)).max(initial=1)
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale, err_msg=message)
@@ -65,7 +67,7 @@ def test_backward_is_the_gradient_of_forward(name, seed):
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_forward_equals_plain_loops(name, seed):
-    for layer, inputs, options, _ in draws(name, seed, 3 if name in STACKS else 20):
+    for layer, inputs, options, _ in draws(name, seed, 3 if name in STACKS else 10):
         options.pop("rng", None)
         assert_close(layer(*inputs, **options), LOOPS[name](layer, *inputs, **options))
 
@@ -125,21 +127,15 @@ def test_backward_twice_returns_the_same_and_doubles_parameter_gradients(name, s
 
 @every_layer
 def test_one_gradient_per_float_input_of_its_shape_and_dtype(name, seed):
+    """Ids get none, and a single one is not wrapped."""
     for layer, inputs, options, _ in draws(name, seed, 5):
         floats = [x for x in inputs if x.dtype.kind == "f"]
-        y, _, _, returned = run(layer, inputs, options)
-        assert y.dtype == np.float64
-        assert [(g.shape, g.dtype) for g in returned] == [(x.shape, x.dtype) for x in floats]
-
-
-@every_layer
-def test_ids_get_no_gradient_and_a_single_gradient_is_not_wrapped(name, seed):
-    for layer, inputs, options, _ in draws(name, seed, 1):
         y, cache = layer.forward(*inputs, **options)
         returned = layer.backward(signed_normal(y), cache)
-        floats = sum(x.dtype.kind == "f" for x in inputs)
-        kind = {0: type(None), 1: np.ndarray}.get(floats, tuple)
-        assert type(returned) is kind
+        assert y.dtype == np.float64
+        assert type(returned) is {0: type(None), 1: np.ndarray}.get(len(floats), tuple)
+        shapes = [(g.shape, g.dtype) for g in as_list(returned)]
+        assert shapes == [(x.shape, x.dtype) for x in floats]
 
 
 @every_layer
@@ -159,19 +155,17 @@ def test_float32_stays_float32_and_agrees_with_float64(name, seed):
 
 @every_layer
 def test_batch_of_zero_gives_empty_results_and_zero_gradients(name, seed):
-    tried = 0
-    for layer, inputs, options, _ in draws(name, seed, 30):
-        has_batch = inputs[0].ndim >= (3 if inputs[0].dtype.kind == "f" else 2)
-        if has_batch:
-            tried += 1
-            B = len(inputs[0])
-            empty = {name: without_batch(o, B) for name, o in options.items()}
-            y, _, _, returned = run(layer, [x[:0] for x in inputs], empty)
-            assert y == 0 if name in LOSSES else len(y) == 0
-            floats = [x for x in inputs if x.dtype.kind == "f"]
-            assert [g.shape for g in returned] == [x[:0].shape for x in floats]
-            assert not any(g.any() for g in parameter_gradients(layer).values())
-    assert tried
+    batched = (drawn for drawn in draws(name, seed, 100)
+               if drawn[1][0].ndim >= (3 if drawn[1][0].dtype.kind == "f" else 2))
+    for _ in range(5):
+        layer, inputs, options, _ = next(batched)
+        B = len(inputs[0])
+        empty = {name: without_batch(o, B) for name, o in options.items()}
+        y, _, _, returned = run(layer, [x[:0] for x in inputs], empty)
+        assert y == 0 if name in LOSSES else len(y) == 0
+        floats = [x for x in inputs if x.dtype.kind == "f"]
+        assert [g.shape for g in returned] == [x[:0].shape for x in floats]
+        assert not any(g.any() for g in parameter_gradients(layer).values())
 
 
 def without_batch(option, B):
@@ -208,7 +202,8 @@ def test_two_forwards_before_their_backwards_do_not_disturb_each_other(name, see
         one, two = copy.deepcopy(layer), copy.deepcopy(layer)
         want_1 = run(one, inputs, options)[-1]
         want_2 = run(two, others, options)[-1]
-        total = {n: g + parameter_gradients(two)[n] for n, g in parameter_gradients(one).items()}
+        of_two = parameter_gradients(two)
+        total = {n: g + of_two[n] for n, g in parameter_gradients(one).items()}
         for first_is_first in (True, False):
             y_1, cache_1 = layer.forward(*inputs, **copy.deepcopy(options))
             y_2, cache_2 = layer.forward(*others, **copy.deepcopy(options))
@@ -221,18 +216,10 @@ def test_two_forwards_before_their_backwards_do_not_disturb_each_other(name, see
 
 
 @every_layer
-def test_call_is_forward_without_cache(name, seed):
+def test_call_is_forward_without_cache_and_repeats_with_and_without_rng(name, seed):
     for layer, inputs, options, _ in draws(name, seed, 3):
         y, _ = layer.forward(*inputs, **copy.deepcopy(options))
         np.testing.assert_array_equal(layer(*inputs, **copy.deepcopy(options)), y)
-
-
-@every_layer
-def test_without_rng_it_is_deterministic_and_with_rng_it_repeats(name, seed):
-    for layer, inputs, options, _ in draws(name, seed, 3):
-        np.testing.assert_array_equal(
-            layer(*inputs, **copy.deepcopy(options)), layer(*inputs, **copy.deepcopy(options))
-        )
         plain = {name: option for name, option in options.items() if name != "rng"}
         np.testing.assert_array_equal(layer(*inputs, **plain), layer(*inputs, **plain))
 
@@ -268,8 +255,7 @@ def wrong_shapes(shape):
 @every_layer
 def test_backward_refuses_a_gradient_of_another_shape(name, seed):
     for layer, inputs, options, rng in draws(name, seed, 3):
-        y, _, cache, _ = run(layer, inputs, options)
-        layer.zero_grad()
+        y, cache = layer.forward(*inputs, **options)
         for shape in wrong_shapes(np.shape(y)):
             with pytest.raises(ValueError, match=r"grad_\w+ must have the shape of y"):
                 layer.backward(rng.standard_normal(shape), cache)
@@ -277,13 +263,12 @@ def test_backward_refuses_a_gradient_of_another_shape(name, seed):
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if name not in LOSSES])
-@pytest.mark.parametrize("dtype", [np.float32, int, bool])
-def test_backward_refuses_a_gradient_of_another_dtype(name, dtype, seed):
+def test_backward_refuses_a_gradient_of_another_dtype(name, seed):
     for layer, inputs, options, _ in draws(name, seed, 2):
-        y, _, cache, _ = run(layer, inputs, options)
-        layer.zero_grad()
-        with pytest.raises(TypeError, match=rf"grad_\w+ must .* got {np.dtype(dtype)}"):
-            layer.backward(np.ones(y.shape, dtype), cache)
+        y, cache = layer.forward(*inputs, **options)
+        for dtype in (np.float32, int, bool):
+            with pytest.raises(TypeError, match=rf"grad_\w+ must .* got {np.dtype(dtype)}"):
+                layer.backward(np.ones(y.shape, dtype), cache)
         assert not any(g.any() for g in parameter_gradients(layer).values())
 
 

@@ -1,4 +1,4 @@
-"""Softmax: known values, the loop, masked rows, large scores."""
+"""Softmax: known values and gradients, and rows that may look nowhere."""
 
 from math import inf, log
 
@@ -24,16 +24,6 @@ def test_known_gradient():
     assert_allclose(grad, expected, rtol=1e-14)
 
 
-def test_gradient_equals_the_full_jacobian(rng):
-    """grad_k = sum_j g_j dw_j/ds_k with the matrix dw_j/ds_k = w_j (1[j = k] - w_k) written out."""
-    scores, g = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
-    w, cache = Softmax().forward(scores)
-    grad = Softmax().backward(g, cache)
-    for at in np.ndindex(2, 3):
-        jacobian = [[w[at][j] * ((j == k) - w[at][k]) for k in range(5)] for j in range(5)]
-        assert_allclose(grad[at], g[at] @ np.array(jacobian), rtol=1e-12, atol=1e-15)
-
-
 def test_a_row_of_only_minus_infinity_gives_zeros_and_no_gradient(rng):
     scores, g = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))
     scores[1, 2] = -inf
@@ -42,20 +32,6 @@ def test_a_row_of_only_minus_infinity_gives_zeros_and_no_gradient(rng):
     assert (weights[1, 2] == 0).all()
     assert (grad[1, 2] == 0).all()
     assert_allclose(weights.sum(axis=-1), [[1, 1, 1], [1, 1, 0]], rtol=1e-15)
-
-
-def test_an_excluded_score_gets_weight_and_gradient_zero(rng):
-    scores, g = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
-    scores[:, 1] = -inf
-    weights, cache = Softmax().forward(scores)
-    assert (weights[:, 1] == 0).all()
-    assert (Softmax().backward(g, cache)[:, 1] == 0).all()
-
-
-def test_adding_a_constant_to_a_row_changes_nothing(rng):
-    scores = rng.normal(size=(2, 3, 5))
-    shifted = scores + rng.normal(size=(2, 3, 1))
-    assert_allclose(Softmax()(shifted), Softmax()(scores), rtol=1e-13)
 
 
 def test_rows_of_no_entries_are_refused():

@@ -1,4 +1,6 @@
-"""What encoder and decoder have in common: post-norm, dropout, a norm at the end of the stack."""
+"""Encoder and decoder: their parts, dropout, what may stand in a stack, a norm at its end."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from aiayn_np import (
     Encoder,
     EncoderLayer,
     LayerNorm,
+    Module,
     ScaledDotProductAttention,
 )
+from aiayn_np.encoder import final_norm
 from aiayn_np.proofs.probing import randomise
 
 D_MODEL, D_FF, H = 6, 9, 2
@@ -29,20 +33,21 @@ def inputs(cls, rng):
 
 
 @both
-def test_normalisation_comes_last(cls, stack, rng):
-    x, *memory = inputs(cls, rng)
-    y = cls(D_MODEL, D_FF, H, rng=rng)(100 * x, *memory)
-    np.testing.assert_allclose(y.mean(axis=-1), 0, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=0, atol=1e-3)
-
-
-@both
 def test_dropout_of_every_attention_draws_from_the_rng_of_the_layer(cls, stack, rng):
     layer = make_layer(cls, rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
     _, cache = layer.forward(*inputs(cls, rng), rng=rng)
     caches = [part.attention for name, part in vars(cache).items() if name.endswith("attention")]
     assert len(caches) == (1 if cls is EncoderLayer else 2)
     assert all(0 < attention.dropout.kept.mean() < 1 for attention in caches)
+
+
+@both
+def test_dropout_stands_on_every_sub_layer(cls, stack, rng):
+    _, cache = make_layer(cls, rng, P_drop=0.3).forward(*inputs(cls, rng), rng=rng)
+    kept = [part.dropout.kept for name, part in vars(cache).items() if "add_norm" in name]
+    assert len(kept) == (2 if cls is EncoderLayer else 3)
+    assert all(0 < mask.mean() < 1 for mask in kept)
+    assert (kept[0] != kept[1]).any()
 
 
 @both
@@ -66,3 +71,52 @@ def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(cls,
     from_list, from_generator = stack(layers), stack(layer for layer in layers)
     layers.append(None)
     assert len(from_list.layers) == len(from_generator.layers) == 1
+
+
+def test_two_residuals_carry_x_when_the_sub_layers_give_zero(rng):
+    (x,), layer = inputs(EncoderLayer, rng), make_layer(EncoderLayer, rng)
+    for linear in (layer.self_attention.linear_O, layer.feed_forward.linear_2):
+        linear.W.value = np.zeros(linear.W.value.shape)
+    layer.feed_forward.linear_2.b.value = np.zeros(D_MODEL)
+    want = layer.add_norm_2.layer_norm(layer.add_norm_1.layer_norm(x))
+    np.testing.assert_array_equal(layer(x), want)
+
+
+def test_attention_is_a_layer_or_a_factory(rng):
+    own = ScaledDotProductAttention(0.2)
+    assert make_layer(EncoderLayer, rng, attention=own).self_attention.attention is own
+    seen = []
+
+    def factory(*arguments):
+        seen.append(arguments)
+        return own
+
+    assert make_layer(EncoderLayer, rng, attention=factory).self_attention.attention is own
+    assert seen == [(H, 4, 5, rng)]
+
+
+def test_any_module_can_stand_in_the_stack(rng):
+    class Twice(Module):
+        def forward(self, x, *, allowed=None, rng=None):
+            return 2 * x, None
+
+        def backward(self, grad_y, cache):
+            return 2 * grad_y
+
+    (x,), encoder = inputs(EncoderLayer, rng), Encoder([Twice(), Twice(), Twice()])
+    y, cache = encoder.forward(x)
+    np.testing.assert_array_equal(y, 8 * x)
+    np.testing.assert_array_equal(encoder.backward(x, cache), 8 * x)
+
+
+def test_what_is_no_layer_is_refused():
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([3])
+    with pytest.raises(TypeError, match="layers must be a layer"):
+        Encoder([EncoderLayer])  # the class, not a layer
+
+
+def test_the_last_layer_decides_whether_a_norm_ends_the_stack():
+    plain, pre_norm = SimpleNamespace(), SimpleNamespace(stack_norm=str)
+    assert final_norm([plain, pre_norm], 8) == "8"
+    assert final_norm([pre_norm, plain], 8) is None

@@ -70,7 +70,7 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
     assert path.stat().st_size <= 1.7e6
     data = data_of(path.read_text(encoding="utf-8"))
-    assert data["title"] == "This model reverses a list of digits"
+    assert data["title"]["en"] == "This model reverses a list of digits"
     assert data["examples"] == [run.task.text(src[0]) for src in run.test_sources()]
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]
     assert data["states"] == []
@@ -85,7 +85,7 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     assert data_of(page)["examples"] == ["3 1 4"]
     task = task_of(run) | dict(name="text")
     text = live_page(run.model, task, [])
-    assert data_of(text)["title"] == "This model translates sentences"
+    assert data_of(text)["title"]["en"] == "This model translates what you type"
 
 
 def test_with_sixteen_states_it_has_at_most_12_mb(run):
@@ -202,12 +202,12 @@ def test_only_its_own_script_and_style_may_do_anything(rng):
 def test_hostile_texts_are_only_data(rng):
     model = random_model(VARIANTS[0], len(HOSTILE), rng)
     page = page_of(model, HOSTILE, title="</title><script>alert(1)</script>{{script}}")
-    assert page.count("<script") == page.count("</script>") == 2
+    assert page.count("<script") == page.count("</script>") == 3
     assert page.count("<noscript>") == page.count("</noscript>") == 1
     assert "<img" not in page
     data = data_of(page)
     assert data["task"]["tokens"] == HOSTILE
-    assert data["title"] == "</title><script>alert(1)</script>{{script}}"
+    assert data["title"]["zh"] == "</title><script>alert(1)</script>{{script}}"
     assert "\u2028" not in page
 
 

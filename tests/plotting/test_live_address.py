@@ -31,7 +31,7 @@ function main({ tree, weights, tokens, states, views }) {
   return views.map((view) => address_of({ ...view, written: view.written ?? Infinity }, page));
 }
 """
-AS_TRAINED = dict(factor=1, positions=True, causal=True, muted=[], uniform=[], replaced=[])
+AS_TRAINED = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
 PATHS = ["encoder.layers.0.self_attention", "decoder.layers.1.cross_attention"]
 
 
@@ -51,11 +51,11 @@ def test_an_address_names_a_place(model):
     text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
             "&box=7"
             "&what-if=mask&what-if=positions&what-if=scale"
-            f"&what-if=mute:{PATHS[0]}:2&what-if=even:{PATHS[1]}:0:3&what-if=replace:1:a:b")
+            f"&what-if=mute:{PATHS[0]}:2&what-if=replace:1:a:b")
     (found,) = read(model, [text])
     changes = dict(
         factor=8**0.5, positions=False, causal=False, muted=[dict(path=PATHS[0], head=2)],
-        uniform=[dict(path=PATHS[1], head=0, query=3)], replaced=[dict(position=1, token=5)])
+        replaced=[dict(position=1, token=5)])
     assert found["wrong"] == []
     assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
                                   head=2, query=1, key=0, side=1, changes=changes,
@@ -72,7 +72,6 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
         changes = dict(
             factor=8**0.5 if variant is VARIANTS[0] and rng.random() < 0.7 else 1,
             positions=bool(rng.integers(2)), causal=bool(rng.integers(2)), muted=heads[:1],
-            uniform=[head | dict(query=int(rng.integers(9))) for head in heads],
             replaced=[dict(position=i, token=i) for i in range(len(TOKENS))])
         view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
         places = dict(written=3, state=0, side=1, box=4) if rng.random() < 0.5 else {}
@@ -91,7 +90,7 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
     "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
     "what-if=scale:", "what-if=scale:2", "what-if=mute", "what-if=mute:constructor:0",
     f"what-if=mute:{PATHS[0]}:3", "what-if=mute:encoder.layers.0:0", f"what-if=mute:{PATHS[0]}",
-    f"what-if=even:{PATHS[0]}:0",
+    f"what-if=even:{PATHS[0]}:0:0",
     "what-if=replace:0:9", "what-if=replace:x:0", "what-if=replace", "src=" + "1 " * 1001,
     "<img src=x>=1", "what-if=</script>", "%=1", "step=%E0%A4",
 ])

@@ -71,12 +71,20 @@ def settled(page):
 
 
 def unfold(page):
-    page.evaluate("document.querySelectorAll('main > details').forEach((one) => (one.open = true))")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     page.wait_for_timeout(50)                                          # "toggle" comes later
 
 
 def typed(page, text):
-    page.get_by_role("textbox", name="Source").fill(text)
+    page.get_by_role("textbox", name="You type").fill(text)
+    settled(page)
+
+
+def flip(page, name):
+    """Turn a switch on or off. The first time it asks, and is answered by "just show me"."""
+    page.get_by_label(name).click()
+    if page.get_by_role("button", name="just show me").count():
+        page.get_by_role("button", name="just show me").click()
     settled(page)
 
 
@@ -117,7 +125,6 @@ def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, monkeypatch):
     changes = {**CHANGES[change]}
-    changes["uniform"] = [one | dict(head=one["head"] % 2) for one in changes.get("uniform", [])]
     changes["muted"] = [one | dict(head=one["head"] % 2) for one in changes.get("muted", [])]
     if not changes.get("causal", True):
         without_future_mask(monkeypatch)
@@ -135,26 +142,18 @@ def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, mon
 
 def test_every_switch_makes_its_change(page):
     typed(page, "3 1 4")
-    page.get_by_label("Leave the scores large").check()
-    page.get_by_label("Forget the order").check()
-    page.get_by_label("Let it see ahead").check()
-    settled(page)
+    flip(page, "Large scores")
+    flip(page, "No positions")
+    flip(page, "Let it see ahead")
     assert page.evaluate("view.kind") == "decoder_self"                # where it is seen
     page.locator("#kind").select_option(index=2)
     page.locator("#head-0-1").check(force=True)
-    page.get_by_label("Mute the chosen head").check()
-    page.locator("#head-1-0").check(force=True)
-    page.locator("#cell-0-1-0").click()
-    page.get_by_label("Even weights in one row").check()
-    page.locator("#if-position").select_option(index=2)
-    page.locator("#if-token").select_option("<pad>")
-    settled(page)
+    flip(page, "Mute head 2 of layer 1")
     found = page.evaluate("view.changes")
-    place = "decoder.layers.1.cross_attention"
+    place = "decoder.layers.0.cross_attention"
     assert found == dict(
         factor=4, positions=False, causal=False,
-        muted=[dict(path=place.replace("1", "0"), head=1)],
-        uniform=[dict(path=place, head=0, query=1)], replaced=[dict(position=2, token=0)],
+        muted=[dict(path=place, head=1)], replaced=[],
     )
     assert page.get_by_role("grid").count() == 2
     page.get_by_role("button", name="All as trained").click()
@@ -173,14 +172,13 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     page.locator("label.head").nth(3).click()                          # a second time
     settled(page)
     assert page.evaluate(muted) == []
-    page.get_by_label("Mute the chosen head").check()
-    settled(page)
+    flip(page, "Mute head 2 of layer 2")
     assert page.evaluate(muted) == [dict(path=path, head=1)]
     assert page.locator(".head.muted").inner_text() == "head 2"
     assert page.get_by_role("grid").count() == 2
     page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
     assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
-    assert not page.get_by_label("Mute the chosen head").is_checked()
+    assert not page.get_by_label("Mute head 1 of layer 2").is_checked()
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -194,13 +192,11 @@ def test_without_a_mask_the_first_of_the_best_five_is_what_was_written(visit, pa
 
 def test_a_click_on_a_token_of_the_answer_chooses_it(page):
     typed(page, "3 1 4")
-    page.locator("[data-place='written-0-2']").click()
+    page.locator("[data-place='0-2']").click()
     assert page.evaluate("view.query") == 2
     assert page.locator("#written .now").inner_text() == "3"
-    page.locator("[data-place='source-1']").click()
-    assert page.evaluate("[view.query, view.key]") == [2, 1]
     page.locator("#kind").select_option("Encoder self-attention")
-    page.locator("[data-place='written-0-0']").click()                 # the decoder writes it
+    page.locator("[data-place='0-0']").click()                 # the decoder writes it
     assert page.evaluate("[view.kind, view.query]") == ["cross", 0]
 
 
@@ -211,7 +207,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1"
                        "&query=1&key=2&side=1")
     settled(page)
-    assert page.get_by_role("textbox", name="Source").input_value() == "5 0 3 1"
+    assert page.get_by_role("textbox", name="You type").input_value() == "5 0 3 1"
     assert page.locator("#written .answer .tokens").first.inner_text().split() == ["1", "3"]
     assert page.get_by_label("Let it see ahead").is_checked()
     assert page.get_by_role("grid").count() == 2
@@ -222,7 +218,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert says[1].startswith("changed: To write “3” (place 2), it ")
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_role("button", name="All as trained").click()
-    page.get_by_role("textbox", name="Source").fill("0 1 2")
+    page.get_by_role("textbox", name="You type").fill("0 1 2")
     settled(page)
     before = page.evaluate("({ ...view })")
     page.locator("#kind").focus()                                      # the link is up to date
@@ -253,7 +249,7 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
     page = visit(path, "#src=</script><img src=x onerror=alert(1)>&what-if=foo&step=40"
                        "&query=9&key=50&side=1&<b>=1")
     settled(page)
-    source = page.get_by_role("textbox", name="Source").input_value()
+    source = page.get_by_role("textbox", name="You type").input_value()
     assert source == "</script><img src=x onerror=alert(1)>"
     assert "Left out: </script><img src=x" in page.locator("#source-note").inner_text()
     assert page.locator("#address-note").inner_text() == (
@@ -266,14 +262,14 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
     assert lines(page) == ["4 1 3"]
 
 
-def test_a_replaced_token_changes_what_was_typed(page, run):
-    typed(page, "3 1 4")
-    page.locator("#if-position").select_option(index=1)
-    page.locator("#if-token").select_option("5")
+def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F811
+    page = visit(path, "#src=3+1+4&what-if=replace:1:5")               # as a lesson asks for
     settled(page)
     answers = [run.task.text(run.decode(run.task.source(text))[0]) for text in ("3 1 4", "3 5 4")]
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
+    assert page.locator("#written .changed-name").inner_text() == "“1” becomes “5” (place 2)"
+    assert page.locator("#written .right").count() == 2                # for what was read
 
 
 def test_the_slider_goes_back_through_training(page, run):
@@ -345,12 +341,8 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     def digits(x):
         return f"{x:.3f}".replace("-", "−")
 
-    page.locator("#why-0 summary").click()
-    rows = page.locator("#why-0 tbody").first.locator("tr").all_inner_texts()
-    assert [row.split()[1:] for row in rows] == [
-        [digits(a), digits(b), digits(a * b)] for a, b in zip(q, k)]
-    foot = [row.split()[-1] for row in page.locator("#why-0 tfoot tr").all_inner_texts()]
-    assert foot == [digits(q @ k), digits(q @ k / 4)]
+    terms = page.evaluate("cell_of(thoughts[0]).terms.rows")
+    np.testing.assert_allclose(terms, [(a, b, a * b) for a, b in zip(q, k)], rtol=0, atol=1e-4)
     chain = page.locator("#why-0 .chain").inner_text()
     assert chain == (f"sum = {digits(q @ k)} → × 1/√16 = {digits(q @ k / 4)} → "
                      f"softmax over all keys = {digits(weight)}")
@@ -373,9 +365,9 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     assert page.locator("#why-0 .says").inner_text().endswith("the score is −∞ and the weight 0.")
 
 
-def test_a_token_shows_what_the_model_would_say(page, run):
+def test_a_box_of_figure_1_shows_what_the_model_would_say(page, run):
     typed(page, "3 1 4")
-    page.locator("[data-place='written-0-2']").click()
+    page.locator("[data-place='0-2']").click()
     model, src = model_of(run), run.task.source("3 1 4")
     tgt = np.array([[run.task.bos, *run.task.source("4 1 3")[0, :-1]]])
     _, cache = model.forward(src, tgt)
@@ -383,17 +375,20 @@ def test_a_token_shows_what_the_model_would_say(page, run):
     E = model.src_embedding.E.value
     first = model.decoder.layers[0].add_norm_1.layer_norm
     inside = first.gamma.value * layer.add_norm_1.layer_norm.normalised[0, 2] + first.beta.value
-    rows = [row.split("\t") for row in page.locator("#journey tbody tr").all_inner_texts()]
-    assert len(rows) == 2 + 2 * 3
-    for x, row in ((inside, rows[2]), (cache.output_projection.x[0, 2], rows[-1])):
+    boxes = page.evaluate("boxes_of(thoughts[0]).map(({ path }) => path)")
+    for x, path in ((inside, "decoder.layers.0.add_norm_1"),
+                    (cache.output_projection.x[0, 2], "decoder.layers.1.add_norm_3")):
+        page.evaluate("(box) => choose({ box })", boxes.index(path))
         logits = x @ E.T
         share = np.exp(logits - logits.max())
         share /= share.sum()
-        assert row[-2:] == [run.task.tokens([share.argmax()])[0], f"{share.max():.3f}"]
-        assert row[2] == f"{np.linalg.norm(x):.2f}"
-    assert "would say" in page.locator("#journey thead").inner_text()
-    page.locator("#kind").select_option("Encoder self-attention")      # it never speaks
-    assert page.locator("#journey thead").inner_text().split() == ["after", "vector", "length"]
+        best = run.task.tokens([share.argmax()])[0]
+        names = {"<bos>": "start", "<eos>": "end"}
+        assert page.locator("#would-say").inner_text() == (
+            f"If it stopped here, it would write {names.get(best, best)} ({share.max():.2f}).")
+    for silent in ("encoder.layers.0.add_norm_1", "decoder.layers.0.feed_forward"):
+        page.evaluate("(box) => choose({ box })", boxes.index(silent))
+        assert page.locator("#would-say").count() == 0
 
 
 # ---- one token after the other -----------------------------------------------------------------
@@ -403,7 +398,8 @@ def test_next_and_play_write_one_token_at_a_time(page, run):
     typed(page, "3 1 4")
     assert lines(page) == ["4 1 3"]
     page.evaluate("go_to(0)")
-    assert page.locator("#written .answer").inner_text() == "nothing yet"
+    assert page.locator("#written .answer .tokens").inner_text() == ""
+    assert page.locator("#written .coming").inner_text() == "4"        # the one to come
     assert page.get_by_role("button", name="Back", exact=True).is_disabled()
     written = []
     for count in range(1, 5):
@@ -432,13 +428,13 @@ def test_unknown_and_too_long_is_said_in_words(page):
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "zwölf")                                               # the last picture stays
     assert note.inner_text() == ("This model knows 0 to 5. Left out: zwölf."
-                                 " What stands below is still the answer to 3,1, 4.")
+                                 " Below still stands the answer to 3,1, 4.")
     assert (lines(page), page.evaluate("view.text")) == (["4 1 3"], "3,1, 4")
     pale = "e => Number(getComputedStyle(e).opacity)"
-    assert [page.locator(place).evaluate(pale) for place in ("#strip", ".columns")] == [.25, .25]
+    assert [page.locator(place).evaluate(pale) for place in ("#written", "#maps")] == [.25, .25]
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet."
-    assert page.locator("#strip").evaluate(pale) == 1
+    assert page.locator("#written").evaluate(pale) == 1
     assert page.get_by_role("grid").count() == 1
     typed(page, "1 " * 8)
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
@@ -479,7 +475,8 @@ def test_it_says_at_once_what_it_is_and_how_often_it_is_right(visit, tmp_path, r
     settled(page)
     assert page.locator("h1").inner_text() == page.title() == "This model copies a list of digits"
     assert page.locator("#about").inner_text() == (
-        "It is right in 1990 of 2000 lists that it had never seen. Type another one.")
+        "A Transformer that learned this from examples alone. It got 1990 of 2000 unseen lists"
+        " right. Type another one.")
     assert "400 steps, 24 seconds" in page.locator("#footer").inner_text()
 
 
@@ -493,29 +490,27 @@ def test_a_word_with_a_dotted_line_is_explained(page):
 # ---- step through ------------------------------------------------------------------------------
 
 
-def test_the_arrow_keys_walk_through_figure_1(page, run):
+def test_every_box_of_figure_1_says_what_comes_out(page, run):
     typed(page, "3 1 4")
-    page.locator("#box-0").focus()
     seen = []
-    while True:
+    for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
+        page.evaluate("(box) => choose_box(box)", box)
         name = page.locator("#box h3").inner_text()
         assert page.locator("#boxes [aria-current='step']").inner_text() == name
-        seen.append((name, page.locator("#box dd").nth(1).inner_text()))
-        before = page.evaluate("view.box")
-        page.keyboard.press("ArrowUp")
-        if page.evaluate("view.box") == before:
-            break
+        seen.append((name, page.locator("#box p", has_text="What comes out").inner_text()))
     layer = ["Multi-Head Attention", "Add & Norm", "Feed Forward", "Add & Norm"]
     decoder = ["Masked Multi-Head Attention", "Add & Norm", "Multi-Head Attention over the encoder",
                "Add & Norm", "Feed Forward", "Add & Norm"]
     assert [name for name, _ in seen] == [
         "Input Embedding", "Positional Encoding", *layer * 2, "Output Embedding (shifted right)",
         "Positional Encoding", *decoder * 2, "Linear", "Softmax"]
-    assert {shape for _, shape in seen} == {"(4, 32)", "(4, 9)"}
-    page.keyboard.press("ArrowDown")
+    says = "What comes out: 4 tokens, {} numbers each. Blue is negative, orange positive."
+    assert {shape for _, shape in seen} == {says.format(32), says.format(9)}
+    page.locator("#boxes").get_by_role("button", name="Linear").press("Enter")
     assert page.locator("#box h3").inner_text() == "Linear"
     assert page.locator("#box code").first.inner_text() == "logits = x E^T"
-    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.textContent") == "Linear"
+    page.locator("#boxes").get_by_role("button", name="Add & Norm").last.click()
     assert page.locator("#box h3").inner_text() == "Add & Norm"
     assert page.locator("#box code").nth(1).inner_text() == "decoder.layers.1.add_norm_3"
 
@@ -530,7 +525,7 @@ def test_every_variant_is_drawn_and_explained(visit, tmp_path, variant, rng):  #
     count = page.evaluate("boxes_of(thoughts[0]).length")
     boxes = {"post": 2 + 8 + 2 + 12 + 2, "pre": 2 + 12 + 1 + 2 + 18 + 1 + 2}
     assert count == boxes[variant["norm"]]
-    page.get_by_label("Forget the order").check()
+    flip(page, "No positions")
     page.evaluate("change({ factor: 2 })")
     settled(page)
     for box in range(count):
@@ -559,8 +554,8 @@ def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
             continue
         assert seen, name
         reached.append(name)
-    for name in ("source", "back", "play", "state", "if-no-scale", "if-positions", "if-causal",
-                 "if-mute", "if-uniform", "if-position", "if-token", "kind",
+    for name in ("source", "back", "play", "state", "if-factor", "if-positions", "if-causal",
+                 "if-muted", "kind",
                  page.evaluate("`head-${START.layer}-${START.head}`"), "box-0"):
         assert name in reached, name
     assert sum(name.startswith("cell-") for name in reached) == 1
@@ -630,21 +625,24 @@ def test_four_heads_stand_in_one_row(visit, tmp_path, rng, width):  # noqa: F811
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900), (853, 480), (360, 740)])
 def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, width, height):  # noqa: F811
+    """Without scrolling, and in the view for a projector, too."""
     size = dict(width=width, height=height)
     page = visit(path, "#src=3+1+4+1+5&what-if=positions", viewport=size)
     settled(page)
-    page.evaluate("scrollTo(0, element('strip').offsetTop)")
-    for place in ("#written .row:nth-child(2) .answer", "#if-positions", "#flow-1 svg"):
-        box = page.locator(place).bounding_box()
-        assert box["y"] >= 0, place
-        assert box["y"] + box["height"] <= height, place
+    for present in (False, True)[: 1 + (width > 800)]:
+        if present:
+            page.get_by_role("button", name="Present").click()
+        for place in ("#written .row:nth-child(2) .answer", "#if-positions", "#flow-1 svg"):
+            box = page.locator(place).bounding_box()
+            assert box["y"] >= 0, (place, present)
+            assert box["y"] + box["height"] <= height, (place, present)
 
 
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     page.emulate_media(media="print")
     for name in ("#what-if", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
-    for name in ("#written", "#best", "#grids", "#why", "#journey", "#boxes", "#box"):
+    for name in ("#written", "#best", "#grids", "#why", "#boxes", "#box"):
         assert page.locator(name).is_visible()
     assert len(page.pdf()) > 10_000
 

@@ -93,8 +93,5 @@ def test_it_has_the_parts_that_exist(words, visit):  # noqa: F811
     page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
     assert " spoke most for it (" in page.locator("#shares-says").inner_text()
-    page.locator("#token summary").click()
-    page.locator("#journey tbody tr").first.wait_for()  # a fold opens in its own time
-    assert page.locator("#journey tbody tr").count() == 2 + 2
     page.get_by_role("button", name="中文").click()
     assert page.locator("h1").inner_text() == "这个模型接着往下写文字"

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from javascript import changed
-from test_live_browser import lines, model_of, path, run, settled, typed  # noqa: F401
+from test_live_browser import flip, lines, model_of, path, run, settled, typed  # noqa: F401
 
 from aiayn_np import greedy_decode
 
@@ -31,7 +31,7 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     lucky = next(text for text in texts if text != text[::-1]
                  and answer(other, text) == answer(trained, text) != answer(trained, text[::-1]))
     typed(page, lucky)
-    page.get_by_label("Forget the order").check()
+    flip(page, "No positions")
     out = page.locator("#outcome")
     api.expect(out).to_contain_text("The answer is the same here by luck. Without positions")
     said = re.search(r"cannot tell (.+) from (.+): both get the answer ([\d ]+)\.",
@@ -43,14 +43,18 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     settled(page)
     assert page.locator("#source").input_value() == said[2]
     assert lines(page) == [answer(trained, said[2]), said[3]]
-    api.expect(out).to_contain_text("Places of the answer that changed: ")
-    assert out.get_by_role("button").count() == 0
+    api.expect(out).to_contain_text("Places that changed: ")
+    assert out.locator("button:not(.term)").count() == 0
 
 
 def test_a_guess_makes_the_change_and_gets_its_verdict(page):
     typed(page, "3 1 4 1 5")
     for part in ("positions", "factor", "causal", "muted"):
-        choices = page.locator(f"[data-part={part}] .choices button")
+        page.locator(f"#if-{part}").click()
+        if part == "positions":                                        # it only asks
+            assert len(lines(page)) == 1
+            assert not page.locator("#if-positions").is_checked()
+        choices = page.locator(f"[data-part={part}] .guess button:not(.bare)")
         names = choices.all_inner_texts()
         choices.first.click()
         settled(page)
@@ -59,8 +63,8 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         count = sum(a != b for a, b in zip(before.split(), after.split(), strict=False))
         count += abs(len(before.split()) - len(after.split()))
         same = sorted(before) == sorted(after)
-        high = re.search(r"is ([\d.]+) on average; as trained it is ([\d.]+)", out)
-        happened = (0 if high and high[1] > high[2] else 1) if part == "factor" else (
+        high = re.search(r"was ([\d.]+) on average, now it is ([\d.]+)", out)
+        happened = (0 if high and high[2] > high[1] else 1) if part == "factor" else (
             0 if not count else 2 - same if part == "positions" else 1 if count < 3 else 2)
         assert out.startswith(f"You guessed: {names[0]}. " + (
             "That is what happened." if not happened else f"What happened: {names[happened]}."))
@@ -68,15 +72,16 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         page.get_by_role("button", name="All as trained").click()
         settled(page)
         assert page.locator("#outcome").inner_text() == ""
-    page.locator("#if-positions").check()                              # without a guess
+    page.locator("#if-positions").check()                              # it does not ask again
     settled(page)
     assert "guessed" not in page.locator("#outcome").inner_text()
 
 
 def test_without_the_mask_the_map_that_fills_is_shown(page):
     typed(page, "3 1 4")
-    page.get_by_label("Let it see ahead").check()
-    settled(page)
+    page.locator("#head-0-1").check(force=True)
+    before = page.evaluate("[view.kind, view.layer, view.head]")
+    flip(page, "Let it see ahead")
     assert page.evaluate("view.kind") == "decoder_self"
     share = page.evaluate("""() => {
       const ahead = shown(thoughts[1]).cache.decoder.layers.flatMap(({ self_attention }) =>
@@ -86,6 +91,8 @@ def test_without_the_mask_the_map_that_fills_is_shown(page):
     }""")
     assert 0 < share < 1
     assert f"Now {round(100 * share)} % of the weight" in page.locator("#outcome").inner_text()
+    flip(page, "Let it see ahead")
+    assert page.evaluate("[view.kind, view.layer, view.head]") == before
 
 
 def test_what_changed_most_is_shown(page):

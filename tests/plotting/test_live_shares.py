@@ -52,13 +52,14 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         told = [f"{x:+.1f}".replace("-", "−") for x in (*want.source, *earlier, want.biases)]
         assert [c.lstrip("+−") for c in cells] == [c.lstrip("+−") for c in told]
         rows.nth(n).click()
-        read = [*((x, i, "“{}” at place {} of the source", src) for i, x in enumerate(want.source)),
-                *((x, i, "the earlier “{}” at place {}", tgt) for i, x in enumerate(want.target))]
-        share, place, words, ids = max(read, key=lambda one: one[0])
-        first = words.format(plain(run.task, ids[place]), place + 1)
+        read = [(x, f"“{plain(run.task, src[i])}” at place {i + 1} of the source")
+                for i, x in enumerate(want.source)]
+        read += [(x, f"“{plain(run.task, tgt[i])}”, written at place {i}," if i else
+                  "the sign “start”") for i, x in enumerate(want.target)]
+        share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(
             f"Why “{plain(run.task, tgt[n + 1])}”? Of all that it read,"
-            f" {first} spoke most for it ({share:+.1f})")
+            f" {first} spoke most for it ({share:+.1f} to its score)")
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
     api.expect(page.locator("#shares-says")).to_contain_text("最支持它的是")
@@ -83,7 +84,7 @@ def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
         }""", side)
         first, second = sorted([*source, *target])[:-3:-1]
         assert (", then " in text) == (second >= first / 2)
-        assert f"({first:+.1f})" in text
+        assert f"({first:+.1f} to its score)" in text
     says.first.get_by_role("button").first.click()
     assert page.locator("#term").inner_text().startswith("A score says how strongly")
 

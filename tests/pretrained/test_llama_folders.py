@@ -98,16 +98,6 @@ def test_parts_that_are_missing_or_elsewhere_are_refused(folder):
             load_llama(folder)
 
 
-def test_a_half_of_the_parts_lacks_tensors(folder):
-    in_parts(folder)
-    index = json.loads((folder / INDEX).read_text())
-    one = next(iter(index["weight_map"].values()))
-    weight_map = {n: part for n, part in index["weight_map"].items() if part == one}
-    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
-    with pytest.raises(CheckpointError, match="lacks the tensor"):
-        load_llama(folder)
-
-
 def test_a_qwen2_is_a_llama_whose_fourth_bias_is_zero(folder, rng):
     """And a Qwen3 has gammas for its queries and keys; both need all of their tensors."""
     path, ids = folder / "model.safetensors", np.array([[17, 4, 9, 1]])

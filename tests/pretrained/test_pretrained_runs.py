@@ -1,7 +1,6 @@
 """Real models on the command line, and out again: vocabularies, runs, export and import."""
 
 import json
-import re
 import shutil
 
 import numpy as np
@@ -67,24 +66,17 @@ def test_out_and_in_is_equal_to_the_bit(trained, exported, tmp_path, capsys):
                                   E[:, halves])
 
 
-def test_export_tells_what_its_eps_changes(trained, tmp_path, capsys):
+def test_export_tells_of_its_other_eps(trained, tmp_path, capsys):
     assert main(["export", str(trained), str(tmp_path / "hf"), "--to", "marian"]) == 0
-    out = capsys.readouterr().out
-    assert "eps 1e-5 instead of 1e-6: logits change by at most" in out
-    assert "of 20 greedy translations stay the same" in out
-    assert "BLEU" in out
+    assert "eps 1e-5 instead of 1e-6: logits change a little" in capsys.readouterr().out
 
 
-def test_export_of_a_toy_task_tells_what_its_eps_changes(no_pictures, tmp_path, capsys):
+def test_a_toy_task_is_exported_too(no_pictures, tmp_path):
     run, out = str(tmp_path / "run"), str(tmp_path / "hf")
     assert main(["train", "copy", "--steps", "2", "--d-model", "8", "--d-ff", "8", "--h", "2",
                  "--N", "1", "--out", run]) == 0
-    capsys.readouterr()
     assert main(["export", run, out, "--to", "marian"]) == 0
-    line, folder = capsys.readouterr().out.splitlines()
-    assert folder == out
-    assert re.fullmatch(r"Marian's layer norms have eps 1e-5 instead of 1e-6: logits change by at"
-                        r" most .*e-\d+, \d+ of 200 greedy translations stay the same", line)
+    assert load_marian(out).vocabulary is None
 
 
 def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
@@ -198,7 +190,7 @@ def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp
 
 def test_a_folder_that_holds_something_is_not_written_over(rng, tmp_path):
     (tmp_path / "mine").write_text("kept")
-    with pytest.raises(FileExistsError, match="must be empty"):
+    with pytest.raises(FileExistsError, match="choose another name"):
         save_gpt2(language_model(rng), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -248,7 +240,7 @@ def bert(tmp_path):
     return make_bert(tmp_path / "bert")
 
 
-def test_bert_fills_masks(bert, capsys):
+def test_bert_fills_masks(bert, capsys, blank_pictures):
     text = "Paris is the [MASK] of [MASK]"
     assert main(["fill", str(bert), text, "--top", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()

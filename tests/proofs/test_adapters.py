@@ -114,16 +114,6 @@ def test_a_backward_with_arguments_that_nobody_knows_is_refused(rng):
         check_gradients(object(), rng.standard_normal(3))
 
 
-def test_outputs_after_the_first_are_told(rng):
-    class Two(Dense):
-        def forward(self, x):
-            return super().forward(x), x
-
-    report = check_gradients(Two(rng, ""), rng.standard_normal((5, 4)))
-    assert report
-    assert "Not checked: outputs after the first are not differentiated" in str(report)
-
-
 def test_a_gradient_of_another_shape_is_told(rng):
     class Column(Dense):
         def backward(self, dout):
@@ -282,7 +272,6 @@ def test_modules_of_pytorch_pass_and_buffers_are_told(rng):
     x = rng.standard_normal((2, 3, 4))
     report = check_gradients(nn.MultiheadAttention(4, 2, batch_first=True), x, x + 1, x - 1)
     assert report, report
-    assert list(report.not_checked) == ["outputs after the first"]
 
 
 @pytest.mark.slow

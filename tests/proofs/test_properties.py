@@ -233,12 +233,6 @@ def test_wrong_padding_is_found(plant, words):
     fails(assert_padding_invariant, model, "the output at row", words)
 
 
-def test_batch_norm_makes_a_decoder_leak():
-    model = build()
-    plant_batch_norm_in_the_decoder(model)
-    fails(assert_causal, model, "15 of 15 pairs")
-
-
 def test_a_language_model_without_a_padding_mask_is_found(monkeypatch):
     monkeypatch.setattr(models, "not_padding", lambda ids, pad: np.ones((1, 1, 1, 1), bool))
     fails(assert_padding_invariant, build(LanguageModel), "stack.embedding.E.0., the embedding")
@@ -325,20 +319,15 @@ def numbers(ids):
 
 
 @pytest.mark.parametrize(("model", "error", "message"), [
-    (Transformer, TypeError, "the model must be an object with forward, got <class"),
-    (3, TypeError, "the model must be an object with forward, got 3"),
     (of(lambda a, b, c: 0), TypeError, r"must have forward\(ids\) or forward\(src, tgt\), got"),
     (of(numbers), TypeError, r"must return \(y, cache\) .* got ndarray"),
     (of(lambda ids: (ids, None)), TypeError, "float32 or float64 array, got int64"),
-    (of(lambda ids: (numbers(ids)[0, 0], None)), ValueError, r"logits must have shape \(B, T, v"),
-    (of(lambda ids: (numbers(ids), None), max_len=1), ValueError, "must be at least 2, got 1"),
     (of(lambda ids: (np.random.default_rng().random((2, 6, 7)), None)), ValueError,
      "is there dropout without an rng"),
     (of(lambda ids: (numbers(ids), None)), AssertionError, "target"),
     (of(lambda ids: (numbers(ids) * np.nan, None)), AssertionError, "must be finite, got nan at"),
     (SimpleNamespace(forward=lambda ids: 0), TypeError, "must have vocab_size, an integer, got"),
-    (SimpleNamespace(forward=lambda ids: 0, vocab_size=2, pad=0), ValueError, "leave 2 tokens"),
-], ids=range(12))
+], ids=range(7))
 def test_what_cannot_be_checked_for_causality_says_why(model, error, message):
     with pytest.raises(error, match=message):
         assert_causal(model)
@@ -347,17 +336,7 @@ def test_what_cannot_be_checked_for_causality_says_why(model, error, message):
 def test_what_else_cannot_be_checked_says_why():
     with pytest.raises(ValueError, match=r"one of at least 4 tokens, got length 5, pad=None"):
         assert_padding_invariant(SimpleNamespace(forward=lambda ids: 0, vocab_size=9))
-    with pytest.raises(ValueError, match="d_model must be given"):
-        assert_permutation_equivariant(of(lambda x: (x, None)))
-    with pytest.raises(ValueError, match=r"y must have axes \(B, T, \.\.\.\), got \(2,"):
-        assert_permutation_equivariant(of(lambda x: (x[:, 0], None)), d_model=4)
     with pytest.raises(TypeError, match=r"linear_Q\.W, got SimpleNamespace"):
         assert_heads_equal_loop(of(lambda x_Q, x_K, x_V: 0, h=2))
-    with pytest.raises(TypeError, match="must have h, an integer, got h=None"):
-        assert_heads_equal_loop(of(lambda x_Q, x_K, x_V: 0))
-    mha = MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
-    mha.h = 3
-    with pytest.raises(ValueError, match=r"linear_Q\.W must be divisible into h=3, got \(8, 8\)"):
-        assert_heads_equal_loop(mha)
     with pytest.raises(ValueError, match="expected non-negative integer"):
         assert_causal(build(), seed=-1)

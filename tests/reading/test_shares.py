@@ -343,7 +343,8 @@ def test_other_models_are_refused(rng):
         shares(masked_model(rng), None, [1, 2])
 
 
-def test_the_program_of_the_page_runs():
+def test_the_program_of_the_page_prints_what_the_page_says(capsys):
     page = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
-    (code,) = blocks(page, "python")
+    (code,), (printed,) = blocks(page, "python"), blocks(page, "text")
     exec(code, {})
+    assert capsys.readouterr().out == printed

@@ -75,7 +75,7 @@ def interrupted(path):
 def test_a_new_folder_is_removed_if_filling_it_is_interrupted(tmp_path):
     with new_folder(tmp_path / "deep" / "new") as folder:
         (folder / "file").write_bytes(b"")
-    with pytest.raises(FileExistsError, match=r"not empty: '.*/deep'"):
+    with pytest.raises(FileExistsError, match=r"is there already: choose another name: '.*/deep'"):
         interrupted(tmp_path / "deep")
     with pytest.raises(KeyboardInterrupt):
         interrupted(tmp_path / "gone")

@@ -16,6 +16,7 @@ from aiayn_np.cli.main import main
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
+from aiayn_np.runs import words_run
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.words_run import WordsRun
@@ -30,8 +31,13 @@ SMALL = ["--N", "1", "--d-model", "16", "--d-ff", "24", "--h", "2", "--max-lengt
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    """Drawing takes most of the time of a short run."""
-    monkeypatch.setattr(Run, "draw", lambda self: [])
+    """Drawing and writing samples takes most of the time of a short run."""
+    without_pictures_and_with_short_samples(monkeypatch)
+
+
+def without_pictures_and_with_short_samples(patch):
+    patch.setattr(Run, "draw", lambda self: [])
+    patch.setattr(words_run, "SAMPLE", 5)
 
 
 def trained(folder, *options, n=300, text=None):
@@ -51,7 +57,7 @@ def options(request):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "draw", lambda self: [])
+        without_pictures_and_with_short_samples(patch)
         return trained(tmp_path_factory.mktemp("words"), *options)
 
 
@@ -195,8 +201,8 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
 @pytest.mark.parametrize(("content", "options", "line"), [
     (b"", [], "at least two different characters besides blanks, got 0"),
     (b"a" * 999, [], "at least two different characters besides blanks, got 1"),
-    (b"ab", [], "a window of max_length=64 tokens must be shorter than each part of the text"),
-    (b"abc " * 99, ["--max-length", "500"], "a window of max_length=500 tokens must be shorter"),
+    (b"ab", [], "must be longer than a window of max_length=64 tokens, got a part of 0"),
+    (b"abc " * 99, ["--max-length", "500"], "must be longer than a window of max_length=500"),
     (b"ab\n\xff\xfe", [], "line 2: text must be UTF-8, got the byte 0xff at 1"),
     (b"abc " * 999, ["--symbols", "3"], "--symbols is no option of the task words"),
     (b"abc " * 999, ["--attention", "dot"], "--attention is no option of the task words"),

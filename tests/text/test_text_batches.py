@@ -82,9 +82,5 @@ def test_targets_are_shifted_right():
 
 
 def test_bad_options_are_refused(rng):
-    with pytest.raises(ValueError, match=r"at least the longest sentence, .* got budget=2"):
-        Batches(pairs_of(rng), 2, 0)
-    with pytest.raises(ValueError, match="at least one pair, got none"):
-        Batches([], 100, 0)
     with pytest.raises(ValueError, match="budget"):
         Batches(pairs_of(rng), 0, 0)

@@ -2,14 +2,12 @@
 
 import gzip
 import re
-import shlex
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from aiayn_np.cli.main import parsed
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.number_words import DATA, number_words, write_number_words
 from aiayn_np.text.pairs import read_lines, read_table, read_two_files
@@ -21,9 +19,6 @@ sys.path.append(str(Path(__file__).parents[2] / "docs"))
 import make_number_words as make
 
 ROWS = [line.split("\t") for line in read_lines(DATA)]
-PAGE = DATA.with_name("README.md").read_text(encoding="utf-8")
-COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
-            for line in block.splitlines() if line.startswith("aiayn-np ")]
 TENS = range(20, 100, 10)
 
 
@@ -129,18 +124,6 @@ def test_without_num2words_its_name_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "num2words", None)
     with pytest.raises(ImportError, match=r"num2words is not installed; .*pip install num2words"):
         make.spelled(7)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_of_the_page_parse(command):
-    parsed(shlex.split(command)[1:])
-
-
-def test_the_links_of_the_page_lead_somewhere():
-    assert len(COMMANDS) == 10
-    links = re.findall(r"\]\((?!https?:)(.*?)\)", PAGE)
-    assert links
-    assert all((DATA.parent / link).is_file() for link in links)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy: a worked example, the explicit q, padding."""
+"""Label-smoothed cross-entropy: a worked example, padding, what it refuses."""
 
 import re
 from math import log
@@ -6,7 +6,6 @@ from math import log
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from reference import naive_cross_entropy
 
 from aiayn_np import LabelSmoothedCrossEntropy
 
@@ -51,85 +50,9 @@ def test_without_smoothing_it_is_the_plain_cross_entropy():
     assert_allclose(layer.backward(1.0, cache), expected, rtol=1e-14, atol=1e-16)
 
 
-@pytest.mark.parametrize("eps_ls", [0, 0.1, 0.6])
-@pytest.mark.parametrize("pad", [0, 4])
-def test_equals_the_loop(rng, eps_ls, pad):
-    logits, targets = random_case(rng)
-    targets[1, 2:4] = [pad, 5]
-    loss, cache = LabelSmoothedCrossEntropy(eps_ls, pad).forward(logits, targets=targets)
-    assert loss == pytest.approx(naive_cross_entropy(logits, targets, eps_ls, pad), rel=1e-13)
-    grad = LabelSmoothedCrossEntropy(eps_ls, pad).backward(1.0, cache)
-    assert (grad[targets == pad] == 0).all()
-    assert (grad[targets != pad] != 0).all()
-
-
-def test_gradient_equals_p_minus_q_over_the_number_of_real_targets(rng):
-    logits, targets = random_case(rng)
-    _, cache = LabelSmoothedCrossEntropy(0.1).forward(logits, targets=targets)
-    count = (targets != 0).sum()
-    expected = np.zeros_like(logits)
-    for at in np.ndindex(targets.shape):
-        if targets[at] != 0:
-            p = np.exp(logits[at]) / np.exp(logits[at]).sum()
-            for v in range(7):
-                q = 0.1 / 7 + 0.9 * (v == targets[at])
-                expected[at][v] = (p[v] - q) / count
-    grad = LabelSmoothedCrossEntropy(0.1).backward(1.0, cache)
-    assert_allclose(grad, expected, rtol=1e-11, atol=1e-15)
-
-
-def test_backward_scales_with_the_gradient_it_is_given(rng):
-    layer, (logits, targets) = LabelSmoothedCrossEntropy(0.1), random_case(rng)
-    _, cache = layer.forward(logits, targets=targets)
-    once = layer.backward(1.0, cache)
-    assert_allclose(layer.backward(-2.5, cache), -2.5 * once, rtol=1e-14)
-    assert_allclose(layer.backward(np.array(-2.5), cache), -2.5 * once, rtol=1e-14)
-    assert not layer.backward(0, cache).any()
-    assert (layer.backward(1.0, cache) == once).all()
-
-
-def test_logits_at_padding_do_not_matter(rng):
-    layer, (logits, targets) = LabelSmoothedCrossEntropy(0.1), random_case(rng)
-    loss = layer(logits, targets=targets)
-    logits[targets == 0] = 1e3 * rng.normal(size=7)
-    assert layer(logits, targets=targets) == loss
-
-
-def test_the_best_logits_are_those_of_q():
-    """At p = q the gradient is zero and the loss is the entropy of q."""
-    layer, q = LabelSmoothedCrossEntropy(0.3), np.array([[0.1, 0.1, 0.8], [0.1, 0.8, 0.1]])
-    loss, cache = layer.forward(5 + np.log(q), targets=[2, 1])
-    assert loss == pytest.approx(-(0.2 * log(0.1) + 0.8 * log(0.8)), rel=1e-14)
-    assert_allclose(layer.backward(1.0, cache), np.zeros((2, 3)), atol=1e-15)
-
-
-def test_an_empty_batch_has_loss_0(rng):
-    layer = LabelSmoothedCrossEntropy(0.1)
-    loss, cache = layer.forward(np.zeros((0, 5, 7)), targets=np.zeros((0, 5), dtype=int))
-    assert loss == 0
-    assert layer.backward(1.0, cache).shape == (0, 5, 7)
-
-
-def test_float32_stays(rng):
-    logits, targets = random_case(rng)
-    layer = LabelSmoothedCrossEntropy(0.1)
-    loss, cache = layer.forward(logits.astype(np.float32), targets=targets)
-    assert loss.dtype == np.float32
-    assert layer.backward(1.0, cache).dtype == np.float32
-    assert loss == pytest.approx(naive_cross_entropy(logits, targets, 0.1, 0), rel=1e-6)
-
-
 def test_defaults():
     layer = LabelSmoothedCrossEntropy()
     assert (layer.eps_ls, layer.pad) == (0.1, 0)
-
-
-@pytest.mark.parametrize(("eps_ls", "error"), [
-    (1, ValueError), (-0.1, ValueError), (float("nan"), ValueError), ("0.1", TypeError),
-])
-def test_refused_eps_ls(eps_ls, error):
-    with pytest.raises(error, match=r"eps_ls must .* \[0, 1\), got eps_ls="):
-        LabelSmoothedCrossEntropy(eps_ls)
 
 
 @pytest.mark.parametrize(
@@ -178,14 +101,6 @@ def test_without_smoothing_a_class_that_is_ruled_out_costs_nothing():
     loss, cache = layer.forward(logits, targets=np.array([1]))
     assert loss == pytest.approx(np.log(2), rel=1e-15)
     np.testing.assert_allclose(layer.backward(1.0, cache), [[0.5, -0.5, 0]], atol=1e-15)
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 4)])
-def test_no_example_at_all_is_no_error(shape):
-    loss, _ = LabelSmoothedCrossEntropy(0.1).forward(
-        np.zeros((*shape, 3)), targets=np.zeros(shape, dtype=int)
-    )
-    assert loss == 0
 
 
 @pytest.mark.parametrize("pad", ["x", 1.5, True])

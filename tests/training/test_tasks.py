@@ -77,12 +77,6 @@ def test_the_split_is_a_hash_of_the_symbols_alone():
     assert bucket(np.array([3, 3])) > TEST
 
 
-def test_about_a_tenth_is_validation_and_a_tenth_is_test(rng):
-    rows = rng.integers(3, 13, (20000, 6))
-    share = np.bincount([bucket(row) for row in rows], minlength=10) / 20000
-    assert ((share > 0.09) & (share < 0.11)).all()
-
-
 def test_a_new_task_is_a_few_lines(rng):
     class SwapTask(Task):
         """3 1 4 -> 4 1 3, first and last exchanged"""

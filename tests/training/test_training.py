@@ -69,12 +69,13 @@ def test_a_schedule_gives_the_rates(rng):
 
 
 def test_reported_loss_is_unsmoothed_and_over_real_tokens_only():
-    logits = np.log(np.array([[[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.8, 0.1, 0.1]]]))
-    targets = np.array([[2, 2, 0]])  # the last is padding, the second is not the best token
+    p = [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.8, 0.1, 0.1]]
+    logits = np.log(np.array([p]))
+    targets = np.array([[2, 2, 2, 0]])  # the last is padding, the second is not the best token
     _, cache = LabelSmoothedCrossEntropy(0.1, pad=0).forward(logits, targets=targets)
     loss, accuracy = token_scores(cache)
-    assert loss == pytest.approx(-(np.log(0.7) + np.log(0.3)) / 2, rel=1e-12)
-    assert accuracy == 0.5
+    assert loss == pytest.approx(-(np.log(0.7) + np.log(0.3) + np.log(0.6)) / 3, rel=1e-12)
+    assert accuracy == 2 / 3
 
 
 def test_the_average_is_the_mean_of_the_states_and_leaves_the_model_alone(rng):
@@ -165,27 +166,6 @@ def test_an_optimizer_of_another_model_or_of_a_copy_is_refused(rng):
             train(other, task, steps=1, batch_size=2, rng=rng, optimizer=Adam(model))
     some = Adam(model.encoder.parameters())
     assert [p.step for p in train(model, task, steps=1, batch_size=2, rng=rng, optimizer=some)]
-
-
-@pytest.mark.parametrize(
-    ("poison", "name"),
-    [
-        ("encoder.layers.0.self_attention.linear_Q.W", "encoder.layers.0.self_attention.linear_Q"),
-        ("src_embedding.E", "src_embedding.E"),
-        ("decoder.layers.0.feed_forward.linear_1.b", "decoder.layers.0.feed_forward.linear_1.b"),
-    ],
-)
-def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(rng, poison, name):
-    model, task = small(rng)
-    adam = Adam(model.parameters())
-    next(train(model, task, steps=1, batch_size=3, rng=rng, optimizer=adam))
-    dict(model.named_parameters())[poison].value.flat[:] = np.nan
-    before = model.state_dict()
-    with pytest.raises(FloatingPointError, match=rf"step 2: loss nan, first .* {name}"):
-        list(train(model, task, steps=5, batch_size=3, rng=rng, optimizer=adam))
-    assert adam.t == 1
-    for key, value in model.state_dict().items():
-        np.testing.assert_array_equal(value, before[key])
 
 
 def test_a_gradient_that_is_not_finite_stops_too(rng, monkeypatch):

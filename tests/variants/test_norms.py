@@ -1,4 +1,4 @@
-"""Root-mean-square and batch normalisation: worked numbers, loops, what they depend on."""
+"""Root-mean-square and batch normalisation: worked numbers, the loop, given statistics."""
 
 import math
 
@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from proof import arrays_in
 
-from aiayn_np import LayerNorm
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 
 
@@ -16,24 +15,6 @@ def test_rms_norm_by_hand():
     layer = RMSNorm(2, eps=0.06)
     layer.gamma.value[:] = [1, 2]
     assert_allclose(layer(np.array([[3.0, 4.0]])), [[3 / 12.56**0.5, 8 / 12.56**0.5]], rtol=1e-15)
-
-
-def test_rms_norm_equals_the_loop(rng):
-    x, layer = rng.normal(1, 2, (2, 3, 5)), RMSNorm(5)
-    layer.gamma.value[:] = rng.normal(size=5)
-    y = layer(x)
-    for i, j in np.ndindex(2, 3):
-        root = math.sqrt(sum(v * v for v in x[i, j]) / 5 + 1e-6)
-        for k in range(5):
-            assert y[i, j, k] == pytest.approx(layer.gamma.value[k] * x[i, j, k] / root, rel=1e-13)
-
-
-def test_rms_norm_is_layer_norm_where_the_mean_is_zero_and_keeps_the_offset_elsewhere(rng):
-    x = rng.normal(size=(2, 3, 5))
-    centred = x - x.mean(axis=-1, keepdims=True)
-    assert_allclose(RMSNorm(5)(centred), LayerNorm(5)(centred), rtol=1e-12, atol=1e-14)
-    assert_allclose(RMSNorm(5, eps=0)(7 * x), RMSNorm(5, eps=0)(x), rtol=1e-12)
-    assert np.abs(RMSNorm(5)(x + 3).mean(axis=-1)).min() > 0.5
 
 
 def test_batch_norm_by_hand():
@@ -58,14 +39,6 @@ def test_batch_norm_equals_the_loop(rng):
         for i, j in np.ndindex(2, 3):
             want = layer.gamma.value[k] * (x[i, j, k] - mean) / root + layer.beta.value[k]
             assert y[i, j, k] == pytest.approx(want, rel=1e-11, abs=1e-13)
-
-
-def test_batch_norm_depends_on_the_rest_of_the_batch_and_layer_norm_does_not(rng):
-    x = rng.normal(size=(3, 4, 5))
-    other = x.copy()
-    other[1:] += rng.normal(size=(2, 4, 5))
-    assert np.abs(BatchNorm(5)(x)[0] - BatchNorm(5)(other)[0]).max() > 0.01
-    np.testing.assert_array_equal(LayerNorm(5)(x)[0], LayerNorm(5)(other)[0])
 
 
 def test_given_statistics_make_the_rows_independent(rng):

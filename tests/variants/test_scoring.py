@@ -1,4 +1,4 @@
-"""Scoring functions: worked numbers, the loops, who equals whom, masks, variance, bad input."""
+"""Scoring functions: worked numbers, the loops, who equals whom, bad input."""
 
 import math
 import re
@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 from attention_inputs import random_QKV
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import naive_softmax
 
 from aiayn_np import (
     ScaledDotProductAttention,
-    Transformer,
-    attention_maps,
-    causal,
-    check_gradients,
 )
 from aiayn_np.multi_head import split_heads
 from aiayn_np.variants.relative_position import (
@@ -144,29 +139,6 @@ def test_scores_equal_the_loop(rng, kind, batch):
     assert_allclose(layer(q, k), expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_attention_equals_the_loop_with_a_mask(rng, kind):
-    layer = scores_of(rng)[kind]
-    q, k, v = random_QKV(rng, (2, H), **SIZES)
-    allowed = rng.random((2, 1, 3, 6)) < 0.6
-    allowed[1, 0, 2] = False
-    y, cache = ScoredAttention(layer).forward(q, k, v, allowed=allowed)
-    weights = naive_softmax(np.where(allowed, naive_scores(kind, layer, q, k), -math.inf))
-    assert_allclose(cache.weights, weights, rtol=1e-11, atol=1e-14)
-    for *at, c in np.ndindex(y.shape):
-        total = sum(float(w) * float(x) for w, x in zip(weights[tuple(at)], v[at[0], at[1], :, c]))
-        assert abs(y[(*at, c)] - total) < 1e-12
-    assert (y[1, :, 2] == 0).all()
-
-
-def test_hidden_of_every_pair(rng):
-    x, y = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4))
-    hidden = PairTanh()(x, y)
-    assert hidden.shape == (2, 3, 5, 4)
-    for b, i, j, a in np.ndindex(hidden.shape):
-        assert abs(hidden[b, i, j, a] - math.tanh(x[b, i, a] + y[b, j, a])) < 1e-15
-
-
 def test_dot_of_scaled_queries_is_the_papers_attention(rng):
     q, k, v = random_QKV(rng, (2, H), **SIZES)
     allowed = rng.random((3, 6)) < 0.7
@@ -181,30 +153,6 @@ def test_dot_of_scaled_queries_is_the_papers_attention(rng):
         assert_allclose(grad, wants, rtol=1e-12, atol=1e-12)
 
 
-def test_general_with_the_identity_is_dot(rng):
-    layer = GeneralScore(H, D_K, rng=rng)
-    layer.W.value[...] = np.eye(D_K)
-    q, k, _ = random_QKV(rng, (2, H), **SIZES)
-    assert_allclose(layer(q, k), DotScore()(q, k), rtol=1e-14, atol=1e-14)
-
-
-def test_concat_with_stacked_matrices_is_additive(rng):
-    additive = AdditiveScore(H, D_K, d_a=D_A, rng=rng)
-    concat = ConcatScore(H, D_K, d_a=D_A, rng=rng)
-    concat.W.value = np.concatenate([additive.W.value, additive.U.value], axis=1)
-    concat.v.value = additive.v.value
-    q, k, _ = random_QKV(rng, (2, H), **SIZES)
-    scores, cache = concat.forward(q, k)
-    want, additive_cache = additive.forward(q, k)
-    assert_array_equal(scores, want)
-    g = rng.normal(size=scores.shape)
-    for grad, wanted in zip(concat.backward(g, cache), additive.backward(g, additive_cache)):
-        assert_allclose(grad, wanted, rtol=1e-12, atol=1e-14)
-    stacked = np.concatenate([additive.W.grad, additive.U.grad], axis=1)
-    assert_allclose(concat.W.grad, stacked, rtol=1e-12, atol=1e-14)
-    assert_allclose(concat.v.grad, additive.v.grad, rtol=1e-12, atol=1e-13)
-
-
 def test_general_is_the_dot_product_that_multi_head_projections_make(rng):
     """(W_1 q) . (W_2 k) = q^T (W_1^T W_2) k: multi-head attention is multiplicative already."""
     W_1, W_2 = rng.normal(size=(2, H, D_A, D_K))
@@ -215,27 +163,6 @@ def test_general_is_the_dot_product_that_multi_head_projections_make(rng):
     projected = [split_heads(x @ W, H) for x, W in zip((x_Q, x_K), side_by_side)]
     every_head = [np.repeat(x[:, None], H, axis=1) for x in (x_Q, x_K)]
     assert_allclose(layer(*every_head), DotScore()(*projected), rtol=1e-11, atol=1e-11)
-
-
-def test_additive_is_not_symmetric_in_the_roles_of_query_and_key(rng):
-    layer = AdditiveScore(H, D_K, rng=rng)
-    q, k, _ = random_QKV(rng, (2, H), **SIZES)
-    swapped = layer(k, q).swapaxes(-1, -2)
-    assert np.abs(swapped - layer(q, k)).max() > 0.1
-
-
-@pytest.mark.parametrize("d_k", [4, 100])
-def test_variance_of_new_scores(rng, d_k):
-    """For entries of variance 1: d_k for dot, 1 for general, about 0.4 for additive and concat."""
-    q, k = rng.normal(size=(2, 300, 4, d_k))
-    wanted = {
-        DotScore(): d_k,
-        GeneralScore(300, d_k, rng=rng): 1,
-        AdditiveScore(300, d_k, d_a=6, rng=rng): 0.394,
-        ConcatScore(300, d_k, d_a=6, rng=rng): 0.394,
-    }
-    for score, variance in wanted.items():
-        assert_allclose(score(q, k).var(), variance, rtol=0.25)
 
 
 def test_default_width_and_shapes_of_parameters(rng):
@@ -257,41 +184,6 @@ def test_dropout_acts_on_the_weights_and_the_map_stays_whole(rng, make):
     assert dropped.any()
     assert_allclose(cache.kept[~dropped], cache.weights[~dropped] / 0.7, rtol=1e-14)
     assert_allclose(y, cache.kept @ v, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "relative"])
-def test_a_query_that_may_look_nowhere_gives_no_gradient_to_anything(rng, kind):
-    attention = (RelativeAttention(RelativePositionBias(H, 2, rng=rng)) if kind == "relative"
-                 else ScoredAttention(scores_of(rng)[kind]))
-    q, k, v = random_QKV(rng, (2, H), **SIZES)
-    allowed = np.ones((3, 6), dtype=bool)
-    allowed[2] = False
-    y, cache = attention.forward(q, k, v, allowed=allowed)
-    grad_out = np.zeros_like(y)
-    grad_out[..., 2, :] = 1
-    grads = [*attention.backward(grad_out, cache), *(p.grad for p in attention.parameters())]
-    assert not any(grad.any() for grad in grads)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_causal_position_t_ignores_later_keys_exactly(rng, kind):
-    attention = ScoredAttention(scores_of(rng)[kind])
-    q, k, v = random_QKV(rng, (2, H), **SIZES | dict(T_q=5, T_k=5))
-    y = attention(q, k, v, allowed=causal(5))
-    k[..., 3:, :], v[..., 3:, :] = 7, -7
-    other = attention(q, k, v, allowed=causal(5))
-    assert_array_equal(y[..., :3, :], other[..., :3, :])
-    assert (y[..., 3:, :] != other[..., 3:, :]).all()
-
-
-@pytest.mark.parametrize("factory", FACTORIES)
-def test_a_transformer_with_these_scores_is_proven(rng, factory):
-    model = Transformer(5, N=1, d_model=6, d_ff=4, h=2, max_len=4, attention=factory, rng=rng)
-    src, tgt = np.array([[1, 2, 3, 4], [3, 1, 0, 0]]), np.array([[1, 4, 2], [1, 3, 0]])
-    report = check_gradients(model, src, tgt, rng=np.random.default_rng(1))
-    assert report, report
-    maps = attention_maps(model.forward(src, tgt)[1])
-    assert [m.shape for m in maps.values()] == [(2, 2, 4, 4), (2, 2, 3, 3), (2, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("factory", FACTORIES[1:4])

@@ -14,7 +14,6 @@
 //   what-if=positions                no positions
 //   what-if=mask                     no causal mask
 //   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
-//   what-if=even:PATH:HEAD:QUERY     the row of weights of this query is even
 //   what-if=replace:POSITION:TOKEN   another source token
 //
 // There may be several what-ifs.
@@ -76,9 +75,6 @@ const WHAT_IFS = {
   positions: () => ({ positions: false }),
   mask: () => ({ causal: false }),
   mute: ({ model }, path, head) => ({ muted: [head_of(model, path, head)] }),
-  even({ model }, path, head, query) {
-    return { uniform: [{ ...head_of(model, path, head), query: number_of(query, model.max_len) }] };
-  },
   replace({ model, tokens }, position, ...rest) {
     const token = tokens.indexOf(rest.join(":"));
     require_that(token >= 0);
@@ -114,13 +110,12 @@ function add_what_if(changes, text, page) {
 
 /** The address of a view: `read_address` gives the view back. */
 function address_of(view, { tokens, states }) {
-  const { factor, positions, causal, muted, uniform, replaced } = view.changes;
+  const { factor, positions, causal, muted, replaced } = view.changes;
   const what_ifs = [
     ...(factor === 1 ? [] : ["scale"]),
     ...(positions ? [] : ["positions"]),
     ...(causal ? [] : ["mask"]),
     ...muted.map(({ path, head }) => `mute:${path}:${head}`),
-    ...uniform.map(({ path, head, query }) => `even:${path}:${head}:${query}`),
     ...replaced.map(({ position, token }) => `replace:${position}:${tokens[token]}`),
   ];
   const parts = new URLSearchParams({ src: view.text });

@@ -55,22 +55,6 @@ function token_element(token) {
 /** A number with three digits after the point, and a real minus sign. */
 const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");
 
-/** A table of a caption, a head and rows of cells; a cell is a text or an element. */
-function make_table(caption, head, rows, foot = []) {
-  const cell = (tag, content) => make(tag, tag === "th" ? { scope: "row" } : {}, content);
-  const row = ({ cells, on = false }) =>
-    make("tr", { class: on ? "on" : null }, ...cells.map((c, i) => cell(i ? "td" : "th", c)));
-  const top = head.map((name) => (name ? make("th", { scope: "col" }, name) : make("td")));
-  return make(
-    "table",
-    {},
-    make("caption", {}, ...[caption].flat()),
-    make("thead", {}, make("tr", {}, ...top)),
-    make("tbody", {}, ...rows.map(row)),
-    make("tfoot", {}, ...foot.map(row)),
-  );
-}
-
 // The colours of cividis, from weight 0 to weight 1.
 const CIVIDIS = `
   00224e 00285b 002e6a 053371 1a386f 273e6e 32436d 3b496c 434e6c 4b546c 535a6d 5a5f6e 61656f 686a71
@@ -126,8 +110,6 @@ function strip(vector, most) {
   const matrix = new Matrix(1, vector.length, vector);
   return signed_picture(matrix, { class: "strip", "aria-label": name }, most);
 }
-
-const length_of = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
 
 /** A share of 1 as a bar; the number beside it says the same. */
 function bar(share) {

@@ -7,35 +7,29 @@ const SUBLAYERS = {
   feed_forward: "feed",
 };
 
-/** {name, kind, stack, layer, path, y} of every box, as the forward passes through them. */
+/** {key, name, kind, stack, layer, path, y} of every box, as the forward passes through them. */
 function boxes_of(thought) {
   const { cache, logits } = shown(thought);
   const found = [];
-  for (const [stack, side] of [
-    ["encoder", "src"],
-    ["decoder", "tgt"],
-  ]) {
-    const add = (name, kind, path, y, layer = null) =>
-      found.push({ name, kind, stack, layer, path, y });
-    add(
-      say(`box_${side}_embedding`),
-      "embedding",
-      `${side}_embedding`,
-      cache[`${side}_embedding`].y,
-    );
-    add(say("box_positions"), "embedding", "positions", cache[`${side}_positions`].y);
+  const adder = (stack, layer) => (key, kind, path, y) =>
+    found.push({ key, name: say(`box_${key}`), kind, stack, layer, path, y });
+  for (const [stack, side] of Object.entries({ encoder: "src", decoder: "tgt" })) {
+    const add = adder(stack, null);
+    add(`${side}_embedding`, "embedding", `${side}_embedding`, cache[`${side}_embedding`].y);
+    add("positions", "embedding", "positions", cache[`${side}_positions`].y);
+    const { layers, norm } = thought.model[stack];
     cache[stack].layers.forEach((layer_cache, i) => {
-      layer_boxes(thought.model[stack].layers[i], layer_cache, stack, (name, kind, part, y) =>
-        add(name, kind, `${stack}.layers.${i}.${part}`, y, i),
+      const add_here = adder(stack, i);
+      layer_boxes(layers[i], layer_cache, stack, (key, kind, part, y) =>
+        add_here(key, kind, `${stack}.layers.${i}.${part}`, y),
       );
     });
-    if (thought.model[stack].norm) add(say("box_norm"), "norm", `${stack}.norm`, cache[stack].y);
-    if (stack === "encoder") continue;
-    add(say("box_output_projection"), "linear", "output_projection", logits);
-    const p = logits.map(Number);
-    for (let t = 0; t < p.rows; t++) softmax(p.row(t));
-    add(say("box_softmax"), "softmax", "softmax", p);
+    if (norm) add("norm", "norm", `${stack}.norm`, cache[stack].y);
   }
+  const p = logits.map(Number);
+  for (let t = 0; t < p.rows; t++) softmax(p.row(t));
+  adder("decoder", null)("output_projection", "linear", "output_projection", logits);
+  adder("decoder", null)("softmax", "softmax", "softmax", p);
   return found;
 }
 
@@ -45,10 +39,10 @@ function layer_boxes(layer, cache, stack, add) {
   subs.forEach((name, n) => {
     const masked = name === "self_attention" && stack === "decoder";
     const [norm, add_norm] = [`norm_${n + 1}`, `add_norm_${n + 1}`];
-    if (layer[norm]) add(say("box_norm"), "norm", norm, cache[norm].y);
-    add(say(masked ? "box_masked_attention" : `box_${name}`), SUBLAYERS[name], name, cache[name].y);
-    if (layer[add_norm]) add(say("box_add_norm"), "norm", add_norm, cache[add_norm].y);
-    else add(say("box_sum"), "norm", `sum_${n + 1}`, cache[`sum_${n + 1}`].y);
+    if (layer[norm]) add("norm", "norm", norm, cache[norm].y);
+    add(masked ? "masked_attention" : name, SUBLAYERS[name], name, cache[name].y);
+    if (layer[add_norm]) add("add_norm", "norm", add_norm, cache[add_norm].y);
+    else add("sum", "norm", `sum_${n + 1}`, cache[`sum_${n + 1}`].y);
   });
 }
 
@@ -193,8 +187,8 @@ function put({ button, left, top, low, width }, all) {
 
 function box_button({ i, kind, name }) {
   const now = i === view.box;
-  const state = { tabindex: now ? 0 : -1, "aria-current": now ? "step" : null };
-  return make_button(name, () => choose_box(i), { class: kind, id: `box-${i}`, ...state });
+  const state = { class: kind, id: `box-${i}`, "aria-current": now ? "step" : null };
+  return make_button(name, () => choose_box(i), state);
 }
 
 /** "N x" beside a stack: a button that goes to the same box of the next layer. */
@@ -225,47 +219,35 @@ function formula_of(model, path) {
   return at(model, path)?.formula ?? say("formula_sum");
 }
 
-/** "W (64, 64)" of every parameter of a layer. */
-function parameters_of(node, path = "") {
-  if (node instanceof Matrix) return [`${path} (${node.rows}, ${node.columns})`];
-  if (node instanceof Float64Array) return [`${path} (${node.length},)`];
-  if (Array.isArray(node) && node[0] instanceof Matrix) {
-    return [`${path} (${node.length}, ${node[0].rows}, ${node[0].columns})`];
-  }
-  if (!(node instanceof Module)) return [];
-  const parts = Object.entries(node).filter(([name]) => name !== "transposed");
-  return parts.flatMap(([name, child]) => parameters_of(child, path ? `${path}.${name}` : name));
+/** Where the vectors of a stack go on: behind the embedding, the positions and each sub-layer. */
+const IS_STREAM = /(embedding|positions|add_norm_\d|sum_\d|decoder\.norm)$/;
+
+/** What the model would say of the chosen token if it stopped behind a box of the decoder. */
+function would_say({ stack, path, y }, thought) {
+  if (stack !== "decoder" || !IS_STREAM.test(path)) return [];
+  const { norm } = thought.model.decoder;
+  const x = norm && !path.endsWith("norm") ? norm.forward(y)[0] : y;
+  const logits = thought.model.output_projection.forward(x)[0];
+  const [[token, share]] = best(logits.row(best_place(thought)), 1);
+  const said = { token: make("strong", {}, bare(token)), share: digits(share, 2) };
+  return [make("p", { id: "would-say" }, ...say_with("would_say", said))];
 }
 
-/** What comes into a box, as a shape. */
-function shape_in(box, boxes, i) {
-  if (box.path.endsWith("_embedding")) return `ids (${box.y.rows},)`;
-  const before = boxes[i - 1].y;
-  const shape = `x (${before.rows}, ${before.columns})`;
-  if (!box.path.endsWith("cross_attention")) return shape;
-  const memory = boxes.filter(({ stack }) => stack === "encoder").at(-1).y;
-  return `${shape}; ${say("memory_from")} (${memory.rows}, ${memory.columns})`;
-}
-
-/** The current box: its formula, its shapes and its numbers. */
+/** The current box: what it does, what comes out, and what the model would say there. */
 function draw_box(boxes) {
   const thought = thoughts[view.side];
   const box = boxes[view.box];
-  const { y } = box;
-  const parameters = parameters_of(at(thought.model, box.path)).join(", ") || say("figure_none");
-  const facts = [
-    ["figure_in", shape_in(box, boxes, view.box)],
-    ["figure_out", `(${y.rows}, ${y.columns})`],
-    ["figure_parameters", parameters],
-  ].flatMap(([name, text]) => [make("dt", {}, say(name)), make("dd", {}, make("code", {}, text))]);
+  const { rows, columns } = box.y;
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
   element("box").replaceChildren(
     make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
     make("h3", {}, box.name),
-    make("p", {}, make("code", {}, formula_of(thought.model, box.path))),
+    make("p", {}, say(`about_${box.key}`)),
+    ...would_say(box, thought),
+    make("p", {}, say("figure_map", { rows, columns })),
+    numbers_picture(box.y),
+    make("p", { class: "soft" }, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, make("code", {}, box.path)),
-    make("dl", {}, ...facts),
-    numbers_picture(y),
   );
 }
 
@@ -275,13 +257,4 @@ function numbers_picture(y) {
   const canvas = signed_picture(y, { class: "numbers", "aria-label": name });
   canvas.style.height = `${Math.min(y.rows * 0.75, 12)}rem`;
   return canvas;
-}
-
-function move_box(event) {
-  const moves = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
-  const step = moves[event.key];
-  if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  choose_box(within(view.box + step, boxes_of(thoughts[view.side]).length));
-  element(`box-${view.box}`).focus();
 }

@@ -64,6 +64,8 @@ function flow(thought, side) {
   const tokens = rows.map((row, n) =>
     row.map((name, i) => flow_token(name, x(i), room, side, n ? "query" : "key", i)),
   );
+  const comes = view.kind !== "encoder_self" && is_walking(thought);
+  if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
   const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
   const encoder = view.kind === "encoder_self";
   const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";

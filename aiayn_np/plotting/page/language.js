@@ -16,14 +16,6 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-const TASKS = ["copy", "reverse", "sort", "text", "words"];
-
-/** What the sequences are made of: digits, or numbers of more digits. */
-function things() {
-  const long = data.task.tokens.length > 13; // <pad>, <bos>, <eos> and ten digits
-  return { things: say(long ? "things_numbers" : "things_digits") };
-}
-
 /** A text in which [word:text] is a word that is explained. */
 function rich(text) {
   return text
@@ -52,11 +44,11 @@ function term(text, sentence) {
 /** What the model was trained for, how often it is right, and at the foot how it was trained. */
 function tell_about() {
   const { exact_match, held_out, steps, seconds, bleu } = data.metrics;
-  const about = [];
+  const about = data.recorded ? [] : [say("about_what"), say("gap")];
   const right = { right: Math.round(exact_match * held_out), count: held_out };
   if (held_out) about.push(say("about_right", right), say("gap"));
   const scores = Object.values(bleu ?? {});
-  if (scores.length) about.push(say("about_bleu", { bleu: scores.at(-1) }), say("gap"));
+  if (scores.length) about.push(say("about_bleu", { bleu: Math.round(scores.at(-1)) }), say("gap"));
   element("about").replaceChildren(...about, say(ABOUT));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
@@ -69,7 +61,7 @@ function tell_about() {
 const ABOUT = data.recorded ? "about_recorded" : data.model.encoder ? "about_type" : "about_begin";
 
 /** What a language model has in the place of a source. */
-const ALONE = { ask_label: "ask_label_alone", if_replace: "if_replace_alone" };
+const ALONE = { ask_label: "ask_label_alone" };
 
 /** The texts of page.html: live.py marks each with its key. */
 function translate_page() {
@@ -79,51 +71,30 @@ function translate_page() {
     );
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
-  const { name } = data.task;
-  const named = TASKS.includes(name) ? say(`title_${name}`, things()) : say("page_title", { name });
-  document.title = document.querySelector("h1").textContent = data.titled ? data.title : named;
+  document.title = document.querySelector("h1").textContent = data.title[language()];
   tell_about();
   document.documentElement.lang = TAGS[language()];
   for (const button of element("languages").children)
     button.setAttribute("aria-pressed", button.dataset.lang === language());
 }
 
-/** The options of a select anew; the chosen one stays. */
-function fill_options(id, texts) {
-  const place = element(id).selectedIndex;
-  element(id).replaceChildren(...texts.map((text) => make("option", {}, visible(text))));
-  element(id).selectedIndex = Math.max(place, 0);
-}
-
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
   element("examples").replaceChildren(...data.examples.map(chip));
-  fill_options(
-    "kind",
-    kinds.map((kind) => say(kind)),
-  );
-  fill_options("if-token", [say("if_replace_same"), ...data.task.tokens]);
+  const place = element("kind").selectedIndex;
+  element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
+  element("kind").selectedIndex = Math.max(place, 0);
   const example = data.examples.at(-1) ?? "";
   element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
-  name_lessons();
 }
 
-/** The lesson of every change, as a link where the page knows where the lessons are. */
-function name_lessons() {
-  for (const place of document.querySelectorAll("[data-lesson]")) {
-    const number = place.dataset.lesson;
-    const words = say("lesson", { number });
-    const address = lesson_address(data.lessons[number]);
-    place
-      .querySelector(".lesson")
-      .replaceChildren(address ? make("a", { href: address }, words) : "");
-  }
-}
-
-/** The address of a lesson; the Chinese lessons are in the folder zh beside the English ones. */
-function lesson_address(address) {
-  return language() === "zh" ? address?.replace(/[^/]*$/, "zh/$&") : address;
+/** Where to read on, if the page knows where the lessons are; the Chinese ones are in zh/. */
+function lesson_link(number) {
+  const address = data.lessons[number];
+  if (!address) return [];
+  const href = language() === "zh" ? address.replace(/[^/]*$/, "zh/$&") : address;
+  return [make("a", { href, class: "lesson" }, say("lesson", { number }))];
 }
 
 /** Say in the language of the view what needs no forward pass. */
@@ -140,6 +111,5 @@ function choose_language(lang) {
   translate();
   if (!thoughts.length) return;
   draw_note();
-  fill_positions();
   draw();
 }

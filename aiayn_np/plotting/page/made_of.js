@@ -7,11 +7,12 @@ let made_of_round = 0;
 async function draw_shares() {
   const [mine, asked] = [++made_of_round, round];
   const late = () => mine !== made_of_round || asked !== round;
-  const sentences = [];
-  for (const [side, one] of thoughts.entries()) {
+  const sentences = view.kind === "encoder_self" ? [say("shares_encoder")] : [];
+  for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
-    sentences.push(make("div", {}, ...side_name(side, "side_colon"), ...why_written(one)));
+    const says = [...side_name(side, "side_colon"), ...why_written(one), ...said_one_head(one)];
+    sentences.push(make("div", {}, ...says));
   }
   fill(element("shares-says"), sentences);
   if (!element("shares").open) return;
@@ -62,18 +63,30 @@ function why_written(thought, place = best_place(thought)) {
   const word = strong(names(written_ids(thought))[place]);
   const of = (list, ids, key) =>
     list.map((share, i) => {
-      const from = { token: strong(names(ids)[i]), place: `${i + 1}` };
+      const from = { token: strong(names(ids)[i]), place: `${key(i)[1]}` };
       const number = term(signed(share), say("term_share"));
-      return { share, parts: { number, from: make("span", {}, ...say_with(key, from)) } };
+      return { share, parts: { number, from: make("span", {}, ...say_with(key(i)[0], from)) } };
     });
+  const earlier = (i) =>
+    has_source ? [i ? "spoke_earlier" : "spoke_start", i] : ["spoke_before", i + 1];
   const all = [
-    ...of(source, thought.src, "spoke_source"),
-    ...of(target, shown(thought).tgt, "spoke_earlier"),
+    ...of(source, thought.src, (i) => ["spoke_source", i + 1]),
+    ...of(target, shown(thought).tgt, earlier),
   ].sort((a, b) => b.share - a.share);
   const [first, second] = all;
   if (first.share <= 0) return say_with("shares_none", { word });
   const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
   return [...say_with("shares_says", { word, ...first.parts }), ...next, say("why_stop")];
+}
+
+/** That the curves of the shown head lead to another token than the sentence names. */
+function said_one_head(thought, place = best_place(thought)) {
+  if (view.kind !== "cross") return [];
+  const { cache, keys } = attended(thought);
+  const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
+  const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));
+  if (looks === spoke) return [];
+  return [say("gap"), say("shares_one_head", { token: plain_name(keys[looks]) })];
 }
 
 /** A row of bars for each written token: up speaks for it, down against it. */

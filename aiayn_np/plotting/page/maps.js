@@ -51,11 +51,7 @@ function small_map(thought, layer, head) {
   const { rows, columns, data } = cache.weights[head];
   const free = allowed(thought);
   const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
-  const canvas = picture(rows, columns, colour, { "aria-hidden": "true" });
-  const longer = Math.max(rows, columns);
-  canvas.style.width = `calc(var(--thumb) * ${columns / longer})`;
-  canvas.style.height = `calc(var(--thumb) * ${rows / longer})`;
-  return canvas;
+  return picture(rows, columns, colour, { "aria-hidden": "true" });
 }
 
 // ---- the chosen head, large ----------------------------------------------------------------

@@ -23,7 +23,9 @@ class Matrix {
   }
 
   plus(other) {
-    return this.map((x, i) => x + other.data[i]);
+    const [y, a, b] = [new Matrix(this.rows, this.columns), this.data, other.data];
+    for (let n = 0; n < y.data.length; n++) y.data[n] = a[n] + b[n];
+    return y;
   }
 
   /** The matrix product, this @ other. */
@@ -38,6 +40,16 @@ class Matrix {
       }
     }
     return y;
+  }
+
+  /** this @ other.mT, without a copy of the other one. */
+  times_mT(other) {
+    const [a, b, inner] = [this.data, other.data, this.columns];
+    return Matrix.of(this.rows, other.rows, (i, j) => {
+      let sum = 0;
+      for (let k = 0; k < inner; k++) sum += a[i * inner + k] * b[j * inner + k];
+      return sum;
+    });
   }
 
   /** The transpose. */
@@ -66,11 +78,11 @@ function build(node, values) {
   return node.class ? new LAYERS[node.class](parts) : parts;
 }
 
-/** A list of numbers, a Matrix, or a list of matrices: what has 1, 2 or 3 axes. */
+/** A list of numbers, a Matrix, or a list of matrices: views of the values, with 1, 2, 3 axes. */
 function parameter(shape, values) {
   const size = shape.reduce((a, b) => a * b, 1);
-  if (shape.length === 1) return new Float64Array(values.subarray(0, size));
-  if (shape.length === 2) return new Matrix(...shape, new Float64Array(values.subarray(0, size)));
+  if (shape.length === 1) return values.subarray(0, size);
+  if (shape.length === 2) return new Matrix(...shape, values.subarray(0, size));
   const [n, ...rest] = shape;
   return Array.from({ length: n }, (_, i) => parameter(rest, values.subarray((i * size) / n)));
 }

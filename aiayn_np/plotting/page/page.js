@@ -19,14 +19,10 @@ function draw() {
   draw_shares();
   draw_why();
   draw_changes();
-  for (const [id, draw_panel] of Object.entries(PANELS))
-    if (element(id).open && !element(id).hidden) draw_panel();
+  if (element("figure").open && has_source) draw_figure();
   draw_tour();
   write_address();
 }
-
-/** The folded panels are drawn when they are open. */
-const PANELS = { figure: draw_figure, token: draw_journey };
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
@@ -40,7 +36,6 @@ function rethink(before_drawing = () => {}) {
   think(() => {
     element("app").setAttribute("aria-busy", "false");
     element("app").inert = false;
-    fill_positions();
     before_drawing();
     draw();
     look_further();
@@ -76,6 +71,7 @@ function open_address() {
 function show_place(place, before_drawing) {
   Object.assign(view, place);
   element("tour-closing").hidden = true;
+  asked = null;
   element("source").value = view.text;
   element("state").value = view.state;
   show_state();
@@ -165,12 +161,13 @@ function draw_note() {
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
-  if (pieces && count)
+  if (pieces && count !== view.text.trim().split(/\s+/).length)
+    // a word is cut
     lines.push(say("cut_into", { count, list: names(ids.slice(0, count)).map(visible).join(" ") }));
   fill(element("source-note"), [lines.join(" ")]);
 }
 
-/** The strip: what is typed, what is written so far, and below it what the changed model writes. */
+/** The strip: what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const rows = thoughts.map(answer_row);
   const hint = make("div", { class: "hint" }, say("change_hint"));
@@ -184,7 +181,7 @@ function draw_answer() {
   element("next").disabled = place === longest();
 }
 
-/** What one of the models writes; a click chooses a token. */
+/** What one of the models writes, and in a box of its own the token to come. */
 function answer_row(thought, side) {
   const base = thoughts[0].steps;
   const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
@@ -194,22 +191,23 @@ function answer_row(thought, side) {
     return view.kind !== "encoder_self" && t + first_query() === view.query ? "now" : null;
   };
   const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
-    box_of(token, style(t), `written-${side}-${t}`),
+    box_of(token, style(t), `${side}-${t}`),
   );
   if (ids.length > most) spans.push(" …");
-  const { src } = thoughts[0];
-  const source = names(src.filter((id) => id !== eos)).map((token, i) =>
-    box_of(token, null, `source-${i}`),
-  );
+  if (side && !is_walking(thought))
+    for (let t = spans.length; t < real_ids(base).length; t++)
+      spans.push(make("span", { class: "differs gone" }, "–"));
+  const label = side ? changed_names() : say("row_writes");
   return make(
     "div",
     { class: "row" },
-    side ? make("div", { class: "label changed-name" }, changed_names()) : group(source),
-    make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    make("div", { class: side ? "label changed-name" : "label" }, label),
     make(
       "div",
       { class: "answer" },
-      group(spans.length ? spans : [say("nothing_yet")]),
+      make("div", { class: "tokens", "aria-hidden": "true" }, ...spans),
+      spans.length || is_walking(thought) ? "" : say("nothing_yet"),
+      ...coming(thought),
       ...mark_of(thought),
       thought.done ? "" : make("span", { class: "computing" }, say("computing")),
       make("strong", { class: "unseen" }, vocabulary.text(ids)),
@@ -217,25 +215,34 @@ function answer_row(thought, side) {
   );
 }
 
+/** Whether the reader has gone back to a token that is not the last. */
+const is_walking = (thought) =>
+  !data.recorded && thought.done && written(thought) < thought.steps.length;
+
+/** A box for the token that is written next, or for the end that was written. */
+function coming(thought) {
+  const [walks, last] = [is_walking(thought), written(thought)];
+  if (!walks && (data.recorded || thought.steps.at(-1).token !== eos)) return [];
+  const { token } = thought.steps[walks ? last : last - 1];
+  const name = plain_name(names([token])[0]);
+  return [make("span", { class: walks ? "coming" : "ended", "aria-hidden": "true" }, name)];
+}
+
 /** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
 function choose_in_strip({ target }) {
-  const [row, ...place] = target.closest("[data-place]")?.dataset.place.split("-") ?? [];
-  const [side, t] = place.map(Number);
-  if (row === "written") choose_written(t + first_query(), side);
-  else if (row && view.kind !== "decoder_self") choose({ key: side });
+  const place = target.closest("[data-place]")?.dataset.place;
+  if (!place) return;
+  const [side, t] = place.split("-").map(Number);
+  choose_written(t + first_query(), side);
 }
 
 /** A token in a box; a piece that goes on with a word is close to the one before. */
 function box_of(token, style, place) {
-  const joined = data.task.scores && !BEGINS.test(token) ? "joined" : null;
   const name = make("bdi", { title: token }, plain_name(token));
   const box = make("span", { class: style, "data-place": place }, name);
-  if (joined) box.classList.add(joined);
+  if (data.task.scores && !BEGINS.test(token)) box.classList.add("joined");
   return box;
 }
-
-/** Tokens beside each other; a screen reader gets the whole text instead. */
-const group = (spans) => make("div", { class: "tokens", "aria-hidden": "true" }, ...spans);
 
 /** What each task should write. */
 const WANTED = {
@@ -247,9 +254,8 @@ const WANTED = {
 /** The ids of steps without the end. */
 const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
 
-/** Whether what is written is right for what was typed; undefined where the task does not tell. */
-function is_right({ steps, done }) {
-  const { src } = thoughts[0];
+/** Whether what is written is right for what was read; undefined where the task does not tell. */
+function is_right({ src, steps, done }) {
   if (!Object.hasOwn(WANTED, data.task.name) || src.length < 2 || !done) return undefined;
   const wanted = [...WANTED[data.task.name](src.slice(0, -1)), eos];
   return `${wanted}` === `${steps.map(({ token }) => token)}`;
@@ -260,7 +266,7 @@ function mark_of(thought) {
   if (right === undefined || written(thought) < thought.steps.length) return [];
   const done = say(`done_${data.task.name}`);
   const word = make("span", { class: "word" }, say(right ? "right" : "wrong", { done }));
-  return [make("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "≠ ", word)];
+  return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
 }
 
 /** The written token that the best five are of: that of the chosen query, else the last. */
@@ -275,10 +281,18 @@ function best_table(thought, side) {
   const place = best_place(thought);
   const step = thought.steps[place - first_query(thought)]; // its row is of when it was written
   const found = five ? five[place] : best(step?.row ?? logits.row(place), 5);
-  const rows = found.map(([token, share]) => ({
-    cells: [token_element(token), bar(share), digits(share)],
-  }));
-  return make_table(side_name(side), [say("token"), "", say("probability")], rows);
+  const row = ([token, share]) => {
+    const name = make("th", { scope: "row" }, token_element(token));
+    return make("tr", {}, name, make("td", {}, bar(share)), make("td", {}, digits(share)));
+  };
+  const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
+  return make(
+    "table",
+    {},
+    make("caption", {}, ...side_name(side)),
+    make("thead", {}, make("tr", {}, ...head)),
+    make("tbody", {}, ...found.map(row)),
+  );
 }
 
 let playing = null;
@@ -332,6 +346,7 @@ function listen() {
     stop();
     Object.assign(view, { text, written: Infinity, key: null });
     view.changes = { ...view.changes, replaced: [] };
+    asked = null;
     left_out = [];
     show_left_out();
     rethink();
@@ -340,13 +355,16 @@ function listen() {
   on("next", "click", () => go_to(view.written + 1));
   on("play", "click", play);
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
-  on("if-reset", "click", () => show_place({ changes: AS_TRAINED, state: START.state }));
-  for (const id of Object.keys(SWITCHES)) on(id, "change", () => turn(id));
-  on("if-position", "change", show_replacement);
-  on("if-token", "change", replace_token);
+  on("if-reset", "click", () => {
+    show_before();
+    show_place({ changes: AS_TRAINED, state: START.state });
+    element("if-positions").focus(); // the button is not there any more
+  });
   on("written", "click", choose_in_strip);
-  on("boxes", "keydown", move_box);
-  on("state", "input", () => show_place({ state: Number(element("state").value) }));
+  on("state", "input", () => {
+    turned = "state";
+    show_place({ state: Number(element("state").value) });
+  });
   addEventListener("hashchange", follow_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
@@ -355,9 +373,9 @@ function listen() {
     element("tour-closing").hidden = true;
     element("source").select();
   });
-  on("tour-share", "click", copy_link);
+  on("tour-share", "click", () => copy_link(`${location.href.split("#")[0]}#tour=3`));
   on("present", "click", () => present(!is_present()));
-  on("link", "click", copy_link);
+  on("link", "click", () => copy_link(element("link").href));
   addEventListener("keydown", ({ key, target }) => {
     if (!is_present()) return;
     if (key === "Escape") present(false);
@@ -383,13 +401,13 @@ function present(on) {
   element("present").setAttribute("aria-pressed", on);
 }
 
-function copy_link() {
+function copy_link(address) {
   const tell = (copied) => {
     element("address-note").textContent = say(copied ? "address_copied" : "address_in_bar");
     setTimeout(show_left_out, 5000);
   };
   if (!navigator.clipboard) return tell(false);
-  navigator.clipboard.writeText(element("link").href).then(
+  navigator.clipboard.writeText(address).then(
     () => tell(true),
     () => tell(false),
   );
@@ -404,6 +422,7 @@ function begin_page() {
   element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
+  make_switches();
   listen();
   element("app").hidden = element("corner").hidden = false;
   open_address();

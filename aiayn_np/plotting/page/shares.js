@@ -5,8 +5,7 @@
 
 Object.assign(Linear.prototype, {
   backward(grad_y) {
-    this.transposed ??= this.W.mT;
-    return grad_y.times(this.transposed);
+    return grad_y.times_mT(this.W);
   },
 });
 

@@ -29,18 +29,24 @@ const view = { ...START }; // and lang, once it is chosen
 
 // ---- the models ----------------------------------------------------------------------------
 
-/** The bytes of base64, one after the other: `from` would make a list of millions of strings. */
-function bytes_of(base64) {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+/** The numbers in base64, read part by part: the memory never holds their bytes as a whole. */
+function numbers_of(base64, size, read) {
+  const end = base64.indexOf("=");
+  const bytes = Math.floor((3 * (end < 0 ? base64.length : end)) / 4);
+  const [numbers, part] = [new Float64Array(bytes / size), 1 << 18];
+  for (let from = 0; from < base64.length; from += part) {
+    const text = atob(base64.slice(from, from + part));
+    const some = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) some[i] = text.charCodeAt(i);
+    numbers.set(read(some.buffer), (3 * from) / 4 / size);
+  }
+  return numbers;
 }
 
-/** Bytes of little-endian float16 as numbers. */
-function float16(bytes) {
-  const half = new DataView(bytes.buffer);
-  return Float64Array.from({ length: bytes.length / 2 }, (_, i) => {
+/** Little-endian float16 as numbers. */
+function float16(buffer) {
+  const half = new DataView(buffer);
+  return Float32Array.from({ length: buffer.byteLength / 2 }, (_, i) => {
     const bits = half.getUint16(2 * i, true);
     const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
     const size = exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction;
@@ -48,8 +54,10 @@ function float16(bytes) {
   });
 }
 
-const trained = build(data.model, new Float32Array(bytes_of(data.weights).buffer));
-if (!data.recorded) data.weights = null; // which leaves its memory to others
+const float32 = (buffer) => new Float32Array(buffer);
+const stored = numbers_of(element("weights").textContent, 4, float32);
+element("weights").remove(); // its text is given back to the memory
+const trained = build(data.model, stored);
 const models = new Map([[data.states.length, trained]]);
 
 /** What addresses name; see address.js. */
@@ -58,7 +66,7 @@ const page = { model: trained, tokens: data.task.tokens, states: data.states.len
 /** The model as it was in a state; the last one is the trained model. */
 function model_of(state) {
   if (!models.has(state))
-    models.set(state, build(data.model, float16(bytes_of(data.states[state].weights))));
+    models.set(state, build(data.model, numbers_of(data.states[state].weights, 2, float16)));
   return models.get(state);
 }
 
@@ -68,7 +76,16 @@ function model_of(state) {
 let thoughts = [];
 let round = 0;
 
-const breathe = () => new Promise((resume) => setTimeout(resume));
+const { port1, port2 } = new MessageChannel();
+port1.start();
+
+/** Let the browser do what waits: a message comes sooner than a timeout. */
+const breathe = () =>
+  new Promise((resume) => {
+    port1.addEventListener("message", resume, { once: true });
+    port2.postMessage(null);
+  });
+
 const AT_ONCE = 32; // tokens that a language model writes
 
 /** How many tokens are written at most. */
@@ -91,7 +108,10 @@ function source_ids() {
 }
 
 /** Whether a second model is shown: one that is changed, or an earlier one, or both. */
-const is_other = () => is_changed(view.changes) || view.state < data.states.length;
+const is_other = () => is_changed(view.changes) || is_early();
+
+/** Whether an earlier state of the training is shown. */
+const is_early = () => view.state < data.states.length;
 
 /** A model and a source, decoded as far as `steps` goes, and to `most` tokens at most. */
 function begin(model, src) {
@@ -106,7 +126,7 @@ const places = ([{ steps }] = thoughts) => Math.max(steps.length, 8);
 /** What was computed before of the typed text, or of the first one: see runs/live_page.py. */
 function recorded() {
   const one = data.recorded.find(({ text }) => text === view.text) ?? data.recorded[0];
-  const cache = build(one.cache, new Float32Array(bytes_of(data.weights).buffer));
+  const cache = build(one.cache, stored);
   const steps = one.steps.map((token) => ({ token }));
   return { model: trained, src: one.src, steps, done: true, kept: { ...one, cache } };
 }

@@ -1,29 +1,35 @@
 "use strict";
-// The tour: six steps. Each has an address; it asks first, and then shows what came out.
+// The tour: six steps. Each has an address; it asks first, and then shows what came out and why.
 
-const QUESTIONS = {
-  type: ["tour_type", "tour_type_choices"],
-  look: ["tour_look"],
-  step: ["tour_step", "tour_step_choices"],
-  positions: ["tour_positions", "guess_order"],
-  mute: ["tour_mute", "guess_places"],
-  beginning: ["tour_first", "tour_first_choices"],
+/** The steps: the question, its choices, the lesson to read on, and the part that is changed. */
+const STEPS = {
+  type: { asks: ["tour_type", "tour_type_choices"], lesson: "9" },
+  look: { asks: ["tour_look"], lesson: "1" },
+  step: { asks: ["tour_step", "tour_step_choices"], lesson: "2" },
+  positions: { asks: ["tour_positions", "guess_order"], lesson: "8", part: "positions" },
+  mute: { asks: ["tour_mute", "guess_places"], lesson: "6", part: "muted" },
+  beginning: { asks: ["tour_first", "guess_first"], lesson: "10", part: "state" },
 };
 
 /** The names of the steps; without kept states there is no beginning of the training. */
-const tour_steps = () => Object.keys(QUESTIONS).slice(0, data.states.length ? 6 : 5);
+const tour_steps = () => Object.keys(STEPS).slice(0, data.states.length ? 6 : 5);
 
 let before_tour = null; // the reader's own view
 
-/** The head that looks most at what its second token is made of: the one that is shown first. */
+/** The head that looks most at what the first tokens are made of: the one that is shown first. */
 function clearest_head() {
   const thought = begin(trained, vocabulary.source(START.text).ids);
-  while (thought.steps.length < 2 && !thought.done) think_on(thought);
+  while (thought.steps.length < 4 && !thought.done) think_on(thought);
   const { cache, tgt, token } = thought.kept;
-  const { source } = shares(trained, cache, tgt.length - 1, token);
-  const key = source.indexOf(Math.max(...source));
+  const keys = [...tgt.slice(1), token].map((id, n) => {
+    const { source } = shares(trained, cache, n, id);
+    return source.indexOf(Math.max(...source));
+  });
   const heads = cache.decoder.layers.flatMap(({ cross_attention: { attention } }, layer) =>
-    attention.weights.map((weights, head) => [weights.row(tgt.length - 1)[key], { layer, head }]),
+    attention.weights.map((weights, head) => [
+      keys.reduce((sum, key, n) => sum + (n ? 1 : 3) * weights.row(n)[key], 0), // the first shows
+      { layer, head },
+    ]),
   );
   return heads.reduce((one, other) => (other[0] > one[0] ? other : one))[1];
 }
@@ -54,113 +60,87 @@ function go_on_tour(tour) {
   show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null });
 }
 
-function end_tour() {
+function end_tour(finished) {
   show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
-  element("tour-closing").hidden = false;
-  element("tour-own").focus();
+  element("tour-closing").hidden = !finished;
+  element(finished ? "tour-own" : "tour-begin").focus();
 }
 
 function make_guess(guess) {
   show_place({ ...shown_by(tour_steps()[view.tour], true), guess, key: null });
 }
 
-/** The row of the second query in the chosen head, and the key that it looks at most. */
-function second_look() {
+/** Where the chosen head looks most, to write the token of a query. */
+function look_of(query) {
   const { keys, cache } = attended(thoughts[0]);
   const weights = cache.weights[view.head];
-  const row = [...weights.row(within(1, weights.rows))];
+  const row = [...weights.row(within(query, weights.rows))];
   const key = row.indexOf(Math.max(...row));
   const places = [key, 0, keys.length - 2, 1, keys.length - 1];
   const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
   const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
-  return { key, name, weight: row[key], three: three.sort((a, b) => a - b) };
+  return { token: keys[key], key, name, weight: row[key], three: three.sort((a, b) => a - b) };
 }
 
-/** Three choices: words, or three tokens of the source. */
-function choices_of(step) {
-  const [, list] = QUESTIONS[step];
-  if (list) return listed_choices(list);
-  const { three, name } = second_look();
-  return three.map(name);
+/** Where the head looked, and that it is, or is not, what was written. */
+function said_look(query) {
+  const { token, key, name, weight } = look_of(query);
+  const place = { layer: view.layer + 1, head: view.head + 1 };
+  const written = written_by(thoughts[0])[query];
+  const says = token === written ? "tour_look_why" : "tour_look_next";
+  return [
+    say("tour_look_out", { ...place, key: name(key), weight: digits(weight, 2) }),
+    say(says, { token: plain_name(written) }),
+  ];
 }
 
-/** What came out: which choice happened, where that can be told, and sentences. */
+/** What came out of a step: which choice happened, and sentences. */
 const OUTCOMES = {
-  type: (thought, answer) => [1, wrote(answer), say("tour_type_why")],
+  type: () => [1, say("tour_type_why")],
   look() {
-    const { key, name, weight, three } = second_look();
-    const place = { layer: view.layer + 1, head: view.head + 1 };
-    const values = { ...place, key: name(key), weight: digits(weight, 2) };
-    const { keys } = attended(thoughts[0]);
-    const token = written_by(thoughts[0])[1];
-    const why = say(keys[key] === token ? "tour_look_why" : "tour_look_next", {
-      token: plain_name(token),
-    });
-    return [three.indexOf(key), say("tour_look_out", values), why];
+    const { key, three } = look_of(1);
+    return [three.indexOf(key), ...said_look(1)];
   },
   step(thought) {
-    const made = thought.steps[Math.min(2, thought.steps.length - 1)];
-    const [[token, share]] = best(made.row, 1);
+    const [[token, share]] = best(thought.steps[Math.min(2, thought.steps.length - 1)].row, 1);
     const values = { token: plain_name(token), share: digits(share, 2) };
     const choice = share < 0.5 ? 0 : share < 0.9 ? 1 : 2;
-    return [choice, say("tour_step_out", values), why_written(thought)];
-  },
-  positions(thought, answer, before) {
-    const change = difference(before, answer);
-    const happened = GUESSES.positions[1](change);
-    if (!happened) return [0, wrote(answer), say("tour_positions_same")];
-    const parts = happened > 1 ? lost_and_new(change) : [say("tour_moved")];
-    return [happened, wrote(answer), ...parts, say("tour_positions_why")];
-  },
-  mute(thought, answer, before) {
-    const change = difference(before, answer);
-    const most = change.count ? null : most_changed();
-    const why = change.count
-      ? [say("tour_mute_why", { count: change.count })]
-      : [say("tour_mute_same"), ...(most.size ? [said_most_changed(most)] : [])];
-    return [GUESSES.muted[1](change), wrote(answer), ...why];
-  },
-  beginning(thought, answer, before) {
-    const same = answer.length > 1 && new Set(answer).size === 1;
-    const choice = !difference(before, answer).count ? 0 : same ? 2 : 1;
-    return [choice, wrote(answer), said_sharpness(), say("tour_first_why")];
+    return [choice, say("tour_step_out", values), ...said_look(2)];
   },
 };
 
-const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
-
-function wrote(ids) {
-  const answer = listed(ids.slice(0, places())) || say("nothing_yet");
-  return say("tour_wrote", { answer: ids.length > places() ? `${answer} …` : answer });
+/** What the model wrote at the beginning: the right answer, all sorts, or one token again. */
+function written_at_first({ count }) {
+  const answer = answers()[1];
+  const again = answer.length > 1 && new Set(answer).size === 1;
+  return !count ? 0 : again ? 2 : 1;
 }
-
-/** Each of the two is said only where it is so. */
-const lost_and_new = ({ lost, added }) => [
-  ...(lost.length ? [say("tour_lost", { list: listed(lost) })] : []),
-  ...(added.length ? [say("tour_new", { list: listed(added) })] : []),
-];
 
 function outcome_of(step) {
-  const [before, answer] = [answers()[0], answers().at(-1)];
-  const found = OUTCOMES[step](thoughts.at(-1), answer, before);
-  return step === "positions" ? [...found, ...said_equal()] : found;
+  const { part } = STEPS[step];
+  if (!part) return OUTCOMES[step](thoughts[0]);
+  const happened = SWITCHES[part]?.happened ?? written_at_first;
+  return [happened(difference(...answers())), ...sentences_of(part)];
 }
+
+const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
 
 function draw_tour() {
   const steps = tour_steps();
   const step = steps[view.tour];
   const guessed = Boolean(step) && view.guess !== null;
   element("tour").hidden = !step;
-  const hides = ["type", "look", "step"].includes(step); // the others ask for a change to come
-  element("app").classList.toggle("asking", hides && !guessed);
+  const hides = step && !STEPS[step].part; // the others ask for a change to come
+  element("app").classList.toggle("asking", Boolean(hides && !guessed));
+  document.body.classList.toggle("touring", Boolean(step));
   if (!step) return fill(element("tour-out"), []);
-  element("tour-heading").textContent = say("tour_count", {
-    step: view.tour + 1,
-    count: steps.length,
-  });
+  const count = { step: view.tour + 1, count: steps.length };
+  element("tour-heading").textContent = say("tour_count", count);
+  const { asks, lesson } = STEPS[step];
   const place = { layer: START.layer + 1, head: START.head + 1 };
-  element("tour-question").textContent = say(QUESTIONS[step][0], { source: view.text, ...place });
-  const choices = choices_of(step);
+  element("tour-question").textContent = say(asks[0], { source: view.text, ...place });
+  const { three, name } = look_of(1);
+  const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
   const buttons = choices.map((choice, i) =>
     make_button(i === happened ? `✓ ${choice}` : choice, () => make_guess(i), {
@@ -170,14 +150,19 @@ function draw_tour() {
     }),
   );
   const last = view.tour === steps.length - 1;
-  const go_on = last ? end_tour : () => go_on_tour(view.tour + 1);
+  const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);
   const next = make_button(say(last ? "tour_finish" : "tour_next"), go_on, { id: "tour-next" });
-  const end = make_button(say("tour_end"), end_tour, { id: "tour-end" });
+  const end = make_button(say("tour_end"), () => end_tour(false), {
+    id: "tour-end",
+    class: "bare",
+  });
   end.hidden = last;
+  next.hidden = !guessed;
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
     element("tour-steps").replaceChildren(next, end);
   });
-  if (guessed) sentences.unshift(verdict(choices, view.guess, happened));
-  fill(element("tour-out"), sentences.flatMap((one) => [say("gap"), one].flat()).slice(1));
+  if (guessed) sentences.unshift(make("strong", {}, verdict(choices, view.guess, happened)));
+  const found = guessed ? [...sentences, ...lesson_link(lesson)] : [];
+  fill(element("tour-out"), spaced(found));
 }

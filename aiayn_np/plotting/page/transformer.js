@@ -209,8 +209,7 @@ class Embedding extends Module {
 /** logits = x E^T                                                     Sec. 3.4 */
 class OutputProjection extends Module {
   forward(x) {
-    this.transposed ??= this.E.mT;
-    return [x.times(this.transposed), { x }];
+    return [x.times_mT(this.E), { x }];
   }
 }
 

@@ -104,42 +104,37 @@ class LearnedPositionalEncoding extends Module {
   }
 }
 
-/** x = x + Attention(Norm(x));  x = x + FFN(Norm(x)) */
+/** x = x + Sublayer(Norm(x)), for each sub-layer of a layer; `forwards` has them by name */
+function pre_norm(layer, x, forwards) {
+  const c = {};
+  Object.entries(forwards).forEach(([name, forward], i) => {
+    const [norm, sum] = [`norm_${i + 1}`, `sum_${i + 1}`];
+    let n, y;
+    [n, c[norm]] = layer[norm].forward(x);
+    [y, c[name]] = forward(n);
+    x = x.plus(y);
+    c[sum] = { y: x };
+  });
+  return [x, c];
+}
+
 class PreNormEncoderLayer extends Module {
   forward(x, { allowed = null } = {}) {
-    const c = {};
-    let n, attended, fed;
-    [n, c.norm_1] = this.norm_1.forward(x);
-    [attended, c.self_attention] = this.self_attention.forward(n, n, n, { allowed });
-    x = x.plus(attended);
-    c.sum_1 = { y: x };
-    [n, c.norm_2] = this.norm_2.forward(x);
-    [fed, c.feed_forward] = this.feed_forward.forward(n);
-    x = x.plus(fed);
-    c.sum_2 = { y: x };
-    return [x, c];
+    return pre_norm(this, x, {
+      self_attention: (n) => this.self_attention.forward(n, n, n, { allowed }),
+      feed_forward: (n) => this.feed_forward.forward(n),
+    });
   }
 }
 
-/** The same three times: self-attention, attention over the memory, feed-forward */
 class PreNormDecoderLayer extends Module {
   forward(x, memory, { allowed = null, memory_allowed = null } = {}) {
-    const c = {};
-    let n, attended, fed;
-    [n, c.norm_1] = this.norm_1.forward(x);
-    [attended, c.self_attention] = this.self_attention.forward(n, n, n, { allowed });
-    x = x.plus(attended);
-    c.sum_1 = { y: x };
-    [n, c.norm_2] = this.norm_2.forward(x);
     const options = { allowed: memory_allowed };
-    [attended, c.cross_attention] = this.cross_attention.forward(n, memory, memory, options);
-    x = x.plus(attended);
-    c.sum_2 = { y: x };
-    [n, c.norm_3] = this.norm_3.forward(x);
-    [fed, c.feed_forward] = this.feed_forward.forward(n);
-    x = x.plus(fed);
-    c.sum_3 = { y: x };
-    return [x, c];
+    return pre_norm(this, x, {
+      self_attention: (n) => this.self_attention.forward(n, n, n, { allowed }),
+      cross_attention: (n) => this.cross_attention.forward(n, memory, memory, options),
+      feed_forward: (n) => this.feed_forward.forward(n),
+    });
   }
 }
 

@@ -8,7 +8,6 @@ const AS_TRAINED = Object.freeze({
   positions: true, // false: no positional encoding is added
   causal: true, // false: the decoder may look ahead
   muted: [], // of {path, head}: the head gives zeros
-  uniform: [], // of {path, head, query}: all that it may look at gets the same weight
   replaced: [], // of {position, token}: a source token is another
 });
 
@@ -69,7 +68,6 @@ function changed_model(model, changes) {
     const here = (list) => list.filter((change) => change.path === path);
     if (changes.factor !== 1) change_factor(attention.score ?? attention, changes.factor);
     mute(attention, new Set(here(changes.muted).map(({ head }) => head)));
-    make_uniform(attention.softmax, here(changes.uniform));
   }
   return other;
 }
@@ -91,21 +89,6 @@ function mute(attention, heads) {
     const [found, cache] = before(Q, K, V, options);
     const muted = (list) => list.map((x, head) => (heads.has(head) ? x.map(() => 0) : x));
     return [muted(found), { ...cache, kept: muted(cache.kept) }];
-  };
-}
-
-/** Rows of the weights are uniform over what may be looked at. */
-function make_uniform(layer, rows) {
-  const before = layer.forward.bind(layer);
-  layer.forward = (scores) => {
-    const [weights] = before(scores);
-    for (const { head, query } of rows) {
-      if (query >= weights[head].rows) continue;
-      const free = Array.from(scores[head].row(query), (score) => (score > -Infinity ? 1 : 0));
-      const count = free.reduce((a, b) => a + b, 0);
-      weights[head].row(query).set(free.map((one) => one / Math.max(count, 1)));
-    }
-    return [weights, { y: weights }];
   };
 }
 

@@ -1,5 +1,5 @@
 "use strict";
-// Why is this weight what it is? And: what happens to a token on its way through the model?
+// Why is this weight what it is?
 
 /** How a score comes about: names of the columns, a row of numbers for each term, and their sum. */
 function terms_of(attention, cache, head, query, key) {
@@ -32,19 +32,10 @@ function terms_of(attention, cache, head, query, key) {
 /** The reason of the same cell of both models, each as a sentence and a picture. */
 function draw_why() {
   for (const side of [0, 1]) {
-    const place = element(`why-${side}`);
+    const [says, drawing] = element(`why-${side}`).children;
     const cell = thoughts[side] && cell_of(thoughts[side]);
-    const [says, drawing, numbers] = [".says", ".picture", ".numbers"].map((name) =>
-      place.querySelector(name),
-    );
     fill(says, cell ? reason_of(cell, side) : []);
-    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), ...value_picture(cell)] : []));
-    numbers.parentNode.hidden = !cell?.there;
-    if (!cell?.there) continue;
-    const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
-    const label = [say("why_terms"), ...name].join(say("comma"));
-    const scroll = make("div", { ...SCROLL, "aria-label": label }, terms_table(cell));
-    numbers.replaceChildren(scroll);
+    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), value_picture(cell)] : []));
   }
 }
 
@@ -84,12 +75,14 @@ function reason_of(cell, side) {
   const name = side_name(side, "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
   const { thought, queries, keys, query, key, weight, path, head, low } = cell;
-  const quoted = (token, i) =>
-    make("strong", {}, ...say_with("quoted", { token: bare(token), place: `${i + 1}` }));
+  const quoted = (token, place) => {
+    const words = say_with(place ? "quoted" : "quoted_start", { token: bare(token), place });
+    return make("strong", {}, ...words);
+  };
   const writes = view.kind === "encoder_self" ? null : written_by(thought)[query];
   const parts = {
-    query: writes === null ? quoted(queries[query], query) : quoted(writes, query),
-    key: quoted(keys[key], key),
+    query: quoted(writes ?? queries[query], query + 1),
+    key: quoted(keys[key], place_of(key)),
     weight: make("strong", {}, digits(weight)),
   };
   const subject = writes === null ? "why_reads" : "why_writes";
@@ -100,19 +93,32 @@ function reason_of(cell, side) {
   const [most, least] = additive
     ? ["why_sum_of", "why_sum_of_least"]
     : ["why_agree", "why_agree_least"];
-  const made_even = side && is_on("uniform", { path, head, query });
-  const reason = made_even ? "why_even" : low ? least : most;
+  const alone = keys_of(thought, query, keys).length === 1;
+  const reason = alone ? "why_alone" : low ? least : most;
   const muted = side && is_on("muted", { path, head }) ? [say("gap"), say("why_muted")] : [];
-  const end = list || made_even ? say(reason, { features }) : say("why_stop");
-  return [...name, ...say_with(low ? `${subject}_hardly` : subject, parts), end, ...muted];
+  const end = list || alone ? say(reason, { features }) : say("why_stop");
+  const says = say_with(low ? `${subject}_hardly` : subject, parts);
+  return [...name, ...says, end, ...muted, ...(side ? most_now(cell, quoted) : [])];
 }
+
+/** Where a changed row looks most now, if that is not the chosen key. */
+function most_now({ cache, keys, head, query, key }, quoted) {
+  const row = [...cache.weights[head].row(query)];
+  const most = row.indexOf(Math.max(...row));
+  if (most === key) return [];
+  const parts = { key: quoted(keys[most], place_of(most)), weight: digits(row[most]) };
+  return [say("gap"), ...say_with("why_now", parts)];
+}
+
+/** Keys are counted from 1; of what is written the start has no place. */
+const place_of = (key) => key + (view.kind === "decoder_self" && has_source ? 0 : 1);
 
 /** A row of a picture: its name, and a vector as a strip of colours. */
 const strip_row = (name, vector, most) => [make("span", {}, name), strip(vector, most)];
 
 /** What the score is made of, feature by feature, and on to the weight. */
 function score_picture(cell) {
-  const { terms, cache, head, query, key, weight, keys } = cell;
+  const { terms, weight } = cell;
   const columns = terms.names.map((_, n) => terms.rows.map((row) => row[n]));
   const marks = cell.features.map((n) => {
     const mark = make("span", {}, `${n + 1}`);
@@ -123,16 +129,6 @@ function score_picture(cell) {
   features.style.setProperty("--count", terms.rows.length);
   const steps = [...score_steps(cell), [say("why_softmax"), weight]];
   const chain = steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → ");
-  const bars = keys.map((token, j) => {
-    const bar = make("i");
-    bar.style.height = `${72 * cache.weights[head].row(query)[j]}%`;
-    return make(
-      "div",
-      { class: j === key ? "on" : null },
-      bar,
-      keys.length > ROOM ? "" : plain_name(token),
-    );
-  });
   return make(
     "div",
     {},
@@ -144,7 +140,6 @@ function score_picture(cell) {
       features,
     ),
     make("p", { class: "chain" }, chain),
-    make("div", { class: "columns-of", "aria-hidden": "true" }, ...bars),
   );
 }
 
@@ -164,21 +159,10 @@ function score_steps({ attention, cache, head, query, key, terms: { sum } }) {
 const scale_name = (scale, d_k) =>
   Math.abs(scale * Math.sqrt(d_k) - 1) < 1e-9 ? `1/√${d_k}` : digits(scale, 4);
 
-/** The score as a table: its terms, and the steps from their sum to the score. */
-function terms_table(cell) {
-  const { names, rows } = cell.terms;
-  const empty = names.slice(1).map(() => "");
-  const foot = score_steps(cell).map(([name, number]) => ({
-    cells: [name, ...empty, digits(number)],
-  }));
-  const body = rows.map((row, n) => ({ cells: [String(n + 1), ...row.map((x) => digits(x))] }));
-  return make_table(say("why_terms"), ["", ...names], body, foot);
-}
-
 /** The value of the key, what of it is added, and the whole output of the head, in one scale. */
 function value_picture({ cache, head, query, key }) {
   const value = cache.V[head].row(key);
-  const weights = cache.weights[head].row(query);
+  const weights = cache.kept[head].row(query); // those of a muted head are zero
   const added = value.map((x) => weights[key] * x);
   const out = value.map((_, n) =>
     weights.reduce((sum, w, j) => sum + w * cache.V[head].row(j)[n], 0),
@@ -190,53 +174,5 @@ function value_picture({ cache, head, query, key }) {
     ["why_out", out],
   ];
   const strips = rows.flatMap(([name, vector]) => strip_row(say(name), vector, most));
-  return [make("div", { class: "strips" }, ...strips)];
-}
-
-// ---- a token on its way --------------------------------------------------------------------
-
-/** [name, x] after the embedding, the positions and every sub-layer of a stack. */
-function journey(thought, stack) {
-  const { cache } = shown(thought);
-  const side = stack === "encoder" ? "src" : "tgt";
-  const found = [
-    [say(`box_${side}_embedding`), cache[`${side}_embedding`].y],
-    [say("box_positions"), cache[`${side}_positions`].y],
-  ];
-  cache[stack].layers.forEach((layer, i) => {
-    const subs = ["self_attention", "cross_attention", "feed_forward"].filter(
-      (name) => layer[name],
-    );
-    subs.forEach((name, n) => {
-      const { y } = layer[`add_norm_${n + 1}`] ?? layer[`sum_${n + 1}`];
-      found.push([say("token_layer", { layer: i + 1, name: say(`box_${name}`) }), y]);
-    });
-  });
-  return found;
-}
-
-/** What the model would say of vectors x if it stopped there. */
-function would_say(thought, stack, x) {
-  const { norm } = thought.model[stack];
-  return thought.model.output_projection.forward(norm ? norm.forward(x)[0] : x)[0];
-}
-
-/** The way of the token of the chosen query. */
-function draw_journey() {
-  const thought = thoughts[view.side];
-  const stack = view.kind === "encoder_self" ? "encoder" : "decoder";
-  const speaks = stack === "decoder"; // the encoder never does
-  const rows = journey(thought, stack).map(([name, x]) => {
-    const vector = x.row(view.query);
-    const cells = [name, strip(vector), digits(length_of(vector), 2)];
-    if (!speaks) return { cells };
-    const [[token, share]] = best(would_say(thought, stack, x).row(view.query), 1);
-    return { cells: [...cells, token_element(token), digits(share)] };
-  });
-  const spoken = speaks ? [say("would_say"), say("probability")] : [];
-  const head = [say("after"), say("vector"), say("length"), ...spoken];
-  const token = token_element(tokens_of(thought, stack)[view.query]);
-  const words = say_with("token_table", { token, position: String(view.query + 1) });
-  const caption = make("span", {}, ...words, ...side_name(view.side, "side_after"));
-  element("journey").replaceChildren(make_table(caption, head, rows));
+  return make("div", { class: "strips" }, ...strips);
 }
