@@ -65,7 +65,7 @@ print(f"seen in training: {progress.step * 64:,} sequences")
 # Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
 # after the other: a digit, or in a text a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the
 # left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson;
-# you need no other box today. Every lesson begins with this picture and lights its own part.
+# you need no other box today. Most lessons show this picture and light their own part.
 
 # %%
 figure_1("attention")

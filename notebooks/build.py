@@ -69,6 +69,8 @@ def notebook_of_script(text):
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for i, cell in enumerate(notebook.cells):
         cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict({})
+        if "find_spec(\"aiayn_np\")" in cell.source:                       # nobody has to read it
+            cell.metadata["jupyter"] = nbformat.from_dict({"source_hidden": True})
         asked = cell.cell_type == "markdown" and predictions.prediction_of(cell.source)
         if asked:
             cell.metadata["prediction"] = nbformat.from_dict(asked)
@@ -111,7 +113,7 @@ def with_outputs_of(before, notebook):
         raise ValueError("what its predictions measure has changed: build it without --text")
     for was, cell in zip(old, new):
         cell["outputs"], cell["execution_count"] = was.outputs, was.execution_count
-        cell["metadata"] = was.metadata
+        cell["metadata"] = was.metadata | cell.metadata
     return notebook
 
 

@@ -47,7 +47,7 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, HALF = 16, 120, 56  # of a print on a slide, and beside a picture
+LINES, COLUMNS, HALF = 16, 120, 60  # of a print on a slide, and beside a picture
 STEP, SAID = 17, 190  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -62,7 +62,7 @@ SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|图")
 LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
-NUMBER = re.compile(r"((?<![\w.^])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
+NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,8 @@ def sentence(text, most=SAID):
     words = list(itertools.takewhile(lambda p: not BLOCK.match(p.strip()), text.split("\n\n")[:2]))
     said = ""
     for found in SENTENCE.findall("\n\n".join(words)):
-        leads = found.strip().endswith((":", "：")) or PICTURE.search(found)
+        whole = re.search(r"[.!?。！？][)*）”\x22]*$", found.strip())
+        leads = not whole or PICTURE.search(found)
         if said and (leads or len(said + found) > most):
             break
         said += found
@@ -341,7 +342,7 @@ def sentence(text, most=SAID):
 def conclusion(text, answer):
     """What is said of a result: not the answer again, if a reason follows it; nothing if the text
     speaks of what comes next."""
-    said = sentence(text)
+    said = sentence(re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text))       # not an aside
     first = next(iter(SENTENCE.findall(said)), "")
     repeated = first.strip(" .。").lower() in answer.lower()
     if repeated:
@@ -414,7 +415,8 @@ def tables(lines):
 
     groups = [(words, [*group]) for words, group in itertools.groupby(lines, said)]
     most = max((group for _, group in groups), key=len, default=[])
-    table = as_table(most) if len(lines) - len(most) <= min(2, len(most) - 1) else ""
+    others = len(lines) - len(most)
+    table = as_table(most) if len(most) > 1 and others <= min(2, len(most) - 1) else ""
     if not table:
         return as_printed(lines)
     return "\n\n".join(table if group is most else as_printed(group) for _, group in groups)

@@ -15,7 +15,8 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
     "en": ("**Predict.**", "After you have run it: what it shows", "Exercises", "Exercise"),
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
-NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>")
+NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>"
+                  r"|^(?:Now|Then|Take|Look)\b|^(?:现在|然后|下面|再来)")
 LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
 
 
@@ -52,7 +53,7 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
 
 def folded(source: str, shows: str) -> str:
     """Fold the first paragraph of a text, which says what was measured, with its formula if it has
-    one; not a heading, a question, or what is said of the next picture."""
+    one; not a heading, a question, or what is said of the next picture or asked to do next."""
     first, *rest = source.split("\n\n")
     if first.startswith(("## ", "> ")) or NEXT.search(first):
         return source

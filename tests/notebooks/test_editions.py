@@ -178,7 +178,8 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
         "", "d_k", "loss before", "after", "a", "bc"]
     assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
         ("100", "2.0"), ("50", "0.5"), ("100", "2.0"), ("100", "1.0")]
-    for shapes in ("Q (3, 5) float64\nK (4, 5) float64", "a 1\na 2\nb c 3 d\ne f 4 g"):
+    for shapes in ("loss 0.5", "a layer 1, head 2\nb layer 2, head 1",
+                   "Q (3, 5) float64\nK (4, 5) float64", "a 1\na 2\nb c 3 d\ne f 4 g"):
         assert shapes in slides.drawn(shapes)
 
 
@@ -199,6 +200,7 @@ def test_a_sentence_ends_where_a_reader_ends_it():
     assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
     assert slides.conclusion("It is two. It is even.", "**B** It is two") == "It is even."
     assert not slides.conclusion("Now take three.", "**B** It is two")
+    assert slides.conclusion("(An aside.) It is so. And then\n\n$$x$$", "") == "It is so."
     assert not slides.conclusion("下面看三个。", "**B** 两个")
 
 
