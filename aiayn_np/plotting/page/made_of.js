@@ -3,10 +3,15 @@
 
 let made_of_round = 0;
 
+/** Wait until what was drawn is seen. */
+const painted = () => new Promise((resume) => requestAnimationFrame(() => setTimeout(resume)));
+
 /** Say why the chosen token was written, and if the panel is open, draw the shares of all. */
 async function draw_shares() {
   const [mine, asked] = [++made_of_round, round];
   const late = () => mine !== made_of_round || asked !== round;
+  await painted();
+  if (late()) return;
   const sentences = view.kind === "encoder_self" ? [say("shares_encoder")] : [];
   for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
