@@ -120,8 +120,8 @@ def summary(done):
     from ..exercises.grading.honesty import alike
     from ..exercises.language import say, say_name
 
-    lines = [say("{student}: {points} of {of}", student=student, points=f"{points:g}", of=of)
-             for student, (points, of) in totals(done).items()]
+    lines = [say("{student}: {points} of {of} points", student=student, points=f"{points:g}",
+                 of=of) for student, (points, of) in totals(done).items()]
     lines += [say("the same code in {exercise}: {names}" if same else
                   "nearly the same code in {exercise}: {names}", exercise=say(exercise),
                   names=say("; ").join(names)) for exercise, names, same in alike(done)]
@@ -131,7 +131,7 @@ def summary(done):
                          diagnosis=say_name(g.diagnosis), count=count, wrong=wrong,
                          lesson=EXERCISES[g.exercise].lesson))
         lines += [f"  {line}" for line in shortened(g.message, 3)]
-    return [*lines, say("{count} of {all} passed, seed {seed}",
+    return [*lines, say("{count} of {all} answers passed, seed {seed}",
                         count=sum(row.passed for row in done), all=len(done), seed=done[0].seed)]
 
 

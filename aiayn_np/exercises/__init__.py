@@ -11,11 +11,12 @@ the Transformer with the student's layer. The files to fill in are in notebooks/
 
     exercise, topics/                  what the exercises are: cases, right formulas, known mistakes
     checker, report, example, page     check, and what it returns, as text and as a page
-    asking, questions, tracing         where it shows, in the student's names; a question; the hints
+    asking, questions, measuring       what a report asks, from what was measured; the hints
+    tracing                            the line where it shows, in the student's names
     layer_check, function_check        what is tried, in which order
     trial, calling                     one case; calling the student's code
     comparing, shapes                  what a difference looks like
-    errors, operands                   what an error means, and what stands in its line
+    errors, operands, turning          what an error means, and what stands in its line
     changes, operators, free           changes of the right formula, also with numbers to solve for
     diagnosis                          which of them explains an answer
     plug_in, scripted                  the student's parts in the real model; a model for decoding

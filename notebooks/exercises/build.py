@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from aiayn_np.exercises import EXERCISES
+from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.language import say, speaking
 
 FOLDER = Path(__file__).parent
@@ -45,7 +46,7 @@ TITLE = """\
 # | **Paper** | Section {section} |
 # | **Explained in** | Lesson {lesson} |
 # | **Time** | {minutes} minutes |
-
+{rules}
 """
 CHINESE_TITLE = """\
 # %% [markdown]
@@ -58,7 +59,13 @@ CHINESE_TITLE = """\
 # | **论文** | {section} |
 # | **讲解** | {lesson} |
 # | **时间** | {minutes} 分钟 |
-
+{rules}
+"""
+RULES = """\
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
+"""
+CHINESE_RULES = """\
+# | **层的规则** | 前面可以有任意多个轴。给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 """
 INSTALL = """\
 # %%
@@ -120,6 +127,8 @@ def student_text(source):
     with speaking("zh" if in_chinese else "en"):
         facts |= dict(title=say(e.title), asks=say(e.asks))
     objects, title, install = [f"`{name}`" for name in e.objects], TITLE, INSTALL
+    rules = CHINESE_RULES if in_chinese else RULES
+    facts["rules"] = rules if any(SUBJECTS[name].kind == "layer" for name in e.objects) else ""
     if in_chinese:
         title, install = CHINESE_TITLE, INSTALL.replace("../../..", "../../../..") + SPEAK
         facts |= {name: in_words(facts[name]) for name in ("section", "lesson")}

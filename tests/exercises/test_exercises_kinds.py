@@ -161,7 +161,7 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [("x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
        "return x.reshape(*x.shape[:-3], x.shape[-2], -1)"),
       ("allowed=allowed, rng=rng", "rng=rng")]),
-    (6, "MultiHeadAttention", "wrong count", ["It is their sum"],
+    (6, "MultiHeadAttention", "wrong count", ["Gradients of several inputs are added up"],
      [("return grad_x_Q, grad_x_K, grad_x_V", "return grad_x_Q + grad_x_K + grad_x_V")]),
     (6, "MultiHeadAttention", "error", ["must have d_in=12 on its last axis"],
      [("forward(merge_heads(heads))", "forward(heads[..., 0, :, :])")]),
@@ -236,6 +236,32 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [("np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)",
        "p_minus_q * (grad_loss / cache.real.size)")]),
 ]
+
+
+CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is changed
+    (4, "ScaledDotProductAttention", "error", "`grad_scores` must be transposed",
+     [("grad_scores.mT @ cache.Q", "grad_scores @ cache.Q")]),
+    (4, "ScaledDotProductAttention", "error", "`K.T` reverses all axes", [("Q @ K.mT", "Q @ K.T")]),
+    (9, "SinusoidalPositionalEncoding", "stale", "keeps something of the first call in itself",
+     [("        pos = np.arange(", "        if len(getattr(self, 'kept', ())) == T:\n"
+       "            return self.kept\n        pos = np.arange("),
+      ("        return PE\n", "        self.kept = PE\n        return PE\n")]),
+    (13, "greedy_decode", "too short", "the loop ends too early",
+     [("range(max_len)", "range(min(max_len, 9))")]),
+    (13, "greedy_decode", "another size", "the length of another axis",
+     [("src.shape[1] + 50", "src.shape[0] + 50")]),
+    (5, "causal", "dtype", "np.ones and np.full make floats", [("dtype=bool", "dtype=int")]),
+    (11, "Adam", "lines in another order", "another order",
+     [("            m += ", "            m_hat = m / (1 - self.beta_1**self.t)\n            m += "),
+      ("m_hat, v_hat = m / (1 - self.beta_1**self.t), v /", "v_hat = v /")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edits"), CAUSES)
+def test_the_first_hint_names_the_cause(number, name, diagnosis, words, edits):
+    report = check(answer(number, name, *edits))
+    assert report.diagnosis == diagnosis
+    assert words in report.hints[0]
 
 
 @pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edits"), KINDS)

@@ -41,7 +41,7 @@ def test_random_decoding_is_named(noise):
 def test_a_wrong_part_inside_a_layer_is_named(edit):
     report = check(answer(7, "PositionwiseFeedForward", edit))
     assert report.diagnosis == "another layer"
-    assert "your ReLU is not right yet" in report.message
+    assert "Your ReLU is not right yet" in report.message
 
 
 def test_a_right_function_may_be_made_of_another_one():

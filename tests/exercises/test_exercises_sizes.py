@@ -92,11 +92,9 @@ def test_what_shows_at_other_sizes_is_refused(number, name, edit, words):
     assert words in report.message
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ("np.clip(p.grad, -5, 5)", "gradients around 1 000"),
-    ("p.grad / max(1, np.linalg.norm(p.grad) / 10)", "gradients around 1 000"),
-])
-def test_adam_with_clipped_gradients_is_refused(change, words):
+@pytest.mark.parametrize("change", ["np.clip(p.grad, -5, 5)",
+                                    "p.grad / max(1, np.linalg.norm(p.grad) / 10)"])
+def test_adam_with_clipped_gradients_is_refused(change):
     right = solution("Adam")
 
     def step(self, rate):
@@ -108,7 +106,7 @@ def test_adam_with_clipped_gradients_is_refused(change, words):
             p.grad = grad
     report = check(type("Adam", (right,), dict(step=step)))
     assert not report
-    assert words in report.message
+    assert "Adam takes every gradient as it is, large ones too" in report.message
 
 
 def test_adam_that_skips_parameters_without_a_gradient_is_refused():
@@ -133,6 +131,7 @@ def test_a_gradient_that_is_clipped_is_refused(name):
     assert not check(type(name, (right,), dict(backward=backward)))
 
 
+@pytest.mark.slow
 def test_the_backward_of_flash_attention_passes_on_every_seed():
     """At inputs around 1 000 its gradient of Q is rounding where the exact one is 0."""
     student = run(FLASH)["ScaledDotProductAttention"]

@@ -52,9 +52,9 @@ def test_a_folder_becomes_a_table(tmp_path, capsys):
     assert [line.split()[:4] for line in lines[:3]] == [
         ["anna", "softmax", "passed", "right"], ["bert", "softmax", "no", "wrong"],
         ["carl", "softmax", "no", "missing"]]
-    assert lines[3:7] == ["anna: 1 of 1", "bert: 0 of 1", "carl: 0 of 1",
-                          "1 of 3 passed, seed 7"]
-    assert lines[-2:] == ["1 of 3 passed, seed 7", str(tmp_path / "grades.csv")]
+    assert lines[3:7] == ["anna: 1 of 1 points", "bert: 0 of 1 points", "carl: 0 of 1 points",
+                          "1 of 3 answers passed, seed 7"]
+    assert lines[-2:] == ["1 of 3 answers passed, seed 7", str(tmp_path / "grades.csv")]
     with open(tmp_path / "grades.csv", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
@@ -104,7 +104,7 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path, capsys):
     (tmp_path / "bert_01_softmax.py").write_text(WRONG)
     assert main(["grade", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[6:9] == ["anna: 3 of 4", "bert: 2 of 4", "carl: 2 of 4"]
+    assert lines[6:9] == ["anna: 3 of 4 points", "bert: 2 of 4 points", "carl: 2 of 4 points"]
     assert [line for line in lines if line.startswith("commonest")] == [
         "commonest mistake in masks: inverted, 2 of 2 wrong answers (lesson 5)"]
     with open(tmp_path / "grades.csv", encoding="utf-8-sig") as file:

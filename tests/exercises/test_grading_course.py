@@ -123,7 +123,7 @@ def test_whoever_handed_in_nothing_is_on_the_list(tmp_path, at_once, capsys):
         "Doe, Jane", "Roe, John", "Poe, Ann", "zoe"]
     assert "missing" in lines[2]
     assert lines[3].endswith("not on the roster")
-    assert lines[4:6] == ["Doe, Jane: 1 of 1", "Roe, John: 1 of 1"]
+    assert lines[4:6] == ["Doe, Jane: 1 of 1 points", "Roe, John: 1 of 1 points"]
     roster.write_bytes("Müller\n".encode("latin-1"))
     assert main(["grade", str(tmp_path / "in"), "--roster", str(roster)]) == 2
     assert "must be a CSV file in UTF-8" in capsys.readouterr().err
@@ -174,12 +174,13 @@ def test_feedback_is_a_page_and_a_text_for_each_student(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         ".._anna _b_.html", ".._anna _b_.txt", "bert.html", "bert.txt"]
     text = (tmp_path / ".._anna _b_.txt").read_text("utf-8")
-    assert text.startswith("../anna <b>: 0.5 of 2\n\nsoftmax: 0.5 of 1; late\n=====")
-    assert "====\n\nSoftmax <3: not right yet\n\nlinear: 0 of 1\n==============\n\nno file" in text
+    assert text.startswith("../anna <b>: 0.5 of 2 points\n\nsoftmax: 0.5 of 1 points; late\n=====")
+    assert ("====\n\nSoftmax <3: not right yet\n\nlinear: 0 of 1 points\n=====================\n\n"
+            "no file") in text
     assert "\nbut line 3 stops\n" in (tmp_path / "bert.txt").read_text("utf-8")
     page = (tmp_path / ".._anna _b_.html").read_text("utf-8")
-    assert "<h1>../anna &lt;b&gt;: 0.5 of 2</h1>" in page
-    assert "<h2>softmax: 0.5 of 1; late</h2>\n<p>Softmax &lt;3</p>" in page
+    assert "<h1>../anna &lt;b&gt;: 0.5 of 2 points</h1>" in page
+    assert "<h2>softmax: 0.5 of 1 points; late</h2>\n<p>Softmax &lt;3</p>" in page
     assert "<pre>no file for it</pre>" in page
 
 

@@ -85,9 +85,9 @@ def of_the_errors():
     for _, diagnosis, sentence in (*errors.SAID, *errors.NO_ARRAY):
         yield from (diagnosis, sentence)
     yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
-    for some in (questions.ASKED, *(texts.values() for texts in (
-            questions.KINDS, questions.SEEN, questions.SAID, questions.SAID_OF))):
-        yield from some
+    yield from (*questions.ASKED, *questions.SEEN.values())
+    for key, both in questions.GENERAL.items():
+        yield from (key, *both)
     yield from (errors.WHICH, questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
 
 

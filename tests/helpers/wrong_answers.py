@@ -239,7 +239,7 @@ WRONG = [
                                                     "        y, c.linear_O")),
     (6, "MultiHeadAttention", "keys and values exchanged", (
         "return grad_x_Q, grad_x_K, grad_x_V", "return grad_x_Q, grad_x_V, grad_x_K")),
-    (6, "MultiHeadAttention", "shapes", (
+    (6, "MultiHeadAttention", "wrong count", (
         "return grad_x_Q, grad_x_K, grad_x_V", "return (grad_x_Q + grad_x_K + grad_x_V,) * 3")),
     # Feed-forward
     (7, "ReLU", "always open", ("(cache.x > 0)", "(np.maximum(cache.x, 0) >= 0)")),

@@ -75,7 +75,7 @@ WORKS = {  # command -> how it is tried, what it prints
     "zoo": ("zoo 1 2", "caught"),
     "figures": ("figures variance", "variance.png"),
     "exercises": ("exercises answers/me", "answers"),
-    "grade": ("grade answers --exercise softmax", r"^0 of 1 passed"),
+    "grade": ("grade answers --exercise softmax", r"^0 of 1 answers passed"),
     "lessons": ("lessons here", "here"),
 }
 NEED_EXTRAS = {"export", "import", "translate"}  # below

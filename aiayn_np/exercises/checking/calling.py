@@ -31,14 +31,15 @@ class Stop(Exception):
     tensor : its name, or a list of names; got : the student's array, if its shape is wrong
     cause : the end of the message that names the likely cause, if it has one
     where, question : what a report says before the cause; without them it says the message
+    parts : [(code, value)] of what stands around the operation that stopped
     """
 
     def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None, cause="",
-                 where="", question=""):
+                 where="", question="", parts=()):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
         self.by_error, self.got, self.cause = by_error, got, cause
-        self.where, self.question = where, question
+        self.where, self.question, self.parts = where, question, parts
 
     def explained(self, explanation):
         """Return a Stop that also says how an array of a wrong shape came about."""
@@ -71,7 +72,7 @@ def call(what, function, *args, case="", **options):
                    error=text, case=say(case), why=why)
         where, question = seen_in(error, found, what, case)
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
-                   question=question) from error
+                   question=question, parts=found) from error
 
 
 @contextlib.contextmanager

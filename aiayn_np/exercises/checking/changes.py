@@ -13,6 +13,7 @@ the right code there; 1, 2, ... compute the changes.
 """
 
 import ast
+import copy
 import dataclasses
 import functools
 import inspect
@@ -38,7 +39,7 @@ CLIPPED = "A large number stays as it is: nothing is clipped."
 KNOWN, FREE, PAIR = -2, 1.2, 5  # costs: of a known mistake; with a free number; of two changes
 PAIRS = 300  # that are tried at most
 EQUAL = 50  # pairs of one kind
-FREED = 20  # pairs with a number that is free
+FREED = 8  # pairs with a number that is free
 LIKELIEST = 150  # changes that are tried two at a time
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -98,6 +99,11 @@ class Formula:
         """Whether the formula needs only the inputs, and no cache from `forward`."""
         return "cache" not in inspect.signature(self.function).parameters
 
+    @functools.cached_property
+    def is_dear(self):
+        """Whether a run takes long, since it calls other layers or a model."""
+        return bool(re.search(r"\b(self\.(?!table)|model\.)\w+\(|cache", text(self.tree)))
+
     def __call__(self, *args, **options):
         """Compute the formula with no change."""
         return self.run((), args, options)
@@ -110,7 +116,7 @@ class Formula:
     def changes(self):
         """All Changes, the cheapest first: known mistakes cost least."""
         known = [self.known_one(*entry) for entry in self.known]
-        every = [*known, *self.turns(), *self.general(), *self.exchanged()]
+        every = [*known, *self.turns(), *self.general(), *self.exchanged(), *self.moved()]
         return sorted(every, key=lambda change: change.cost)
 
     def known_one(self, old, new, key, why):
@@ -127,11 +133,11 @@ class Formula:
         """List Changes in one place, or of one kind in a whole line or everywhere."""
         names, every, groups = names_of(self.tree), [], dict[tuple, Change]()
         for i, place in enumerate(self.places):
-            for cost, key, code in replacements(place, names):
+            for cost, key, piece, code in replacements(place, names):
                 part, edit = (i, place.number(code)), (key, *edit_of(text(place.node), code))
-                every.append(Change(self, key, [part], cost, self.said_of(key), edit))
+                every.append(Change(self, key, [part], cost, self.said_of(key), edit, piece))
                 for where in ((edit, place.parents[0]), edit, (key, text(place.node), code)):
-                    group = Change(self, key, [], cost, self.said_of(key), edit)
+                    group = Change(self, key, [], cost, self.said_of(key), edit, piece)
                     groups.setdefault(where, group).parts.append(part)
         lines = {str(group.parts): group for group in groups.values() if len(group.parts) > 1}
         return [*every, *lines.values()]
@@ -167,6 +173,16 @@ class Formula:
                 parts = [(i, self.places[i].number(new[code]))
                          for i, code in enumerate(codes) if code in new]
                 yield Change(self, "exchanged", parts, 1)
+
+    def moved(self):
+        """Yield Changes that exchange two lines of a block, neighbours or next but one."""
+        lines = [i for i, place in enumerate(self.places) if isinstance(place.node, ast.stmt)]
+        for i, j in itertools.combinations(lines, 2):
+            one, other = self.places[i], self.places[j]
+            if one.parents[-1] is other.parents[-1] and other.index - one.index < 3:
+                codes = text(other.node), text(one.node)
+                yield Change(self, "lines in another order", [
+                    (k, self.places[k].number(code)) for k, code in zip((i, j), codes)], 1.6)
 
     def turns(self):
         """Yield a Turn for the first and last iteration of loops over sequences and positions."""
@@ -224,7 +240,7 @@ class Formula:
     def both(self, one, other):
         """Return the Change that makes two; two of one kind are one mistake."""
         if one.edit and one.edit == other.edit:
-            return Change(self, one.key, one.parts + other.parts, PAIR, one.known)
+            return Change(self, one.key, one.parts + other.parts, PAIR, one.known, (), one.piece)
         return Pair(one, other)
 
     def equal(self):
@@ -247,10 +263,11 @@ class Formula:
             no effect; `partly` tells whether the Change gives some of the student's numbers
         """
         distinct: dict[Any, Any] = {}
-        for change in [c for c in self.changes if not c.free][:LIKELIEST]:
+        likeliest, most = (n // 4 if self.is_dear else n for n in (LIKELIEST, PAIRS))
+        for change in [c for c in self.changes if not c.free][:likeliest]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
-        some, most = list(distinct.values()), PAIRS if self.by_itself else PAIRS // 4
+        some = list(distinct.values())
         partly = [change for (part, _), change in distinct.items() if part][:3]
         both = itertools.chain(((one, other) for one in partly for other in some),
                                ((some[i], some[total - i]) for total in range(2 * len(some))
@@ -263,6 +280,37 @@ class Formula:
                                      if one.free and one.known and one.apart_from(other)), FREED)
 
 
+class Kept(ast.NodeTransformer):
+    """The right formula, which keeps every array on its way, also one that has no name.
+
+    values : {piece of code: its values, in the order of the runs}
+    """
+
+    def __init__(self, formula):
+        self.values, self.by_itself = dict[int, list](), formula.by_itself
+        names = {**vars(sys.modules[formula.function.__module__]), "_keep": self.keep}
+        tree = self.visit(copy.deepcopy(formula.tree))
+        exec(compile(ast.fix_missing_locations(tree), "<changes>", "exec"), names)
+        self.function = names[formula.function.__name__]
+
+    def __call__(self, *args, **options):
+        return self.function(*args, **options)
+
+    def generic_visit(self, node):
+        super().generic_visit(node)
+        if not isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
+            return node
+        number = len(self.values)
+        self.values[number] = []
+        return ast.Call(ast.Name("_keep", ast.Load()), [ast.Constant(number), node], [])
+
+    def keep(self, number, value):
+        """Keep a copy of a value, and return the value."""
+        if isinstance(value, (np.ndarray, float)):
+            self.values[number].append(np.array(value))
+        return value
+
+
 class Change:
     """One hypothesis about a student's mistake: a formula with a piece of wrong code in it.
 
@@ -273,14 +321,16 @@ class Change:
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
     edit : (key, right, wrong): what is changed; it is the same in all places with such a change
+    piece : the code that a sentence about it names, such as the term that is missing
     numbers : {name: number} of the numbers in its code that are free, see `free`
     whole : whether it explains nothing if it makes a tensor wrong that the student has right
     """
 
     whole = True
 
-    def __init__(self, formula, key, parts, cost, known="", edit=()):
+    def __init__(self, formula, key, parts, cost, known="", edit=(), piece=""):
         self.formula, self.key, self.parts, self.edit = formula, key, parts, edit
+        self.piece = piece
         self.cost, self.known, self.numbers = cost, known, dict[str, float]()
 
     def __call__(self, *args, **options):
@@ -317,6 +367,11 @@ class Change:
             pieces = {(name, f"{number:.6g}"): 1 for name, number in self.numbers.items()
                       if f"free({name}, {name!r})" in codes}
         return list(pieces)
+
+    @property
+    def named(self):
+        """`piece` with the free numbers written down."""
+        return filled(self.piece, self.numbers)
 
     @property
     def why(self):

@@ -1,5 +1,6 @@
 """Compare two arrays, and describe their difference: a sign, a factor, some rows, an axis."""
 
+import itertools
 import math
 
 import numpy as np
@@ -102,8 +103,7 @@ def not_finite(compared):
 
 def all_zero(compared):
     if all(not np.any(got) for _, got, _ in compared):
-        return "zero", say("It is zero everywhere: nothing is ever added to it, or a factor is"
-                           " zero.")
+        return "zero", say("It is zero everywhere.")
     return None
 
 
@@ -142,6 +142,12 @@ def named_factor(ratios):
                    for case, ratio in ratios):
                 return say("It is off everywhere by this factor: {factor}.",
                            factor=form.format(say(COUNTED.get(name, name))))
+    for one, other in itertools.permutations(sorted(known - {"2"} - COUNTED.keys()), 2):
+        for form, power in (("{} / {}", 1), ("√({} / {})", 0.5)):
+            if len(ratios) > 1 and all(abs(ratio / (case.sizes[one] / case.sizes[other]) ** power
+                                           - 1) < 1e-9 for case, ratio in ratios):
+                return say("It is off everywhere by this factor: {factor}.",
+                           factor=form.format(one, other))
     return None
 
 
@@ -179,8 +185,8 @@ def nearly(compared):
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
-    return "nearly", say("It is nearly right: off by {error} of the largest entry. It comes from"
-                         " float32 on the way, or from a small number that is added.",
+    return "nearly", say("It is nearly right: off by {error} of the largest entry. Mostly it comes"
+                         " from float32 on the way, or from a small number that is added.",
                          error=f"{worst:.0e}")
 
 

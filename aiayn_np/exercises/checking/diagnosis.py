@@ -63,13 +63,13 @@ def explain(formula, stage, trials, wrong):
         part = any(same(got, value) for value, got in off)
         return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
 
-    hypotheses = itertools.chain(formula.changes, formula.pairs(computes))
-    best, unlikely, explained = None, None, set[str]()
+    pairs = () if failing[0].case.special else formula.pairs(computes)  # two would show before
+    hypotheses = itertools.chain(formula.changes, pairs)
+    best, explained = None, set[str]()
+    largest = max(failing, key=lambda t: sum(map(np.size, t.expected.values())))
     for change in hypotheses:
-        if change.free and solved(change, stage, failing[0], wrong) != "round":
-            if change.numbers and not (unlikely and unlikely.known):
-                unlikely = explains(change, stage, trials) & set(wrong) and change
-            continue
+        if change.free and solved(change, stage, largest, wrong) != "round":
+            continue                                                   # nobody writes such a number
         if explains(change, stage, failing[:1]) & set(wrong):          # most give nothing there
             tensors = explains(change, stage, trials) & set(wrong)
             if len(tensors) > len(explained):
@@ -78,11 +78,9 @@ def explain(formula, stage, trials, wrong):
                 break
     if best is None:
         best = next((change for change in formula.several()
-                     if solved(change, stage, failing[0], wrong)
+                     if solved(change, stage, largest, wrong)
                      and explains(change, stage, trials) >= {*wrong}), None)
         explained = set(wrong)
-    if best is None and unlikely:
-        best, explained = unlikely, explains(unlikely, stage, trials)
     if best is None:
         return None
     if type(best) is Change and best.cost != KNOWN:
@@ -185,13 +183,23 @@ def explains(change, stage, trials):
             if not has(trial, tensor):
                 continue
             got, want = observed(trial, tensor)
-            if not same(got, value) or not (np.size(got) or change.known):
+            if not same(*finite_alike(got, value, want)):
                 off.add(tensor)
                 if change.whole and same(got, want):
                     return set()
-            elif not same(value, want):
+            elif not same(value, want) and (np.size(got) or change.known):
                 differs.add(tensor)
     return differs - off
+
+
+def finite_alike(got, value, want):
+    """Return two arrays with nan wherever one is not finite and `want` is: inf * 0 is nan."""
+    got, value, want = map(np.asarray, (got, value, want))
+    if want.dtype.kind != "f" or not got.shape == value.shape == want.shape or (
+            np.isfinite(got).all()):
+        return got, value
+    finite = np.isfinite(want)
+    return [np.where(finite & ~np.isfinite(x), np.nan, x) for x in (got, value)]
 
 
 def predict(formula, stage, trial):

@@ -8,7 +8,8 @@ from ...module import Cache, Module, Parameter
 from ..language import say
 from .shapes import NOT_SUMMED, shapes_that_do_not_fit
 
-SUM = "It is their sum. Each input needs its own: they need not be the same array."
+SUM = ("Gradients of several inputs are added up. Each input needs its own: they need not be the"
+       " same array.")
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
 GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
              " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
@@ -33,7 +34,13 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"(?:broadcast|mismatch|not aligned).*`.*np\.dot\(|remapped shapes \[original",
      "another product", "From three axes on np.dot is not @: it makes all pairs of matrices. Write"
      " @, and X.mT for the last two axes swapped."),
-    (r"Attention\.backward .*broadcast.*`(?:return|\w+ =) \w+ \+ \w+ \+ \w+", "wrong count", SUM),
+    (r"Attention\.backward .*broadcast.*`[^`]* \+", "wrong count", SUM),
+    (r"must be a boolean array.*got object", "None", "np.array(None) is no mask: pass None on as it"
+     " is."),
+    (r"allowed must have shape", "shapes", "The mask goes on as it is: its axes are laid beside"
+     " those of the scores, from the last one on."),
+    (r"matmul.*`.*(?:swapaxes|transpose|moveaxis)\(\d", "number of axes", "There may be any number"
+     " of axes in front: count those that are swapped from the end, -1 and -2."),
     (r"has more dimensions than subscripts", "einsum", "`...` stands for all axes in front, and"
      " einsum never sums over it: lay all positions one below another, x.reshape(-1, d_in), and"
      " give them a letter."),

@@ -4,6 +4,7 @@ Code of a change may hold `free(start)` or `free(start, name)`: a number that is
 """
 
 import ast
+import math
 
 import numpy as np
 
@@ -70,10 +71,14 @@ def solutions(function, starts, target, likely=False):
         if found is not None:
             for digits in ROUNDED:
                 yield "round", typed(float(f"{n:.{digits - 1}e}") for n in found)
+            yield from (("round", [constant]) for constant in (math.e, math.pi)
+                        if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
     if likely:
         yield from (("round", typed(starts * power)) for power in (1, *POWERS))
+        yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
+                    for kind in (np.float16, np.float32, np.float64))
 
 
 def newton(function, x, target):

@@ -11,8 +11,11 @@ from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
 from .diagnosis import Finding, explain, is_wrong, reason, telling
 from .report import Row
-from .trial import check_shape
+from .trial import NOTHING, check_shape
 
+TYPED = ("An array has the type of what it is made of: np.zeros, np.ones and np.full make floats"
+         " unless they are given dtype=bool or dtype=int, and True and False become numbers by * or"
+         " +.")
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
 
@@ -103,14 +106,31 @@ class FunctionCheck:
         """Raise a Stop unless `got` and `want` have one shape and one kind of number."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
         if got is None or (objects and None in got.ravel().tolist()):
-            raise Stop("nothing returned", say("{subject} returns nothing.",
-                                               subject=self.subject.name), name)
+            where = say("{subject} returns nothing.", subject=self.subject.name)
+            raise Stop("nothing returned", where, name, where=where, cause=say(NOTHING))
+        self.must_be_as_long(name, got, want, case)
         check_shape(self.subject.name, name, got, want, case)
         kinds = {"b": "True and False", "i": "integers", "f": "real numbers"}
         if want.size and np.asarray(got).dtype.kind != want.dtype.kind:
-            raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
-                                    name=say_name(name), kind=say(kinds[want.dtype.kind]),
-                                    dtype=np.asarray(got).dtype), name)
+            where = say("{name} must hold {kind}, and is of type {dtype}.", name=say_name(name),
+                        kind=say(kinds[want.dtype.kind]), dtype=np.asarray(got).dtype)
+            raise Stop("dtype", where, name, where=where, cause=say(TYPED))
+
+    def must_be_as_long(self, name, got, want, case):
+        """Raise a Stop if rows of ids begin as they must, and end too early or too late."""
+        if not is_numbers(got) or want.dtype.kind != "i" or np.ndim(got) != 2 or want.ndim != 2 or (
+                len(got) != len(want) or got.shape == want.shape):
+            return
+        columns, right = got.shape[1], want.shape[1]
+        both = min(columns, right)
+        if np.array_equal(got[:, :both], want[:, :both]):
+            where = say("Your output has {columns} columns, and must have {right} ({case}).",
+                        columns=columns, right=right, case=say(case.what))
+            cause = say("What is there is right: the loop ends too early." if columns < right else
+                        "It begins right, and then more comes: the loop ends too late.")
+            raise Stop("too short" if columns < right else "too long", f"{where} {cause}", name,
+                       where=where, cause=cause, got=got, question=say(
+                           "After which token, or how many, must the loop end?"))
 
     def explain(self, trials):
         """Return an Explanation of the student's numbers, or None."""

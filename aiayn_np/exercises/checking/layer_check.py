@@ -11,7 +11,7 @@ import numpy as np
 from ...module import Parameter
 from ..exercise import SUBJECTS
 from ..language import say, say_name
-from .calling import Stop, call, copied, line_of
+from .calling import OWN_ARRAY, Stop, call, copied, line_of
 from .changes import CLIPPED
 from .comparing import guess, look, row_of, same, some_slices
 from .diagnosis import (
@@ -47,7 +47,7 @@ class LayerCheck:
         sizes = [dataclasses.replace(cases[0], what=what, scale=scale, special=True, why=why)
                  for what, scale, why in SIZES]
         self.cases = sorted([*cases, *sizes], key=lambda case: case.special)
-        self.rows = {"output": Row("output")}
+        self.rows, self.trial = {"output": Row("output")}, None        # the one that runs
         self.stage, self.finding = "forward", None
 
     def run(self):
@@ -99,6 +99,7 @@ class LayerCheck:
     @contextlib.contextmanager
     def axes_counted(self, trial):
         """Add the case's advice and a new axis count to the message of a Python error."""
+        self.trial = trial
         axes, before = axes_of(trial), {axes_of(t) for t in self.trials[: self.trials.index(trial)]}
         try:
             yield
@@ -126,7 +127,7 @@ class LayerCheck:
         """Return (diagnosis, sentences) for the wrong tensors."""
         if part := self.wrong_part(stage, next(t for t in trials if is_wrong(t, wrong)), wrong):
             return "another layer", say(
-                "With the right {part} in its place everything is right here: your {part} is not"
+                "With the right {part} in its place everything is right here. Your {part} is not"
                 " right yet. Check it first: check({part}).", part=part)
         seen = compared(telling(trials, wrong[:1]), wrong[0])
         plain, formula = look(seen), self.subject.formulas[stage]
@@ -218,7 +219,7 @@ class LayerCheck:
                     "{message}There is more, in {names}: {more}", message=overwritten,
                     names=listed(wrong), more=why), trials[0].overwritten, cause=overwritten)
             raise Stop(key, say("Forward is right; wrong is {names}. {why}",
-                                names=listed(wrong), why=why))
+                                names=listed(wrong), why=why), where=why)
         if overwritten:
             raise Stop("overwritten", overwritten.strip(), trials[0].overwritten,
                        question=say("What becomes of a gradient that was there before?"))
@@ -259,17 +260,28 @@ class LayerCheck:
         second = trial.backward(cache)
         for tensor in first:
             if not same(second[tensor], first[tensor]):
-                raise Stop("cache changed", say(
-                    "A second backward with the same cache gives another {tensor}: backward writes"
-                    " into an array of the cache.", tensor=tensor), tensor)
+                where = say("A second backward with the same cache gives another {tensor}: backward"
+                            " writes into an array of the cache.", tensor=tensor)
+                raise Stop("cache changed", where, tensor, where=where, cause=say(OWN_ARRAY))
         self.keeps_a_size(trial, cache, first)
+        for some in self.trials:
+            inputs, options = some.others()
+            right = some.ours.forward(*inputs, **options)[0], some.want
+            got = some.forward(other=True)[0], some.forward()[0]
+            if not all(map(same, got, right)):
+                where = say("A forward after another one, on something else, gives a wrong output"
+                            " ({case}).", case=say(some.case.what))
+                cause = say("Mostly a layer keeps something of the first call in itself then."
+                            " Compute it anew in each, from what forward is given.")
+                raise Stop("stale", f"{where} {cause}", "output", where=where, cause=cause,
+                           question=say("What is left in the layer after a forward?"))
 
     def keeps_a_size(self, trial, cache, right):
         """Raise a Stop if backward reads a size that a later forward left in the layer."""
         for other in self.trials:
             inputs, options = copied(other.case.inputs), copied(other.case.options)
-            with contextlib.suppress(Exception):                       # it may need another layer
-                trial.layer.forward(*inputs, **options)
+            with contextlib.suppress(Stop):                            # it may need another layer
+                call("forward", trial.layer.forward, *inputs, **options)
             try:
                 gradients = trial.backward(cache)
             except Stop:

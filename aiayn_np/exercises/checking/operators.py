@@ -1,7 +1,8 @@
 """Pieces of code that students write by mistake in place of a piece of the right formula.
 
-A table holds (cost, key, template). A likelier mistake costs less. In a template {0} is the right
-code; {l} and {r} are the two sides of an operator.
+A table holds (cost, key, piece, template). A likelier mistake costs less. `piece` is what a
+sentence about the mistake names, see `questions.GENERAL`. In a template {0} is the right code; {l}
+and {r} are the two sides of an operator.
 """
 
 import ast
@@ -23,51 +24,59 @@ LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
 
 def table(*kinds):
-    """Expand (cost, key, template, template, ...) into rows of one template each."""
-    return tuple((cost, key, template) for cost, key, *templates in kinds for template in templates)
+    """Expand (cost, key, piece, template, template, ...) into rows of one template each."""
+    return tuple((*kind[:3], template) for kind in kinds for template in kind[3:])
 
 
 OPERATORS = {
     ast.Add: table(
-        (0, "term left out", "{l}", "{r}"), (0, "sign", "{l} - {r}"),
-        (1, "term twice", "{l} + 2 * {r}", "2 * {l} + {r}"),
-        (1, "product instead of sum", "{l} * {r}")),
+        (0, "term left out", "{r}", "{l}"), (0, "term left out", "{l}", "{r}"),
+        (0, "sign", "{r}", "{l} - {r}"), (1, "term twice", "{r}", "{l} + 2 * {r}"),
+        (1, "term twice", "{l}", "2 * {l} + {r}"), (1, "product instead of sum", "", "{l} * {r}")),
     ast.Sub: table(
-        (0, "term left out", "{l}", "-{r}"), (0, "sign", "{l} + {r}"),
-        (0.5, "sign", "{r} - {l}"),
-        (1, "term twice", "{l} - 2 * {r}", "2 * {l} - {r}")),
+        (0, "term left out", "{r}", "{l}"), (0, "term left out", "{l}", "-{r}"),
+        (0, "sign", "{r}", "{l} + {r}"), (0.5, "difference turned", "", "{r} - {l}"),
+        (1, "term twice", "{r}", "{l} - 2 * {r}"), (1, "term twice", "{l}", "2 * {l} - {r}")),
     ast.Mult: table(
-        (0.1, "factor left out", "{l}", "{r}"), (1, "factor on the wrong side", "{l} / {r}"),
-        (1, "factor twice", "{l} * {r} * {r}"), (2, "sum instead of product", "{l} + {r}")),
+        (0.1, "factor left out", "{r}", "{l}"), (0.1, "factor left out", "{l}", "{r}"),
+        (1, "factor on the wrong side", "{r}", "{l} / {r}"),
+        (1, "factor twice", "{r}", "{l} * {r} * {r}"),
+        (2, "sum instead of product", "", "{l} + {r}")),
     ast.Div: table(
-        (-1, "whole-number division", "{l} // {r}"), (0.1, "factor left out", "{l}", "1 / {r}"),
-        (1, "factor on the wrong side", "{l} * {r}"), (1, "factor twice", "{l} / {r} / {r}"),
-        (2, "upside down", "{r} / {l}")),
+        (-1, "whole-number division", "", "{l} // {r}"), (0.1, "factor left out", "{r}", "{l}"),
+        (0.1, "factor left out", "{l}", "1 / {r}"),
+        (1, "factor on the wrong side", "{r}", "{l} * {r}"),
+        (1, "factor twice", "{r}", "{l} / {r} / {r}"), (2, "fraction turned", "", "{r} / {l}")),
     ast.Pow: table(
-        (0, "power left out", "{l}"), (1, "absolute value", "np.abs({l})"),
-        (1, "sign of the power", "{l} ** -{r}")),
-    ast.MatMult: table((2, "another product", "{r} @ {l}", "{l} @ {r}.mT", "{l}.mT @ {r}")),
-    ast.BitAnd: table((0, "condition left out", "{l}", "{r}")),
-    ast.BitOr: table((0, "condition left out", "{l}", "{r}")),
+        (0, "power left out", "{r}", "{l}"), (1, "absolute value", "", "np.abs({l})"),
+        (1, "sign of the power", "{r}", "{l} ** -{r}")),
+    ast.MatMult: table((2, "another product", "", "{r} @ {l}", "{l} @ {r}.mT", "{l}.mT @ {r}")),
+    ast.BitAnd: table((0, "condition left out", "{r}", "{l}"),
+                      (0, "condition left out", "{l}", "{r}")),
+    ast.BitOr: table((0, "condition left out", "{r}", "{l}"),
+                     (0, "condition left out", "{l}", "{r}")),
 }
 NAMED = table(
-    (2, "replaced by ones", "np.ones_like({0})"), (2, "replaced by zeros", "np.zeros_like({0})"),
-    (2, "off by one", "({0} + 1)", "({0} - 1)"),
-    (3, "the opposite", "~{0}", "-{0}"), (3, "cut to whole numbers", "np.trunc({0})"),
-    (3, "reverse order", "np.flip({0}, -1)", "np.flip({0}, -2)"),
+    (2, "replaced by ones", "{0}", "np.ones_like({0})"),
+    (2, "replaced by zeros", "{0}", "np.zeros_like({0})"),
+    (2, "off by one", "{0}", "({0} + 1)", "({0} - 1)"),
+    (3, "the opposite", "{0}", "~{0}", "-{0}"),
+    (3, "cut to whole numbers", "{0}", "np.trunc({0})"),
+    (3, "reverse order", "{0}", "np.flip({0}, -1)", "np.flip({0}, -2)"),
 )
 WHOLE = table(  # the right side of a line
-    (4, "factor", *(f"({{0}}) * {factor}" for factor in (
-        "-1", "2", "0.5", "(np.pi / 180)", "(2 * np.pi)", "np.log2(np.e)"))),
-    (4, "a function too many", "np.sqrt({0})", "np.abs({0})", "np.maximum({0}, 0)",
-     "np.round({0}, 4)"),
-    (4, "float32", "({0}).astype(np.float32)"),
+    *((4, "factor", factor, f"({{0}}) * {factor}") for factor in (
+        "-1", "2", "0.5", "(np.pi / 180)", "(2 * np.pi)", "np.log2(np.e)")),
+    *((4, "a function too many", f"{name}", f"{name}({{0}}{more})") for name, more in (
+        ("np.sqrt", ""), ("np.abs", ""), ("np.maximum", ", 0"), ("np.round", ", 4"))),
+    (4, "float32", "", "({0}).astype(np.float32)"),
 )
 OUTPUT = table(  # what is returned
-    (4, "factor", "({0}) * free(1.0)"), (4, "something added", "({0}) + free(0.0)"),
-    (4, "clipped", "np.clip({0}, -free(1.0), free(1.0))"),
+    (4, "factor", "free(1.0)", "({0}) * free(1.0)"),
+    (4, "something added", "free(0.0)", "({0}) + free(0.0)"),
+    (4, "clipped", "", "np.clip({0}, -free(1.0), free(1.0))"),
 )
-SIZE = table((1, "off by one", "({0} - 1)"))
+SIZE = table((1, "off by one", "{0}", "({0} - 1)"))
 
 text = functools.cache(ast.unparse)
 
@@ -79,26 +88,26 @@ def normal(code):
 
 
 def replacements(place, names):
-    """Yield (cost, key, code) for each wrong piece of code that may stand in a place.
+    """Yield (cost, key, piece, code) for each wrong piece of code that may stand in a place.
 
     names : what `names_of` returns for the formula
     """
     node, code = place.node, text(place.node)
     if isinstance(node, ast.stmt):
         if isinstance(node, (ast.AugAssign, ast.Expr, ast.If, ast.Break)):
-            yield 1 if isinstance(node, ast.If) else 0, "line left out", "pass"
+            yield 1 if isinstance(node, ast.If) else 0, "line left out", code, "pass"
         return
     sides = {}
     if is_index(place):
         holder, others = place.parents[-1], {"-1", "-2", "0", "1"} - {code}
         if not isinstance(holder, ast.UnaryOp):
-            yield from ((1, "another size", i) if ".shape[" in text(holder) else
-                        (1, "another index", i) for i in sorted(others))
+            key = "another size" if ".shape[" in text(holder) else "another index"
+            yield from ((1, key, i, i) for i in sorted(others))
         return
     if isinstance(node, ast.BinOp):
         sides = dict(l=f"({text(node.left)})", r=f"({text(node.right)})")
-    for cost, key, template in templates(place, code, names):
-        yield cost, key, template.format(code, **sides)
+    for cost, key, piece, template in templates(place, code, names):
+        yield cost, key, *(some.format(code, **sides) for some in (piece, template))
     yield from codes(place, code, names)
 
 
@@ -108,7 +117,7 @@ def templates(place, code, names):
     if isinstance(node, ast.BinOp):
         one = isinstance(node.left, ast.Constant)                      # the 1 of 1 - x alone
         yield from (row for row in OPERATORS.get(type(node.op), ()) if not (
-            one and row[1:] == ("term left out", "{l}")))
+            one and row[1:] == ("term left out", "{r}", "{l}")))
     if isinstance(node, ast.Subscript) and ".shape[" in code:
         yield from SIZE
     if is_array(place, code, names) and not isinstance(holder, ast.keyword):
@@ -150,33 +159,35 @@ def scalar(node, code, place, names):
 
 
 def codes(place, code, names):
-    """Yield (cost, key, code) for the changes that no template describes."""
+    """Yield (cost, key, piece, code) for the changes that no template describes."""
     node, holder = place.node, place.parents[-1]
     if kind := KINDS.get(type(node)):
         yield from kind(node, code, names)
     if is_array(place, code, names):
-        yield from ((1, "another array", name) for name in names[0] if name != code)
+        yield from ((1, "another array", name, name) for name in names[0] if name != code)
     value: Any = getattr(node, "value", None)
     if isinstance(node, ast.Constant) and type(value) in (int, float):
         numbers = [f"{value + 1}", f"({value - 1})", f"-{code}"]
-        yield from ((2, "another number", number) for number in (
+        yield from ((2, "another number", number, number) for number in (
             numbers if sized(place) else [*numbers, f"free({code}, '{code}')"]))
     if short := scalar(node, code, place, names):
-        yield 1.5, f"{short} is fixed", f"free({code}, {code!r})"
+        yield 1.5, f"{short} is fixed", short, f"free({code}, {code!r})"
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
             isinstance(node, ast.Call)):
-        yield 0, "results in another order", f"{code}[::-1]"
+        yield 0, "results in another order", "", f"{code}[::-1]"
     if isinstance(holder, ast.Dict):
-        yield from ((0, "gradient of another argument", text(value)) for value in holder.values
-                    if value is not node)
+        yield from ((0, "gradient of another argument", "", text(value))
+                    for value in holder.values if value is not node)
     if isinstance(holder, ast.AugAssign) and isinstance(node, ast.BinOp):
-        yield from ((3, "factor", f"({code}) / len({name})") for name in names[0])
+        yield from ((3, "factor", f"1 / len({name})", f"({code}) / len({name})")
+                    for name in names[0])
     if isinstance(holder, ast.Return) and isinstance(node, ast.BinOp):
-        yield from ((3, "factor", f"({code}) {by} math.sqrt({name}.shape[-1])")
-                    for name in names[3] for by in "*/")
+        for root in (f"math.sqrt({name}.shape[-1])" for name in names[3]):
+            yield 3, "factor", root, f"({code}) * {root}"
+            yield 3, "factor", f"1 / {root}", f"({code}) / {root}"
     if isinstance(holder, (ast.Return, ast.Dict)) and isinstance(node, (ast.BinOp, ast.Call)):
-        yield from ((2, "something added", f"({code}) + {name}") for name in names[0])
-        yield from ((2, "something multiplied", f"({code}) * {name}") for name in names[0])
+        yield from ((2, "something added", name, f"({code}) + {name}") for name in names[0])
+        yield from ((2, "factor", name, f"({code}) * {name}") for name in names[0])
 
 
 def called(node, code, names):
@@ -187,53 +198,57 @@ def called(node, code, names):
         return f"{function}({', '.join([*args, *options])})"
 
     for other in OTHERS.get(short, ()):
-        yield 0.9, f"{other} instead of {short}", call(
+        yield 0.9, f"{other} instead of {short}", other, call(
             args, function=function.removesuffix(short) + other)
+    if short in ("any", "all"):
+        yield from ((2, f"one entry instead of {short}", "", f"{text(node.func.value)}[{i}]")
+                    for i in (0, -1))
     if isinstance(node.func, ast.Attribute):
         yield from turned(node.func.value, short, code)
         if isinstance(node.func.value, ast.BinOp) and short in ("sum", "mean"):
             one, two = text(node.func.value.left), text(node.func.value.right)
             rest = call(args, function=short)
-            yield from ((2, "factor outside of the sum", f"({a}) * ({b}).{rest}")
+            yield from ((2, "factor outside of the sum", a, f"({a}) * ({b}).{rest}")
                         for a, b in ((one, two), (two, one)))
-    yield from ((2, "applied twice", call([code, *args[1:]])) for _ in args[:1] if short != "where")
-    yield from ((0, f"{short} left out", arg) for arg in args if not arg.startswith("*"))
+    yield from ((2, "applied twice", short, call([code, *args[1:]]))
+                for _ in args[:1] if short != "where")
+    yield from ((0, f"{short} left out", short, arg) for arg in args if not arg.startswith("*"))
     for i in range(len(args)):
         for j in range(i):
-            yield 1, "order of the arguments", call(
+            yield 1, "order of the arguments", "", call(
                 [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
     if short == "exp":
-        yield 4, "factor", f"{function}(({args[0]}) * free(1.0))"
+        yield 4, "factor", "free(1.0)", f"{function}(({args[0]}) * free(1.0))"
     if len(args) == 1 and not options:
-        yield 2, "reshape instead", f"({args[0]}).reshape({code}.shape)"
+        yield 2, "reshape instead", "", f"({args[0]}).reshape({code}.shape)"
         if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, (ast.Add, ast.Sub)):
             first = ast.Call(node.func, [node.args[0].left], [])
-            yield 1, "term outside of the function", ast.unparse(
+            yield 1, "term outside of the function", text(node.args[0].right), ast.unparse(
                 ast.BinOp(first, node.args[0].op, node.args[0].right))
     for i, option in enumerate(node.keywords):
         rest = options[:i] + options[i + 1 :]
         if option.arg == "axis":
-            yield from ((0, "wrong axis", call(
+            yield from ((0, "wrong axis", axis, call(
                 args, [*options[:i], f"axis={axis}", *options[i + 1 :]]))
                         for axis in ("-1", "-2", "0", "1", "None") if axis != text(option.value))
         elif option.arg not in ("keepdims", "dtype"):
-            yield 0, f"{option.arg} not passed on", call(args, rest)
+            yield 0, f"{option.arg} not passed on", option.arg, call(args, rest)
 
 
 def turned(owner, name, code):
     """Yield changes that leave out a reshape or transpose, or reshape instead of transposing."""
     if name in LEFT_OUT:
-        yield 0, f"{name} left out", text(owner)
-        yield 1, "reshape for a transpose", f"{text(owner)}.reshape({code}.shape)"
+        yield 0, f"{name} left out", name, text(owner)
+        yield 1, "reshape for a transpose", "", f"{text(owner)}.reshape({code}.shape)"
     if name == "mT":
-        yield 1, "all axes reversed", f"{text(owner)}.T"
+        yield 1, "all axes reversed", "", f"{text(owner)}.T"
 
 
 def attribute(node, code, names):
     owner = text(node.value)
-    yield from ((1, "another part", f"self.{part}") for part in names[1]
+    yield from ((1, "another part", f"self.{part}", f"self.{part}") for part in names[1]
                 if owner == "self" and part != node.attr)
-    yield from ((0, "another cache", f"cache.{part}") for part in names[2]
+    yield from ((0, "another cache", f"cache.{part}", f"cache.{part}") for part in names[2]
                 if owner == "cache" and part != node.attr)
     yield from turned(node.value, node.attr, code)
 
@@ -243,16 +258,16 @@ def added(node, code, names):
     one, other = node.left, node.right
     if isinstance(other, ast.BinOp):                                   # (a * b) ** c
         first = ast.BinOp(one, node.op, other.left)
-        yield 1, "brackets", ast.unparse(ast.BinOp(first, other.op, other.right))
+        yield 1, "brackets", "", ast.unparse(ast.BinOp(first, other.op, other.right))
     if isinstance(one, ast.BinOp):                                     # a + (b * c), (a * c) + b
         ends = ast.BinOp(one.left, node.op, other), ast.BinOp(one.right, node.op, other)
-        yield from ((1, "brackets", ast.unparse(ast.BinOp(first, one.op, last)))
+        yield from ((1, "brackets", "", ast.unparse(ast.BinOp(first, one.op, last)))
                     for first, last in ((one.left, ends[1]), (ends[0], one.right)))
     terms = terms_of(node)
-    yield from ((0.5, "terms left out", " + ".join(some)) for count in range(1, len(terms) - 1)
+    yield from ((0.5, "terms left out", "", " + ".join(some)) for count in range(1, len(terms) - 1)
                 for some in itertools.combinations(terms, count))
     if isinstance(node.op, ast.Add) and ".backward(" in text(node.right):
-        yield -1, "computed and not added", f"({text(node.right)}, {text(node.left)})[1]"
+        yield -1, "computed and not added", "", f"({text(node.right)}, {text(node.left)})[1]"
 
 
 def terms_of(node):
@@ -264,22 +279,23 @@ def terms_of(node):
 
 
 def compared(node, code, names):
-    yield 0, "condition ignored", f"({text(node)}) | True"
+    yield 0, "condition ignored", "", f"({text(node)}) | True"
     for other in COMPARED:
         if not isinstance(node.ops[0], (other, ast.Is, ast.IsNot)):
             new = copy.copy(node)
             new.ops = [other()]
-            yield 1, "another comparison", ast.unparse(new)
+            yield 1, "another comparison", "", ast.unparse(new)
 
 
 def indexed(node, code, names):
-    yield 2, "index left out", text(node.value)
+    yield 2, "index left out", "", text(node.value)
 
 
 KINDS = {
     ast.Call: called, ast.Attribute: attribute, ast.BinOp: added, ast.Compare: compared,
     ast.Subscript: indexed,
-    ast.UnaryOp: lambda node, code, names: [(0, "sign", f"({text(node.operand)})")],
-    ast.IfExp: lambda node, code, names: [(0, "condition ignored", text(branch))
+    ast.UnaryOp: lambda node, code, names: [
+        (0, "sign", text(node.operand), f"({text(node.operand)})")],
+    ast.IfExp: lambda node, code, names: [(0, "condition ignored", "", text(branch))
                                           for branch in (node.body, node.orelse)],
 }

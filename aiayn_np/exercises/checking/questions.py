@@ -1,56 +1,94 @@
-"""Questions that lead to a mistake and do not name it.
+"""Questions that lead to a mistake and do not name it, and sentences that name it.
 
-A known mistake has a question of its own. For any other, the question asks for the way in which
-the wrong code differs from the right one, or for what is seen at once.
+A known mistake has a question and a sentence of its own. For a general change GENERAL has both, and
+for what is seen at once SEEN has a question.
 """
+
+import re
 
 HAND = "Compute one of these numbers by hand: where do you get something else?"
 SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
-KINDS = {  # how wrong code differs from the right code, as `asking.kind_of` names it
-    "axis": "Along which axis must it go, and along which does it go?",
-    "number": "Is {wrong} right in every case?",
-    "sign": "Which sign does it have in the formula?",
-    "power": "Which power does it have in the formula?",
-    "divided": "Must it be multiplied here, or divided?",
-    "term": "Which term of the formula is not there?",
-    "factor": "Which factor of the formula is not there?",
-    "extra": "What is there that the formula does not have?",
-    "function": "The formula asks for something else than {wrong}: for what?",
-    "missing": "Which step of the formula is not there?",
-    "twice": "Which step is done that the formula does not have?",
-    "array": "Is {wrong} the array that the formula has at this place?",
-    "index": "Which entries must be picked here?",
-    "size": "Of which axis is the length that must stand here?",
-    "condition": "In which case must something else happen here?",
-    "comparison": "What must come out where both sides are equal, and where one is larger?",
-    "moved": "Follow one number: where does it stand before, and where after?",
-    "other": HAND,
-}
-SAID_OF = {  # what is said of the key of a change; of any other, what its kind says
-    "replaced by ones": "It is as if {piece} were 1 everywhere",
-    "replaced by zeros": "It is as if {piece} were 0 everywhere",
-    "condition left out": "The condition {piece} is missing",
-    "condition ignored": "A condition has no effect",
-    "another index": "Another index is picked",
-    "exchanged": "Two things stand in each other's place",
-    "order of the arguments": "The arguments stand in another order",
-    "whole-number division": "`//` divides to whole numbers",
-    "reshape for a transpose": "A reshape keeps the order of the numbers. It cannot exchange axes",
-    "the opposite": "The opposite of {piece} stands here",
-}
-SAID = {  # what is said of a kind of wrong code; of any other, the key of the change
-    "axis": "It goes along the wrong axis",
-    "number": "{piece} is not the number that belongs here",
-    "sign": "The sign of {piece} is wrong",
-    "divided": "{piece} multiplies where it must divide, or divides where it must multiply",
-    "term": "The term {piece} is missing",
-    "factor": "The factor {piece} is missing",
-    "power": "The power {piece} is missing",
-    "extra": "{piece} is too much",
-    "function": "{piece} is not the function that belongs here",
-    "missing": "{piece} is missing",
-    "twice": "{piece} is too much",
-    "array": "{piece} is not what belongs here",
+TERM = "Which term of the formula is not there?"
+FACTOR = "Which factor of the formula is not there?"
+POWER = "Which power of the formula is not there?"
+CONDITION = "Which condition of the formula is not there?"
+STEP = "Which step of the formula is not there?"
+MORE = "What is there that the formula does not have?"
+AXIS = "Along which axis must it go, and along which does it go?"
+NUMBER, SIGN = "Which number does the formula have here?", "Which sign does it have in the formula?"
+DIVIDED = "Must it be multiplied here, or divided?"
+ARRAY = "Which array does the formula have at this place?"
+FUNCTION = "Which function does the formula have here?"
+MOVED = "Follow one number: where does it stand before, and where after?"
+ORDER = "What is computed first, and what must be?"
+COMPARED = "What must come out where both sides are equal, and where one is larger?"
+GENERAL = {  # key of a change, see `operators`: its question, and the sentence that names it
+    "term left out": (TERM, "It is as if the term {piece} were missing"),
+    "terms left out": (TERM, "It is as if terms were missing"),
+    "term twice": (MORE, "It is as if the term {piece} came in twice"),
+    "term outside of the function": (
+        ORDER, "It is as if {piece} stood outside of the function, and not in it"),
+    "sign": (SIGN, "It is as if the sign of {piece} were the other"),
+    "difference turned": (SIGN, "It is as if the difference were the other way round"),
+    "product instead of sum": (MORE, "It is as if a product stood in place of a sum"),
+    "sum instead of product": (MORE, "It is as if a sum stood in place of a product"),
+    "factor left out": (FACTOR, "It is as if the factor {piece} were missing"),
+    "factor on the wrong side": (
+        DIVIDED, "It is as if {piece} divided where it must multiply, or the other way round"),
+    "factor twice": (MORE, "It is as if the factor {piece} came in twice"),
+    "factor": (MORE, "It is as if there were one factor more, {piece}"),
+    "factor outside of the sum": (ORDER, "It is as if {piece} stood outside of the sum"),
+    "whole-number division": (DIVIDED, "It is as if `//` divided, to whole numbers"),
+    "fraction turned": (DIVIDED, "It is as if the fraction were upside down"),
+    "power left out": (POWER, "It is as if the power {piece} were missing"),
+    "sign of the power": (SIGN, "It is as if the power had the other sign"),
+    "absolute value": (POWER, "It is as if the absolute value stood in place of the power"),
+    "another product": (MOVED, "It is as if the product had its factors in another order, or one of"
+                        " them transposed"),
+    "condition left out": (CONDITION, "It is as if the condition {piece} were not there"),
+    "condition ignored": (CONDITION, "It is as if a condition had no effect"),
+    "another comparison": (COMPARED, "It is as if another comparison stood here"),
+    "replaced by ones": (STEP, "It is as if {piece} were 1 everywhere"),
+    "replaced by zeros": (STEP, "It is as if {piece} were 0 everywhere"),
+    "off by one": (NUMBER, "It is as if {piece} were one larger or one smaller"),
+    "the opposite": (SIGN, "It is as if {piece} were turned into its opposite"),
+    "cut to whole numbers": (STEP, "It is as if {piece} were cut to whole numbers"),
+    "reverse order": (MOVED, "It is as if {piece} stood in reverse order"),
+    "a function too many": (MORE, "It is as if {piece} were applied, too"),
+    "applied twice": (MORE, "It is as if {piece} were applied twice"),
+    "something added": (MORE, "It is as if {piece} were added, too"),
+    "float32": ("Which line makes an array of its own, and of which type?", "It is as if numbers"
+                " were rounded to float32 on the way"),
+    "clipped": ("What becomes of a large number?", "It is as if large numbers were cut off"),
+    "another size": ("Of which axis is the length that must stand here?", "It is as if the length"
+                     " of another axis stood here"),
+    "another index": ("Which entries must be picked here?", "It is as if another entry were"
+                      " picked"),
+    "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
+    "line left out": (STEP, "It is as if this were left out"),
+    "lines in another order": (ORDER, "It is as if this came in another order"),
+    "another array": (ARRAY, "It is as if {piece} stood in place of another array"),
+    "another part": (ARRAY, "It is as if {piece} stood in place of another part"),
+    "another cache": (ARRAY, "It is as if {piece} stood in place of another cache"),
+    "another number": (NUMBER, "It is as if the number {piece} stood here"),
+    "results in another order": (
+        "In which order are they returned?", "It is as if results came in another order"),
+    "gradient of another argument": (ARRAY, "It is as if the gradient of another argument stood"
+                                     " here"),
+    "order of the arguments": (ARRAY, "It is as if the arguments came in another order"),
+    "exchanged": (ARRAY, "It is as if two things were exchanged"),
+    "reshape instead": (MOVED, "It is as if a reshape stood here"),
+    "reshape for a transpose": (
+        MOVED, "A reshape keeps the order of the numbers. It cannot exchange axes"),
+    "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it"),
+    "wrong axis": (AXIS, "It is as if it went along axis {piece}"),
+    "brackets": (ORDER, "It is as if brackets stood elsewhere"),
+    "computed and not added": (STEP, "It is as if it were computed and not added"),
+    "{function} left out": (STEP, "It is as if {piece} were left out"),
+    "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
+    "one entry instead of {function}": (FUNCTION, "It is as if one entry were asked, and not all"),
+    "{option} not passed on": (
+        "Which call must get this option?", "It is as if {piece} were not passed on"),
 }
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once
@@ -79,9 +117,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Weights lie between 0 and 1, and a row adds up to 1: do yours?": ("sigmoid", "logarithm"),
     "Raise one score: what happens to the other weights of its row?": (
         "sum forgotten", "sum forgotten in softmax"),
-    "Which factor stands in front of the bracket?": ("w minus grad",),
-    "A query that may look nowhere has only such scores: what does its row of weights become?": (
-        "large number instead of -inf",),
+    "What does softmax make of such a row?": ("large number instead of -inf",),
     "What does True mean in the mask, and what does your code take it for?": ("mask inverted",),
     "What must get through, and what does get through?": ("inverted",),
     "What is exp of a masked score?": ("mask with 0",),
@@ -95,13 +131,11 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which index counts the queries, which the keys?": ("upside down",),
     "Must padding stand at the end of a row?": ("only padding at the end",),
     "Over how many products does a score sum?": ("scale by the length",),
-    "Where in Fig. 2 does the scale stand?": ("scale after softmax",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
     "Which array is needed here, and which one stands here?": ("scores instead of weights",),
     # linear maps, heads, feed-forward
     "Which parameters does the layer have, and which does your line use?": (
         "bias missing", "gamma and beta missing"),
-    "What comes from above, and where does it enter?": ("x instead of grad_y",),
     "By which number must the sum be divided?": (
         "mean over everything", "divided by all positions", "mean of means",
         "mean over the batch"),
@@ -115,7 +149,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which gradient goes back through which projection, and in which order are they returned?": (
         "keys and values exchanged",),
     "What must max(0, x) give for x = -1, and for x = 2?": (
-        "absolute value", "derivative in forward", "leaky"),
+        "absolute value", "leaky"),
     "Which slope is taken at x = 0?": ("slope at 0",),
     "Where was the input negative, and what comes back there?": ("always open",),
     "Between which two steps does the ReLU stand?": ("ReLU missing", "ReLU at the end"),
@@ -125,14 +159,15 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
         "eps outside the root", "eps inside the root"),
     "By what is it divided in the formula?": ("root missing",),
     "Which parameter multiplies, and which is added?": ("gamma and beta exchanged",),
-    "By which three roads does x_k move y_j, and which do you count?": ("mean terms missing",),
+    "By which three roads does x_k move y_j?": ("mean terms missing",),
     "Is gamma the same for all features of a mean?": ("gamma outside the means",),
     "Which array does the last term hold, before or after the division by s?": (
         "x - mean instead of n",),
     # embedding, positions
     "The root of which number?": ("root of the vocabulary",),
-    "Has id 0 a row of its own?": ("id 0 as zeros",),
-    "An id occurs twice: how often is its row of the gradient added to?": ("repeated ids",),
+    "Has id 0 a row of its own?": ("id 0 as zeros", "id 0 left out"),
+    "An id occurs twice: how often is its row of the gradient added to?": (
+        "repeated ids", "mean over repeated ids"),
     "Write down the exponents of features 0, 1, 2 and 3: what are yours?": ("wrong exponent",),
     "How much longer does the wave become from one pair to the next?": ("wrong base",),
     "What must features 0 and 1 of position 0 be?": ("sine and cosine swapped",),
@@ -157,6 +192,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
         "beta and 1 - beta", "1 - beta missing"),
     "What is v a running mean of?": ("v of the wrong thing", "v is no running mean"),
     "Does a parameter move here when its gradient is 0?": ("weight decay",),
+    "Which step is done with a gradient before it comes in?": ("gradient clipped",),
+    "Of what is m_hat made, and how often does the gradient come in?": ("m twice in a step",),
     "Which t does the first call of step see, and which the second?": ("wrong t",),
     "Is eps added before the correction or after it?": ("eps before the correction",),
     "With which m and v does the next step begin?": ("means not kept", "correction kept"),
@@ -194,8 +231,17 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
 OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}
 
 
-def question_of(key):
-    """Return the question for a known mistake, or None."""
+def question_of(change):
+    """Return the question for a change."""
+    key = change.key
     if key.endswith(("is fixed", "are fixed")):
         return FIXED
-    return OF_KEY.get(key) or OF_KEY.get(key.removesuffix(" in backward"))
+    own = OF_KEY.get(key) or OF_KEY.get(key.removesuffix(" in backward")) if change.known else None
+    return own or general(key)[0]
+
+
+def general(key):
+    """Return (question, sentence) for a general change; a pattern may have made its key."""
+    return GENERAL.get(key) or next((both for pattern, both in GENERAL.items() if "{" in pattern
+                                     and re.fullmatch(re.sub(r"{\w+}", r"[\\w.]+", pattern), key)),
+                                    (HAND, ""))

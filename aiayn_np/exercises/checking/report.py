@@ -102,7 +102,7 @@ class Report:
     where, question : sentences that lead to the cause, which they do not name
     example : the student's numbers beside the right ones, or None
     hints : the cause, the code, the derivation
-    asked : the number of the hint that was asked for; 0 for none
+    asked : the number of the hint that was asked for; 0 for none, None for where nobody can ask
     verbose : whether the text is the message and the whole table
     """
 
@@ -119,7 +119,7 @@ class Report:
     question: str = ""
     example: Example | None = None
     hints: tuple[str, str, str] = ("", "", "")
-    asked: int = 0
+    asked: int | None = 0
     verbose: bool = False
 
     def __bool__(self):
@@ -133,7 +133,7 @@ class Report:
     @property
     def hint(self) -> str:
         """The hint that was asked for, or how to ask for one."""
-        if self.passed:
+        if self.passed or self.asked is None:
             return ""
         with speaking(self.language):
             if self.asked:

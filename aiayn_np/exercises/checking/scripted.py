@@ -36,9 +36,11 @@ class ScriptedModel:
                                       " Does the target grow, and does the loop end after max_len"
                                       " tokens?", count=CALLS))
         if tgt.shape[1] > self.max_len:
-            raise Stop("longer than the model", say(
-                "The model has {count} positions, and is asked for {number}: max_len=None is"
-                " min(T_src + 50, model.max_len).", count=self.max_len, number=tgt.shape[1]))
+            where = say("The model has {count} positions, and is asked for {number}.",
+                        count=self.max_len, number=tgt.shape[1])
+            cause = say("max_len=None is T_src + 50, or model.max_len if that is less.")
+            raise Stop("longer than the model", f"{where} {cause}", where=where, cause=cause,
+                       question=say("How many tokens may come at most?"))
         ids = memory[..., 0].astype(int)                               # (B, T_src)
         shape = len(ids), 1, 1, ids.shape[1]
         if np.shape(memory_allowed) != shape:

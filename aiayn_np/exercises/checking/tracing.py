@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .calling import NOT_STUDENTS, Stop
+from .changes import Kept
 from .comparing import is_numbers, same
 from .diagnosis import is_wrong, predict
 from .operands import statement_at, tree_of
@@ -32,19 +33,25 @@ class Spot(NamedTuple):
     """The first value of a student's code that is wrong, and the last right one before it.
 
     sure : whether it is known that no loop made a wrong value before it
+    doubt : the key of a value that its line uses and that may be wrong already, or None
     got, want : the student's array and the right one, in the smallest case
     """
 
     key: Key
     right: Key | None
     sure: bool
+    doubt: Key | None
     case: Any
     got: np.ndarray
     want: np.ndarray
 
     @property
     def code(self):
-        return linecache.getline(*self.key[:2]).strip()
+        """The student's statement in one line."""
+        statement = statement_at(*self.key[:2])
+        last = (statement and statement.end_lineno) or self.key[1]
+        return " ".join(linecache.getline(self.key[0], n).strip()
+                        for n in range(self.key[1], last + 1))
 
 
 class Values(list):
@@ -143,6 +150,12 @@ def of_the_student(file):
     return not file.startswith(OTHERS)
 
 
+def right_results(trial):
+    """List the right results of a trial, in a fixed order."""
+    return [np.asarray(x) for x in (getattr(trial, "want", ()), *trial.expected.values())
+            if is_numbers(x)]
+
+
 class Watch:
     """The student's values of one stage beside those of the formula, in three of the trials."""
 
@@ -180,15 +193,6 @@ class Watch:
             lines[name] = lines.get(name, -1) + 1
             values[name, lines[name]] = some
         return values
-
-    def source(self):
-        """Return the nodes of the student's functions that hold a value."""
-        lines = {key[:2] for some in self.students for key in some}
-        trees = {file: tree_of(file) for file, _ in lines}
-        return [part for file, tree in trees.items() for node in ast.walk(tree)
-                if isinstance(node, ast.FunctionDef) and any(
-                    (file, n) in lines for n in range(node.lineno, (node.end_lineno or 0) + 1))
-                for part in ast.walk(node)]
 
     def keys(self, wanted):
         """Return the student's keys that hold the `wanted` values, a list for each trial."""
@@ -236,12 +240,30 @@ class Watch:
             return None
         first, key, inside, pairs = min(found, key=lambda each: each[0])
         _, *smallest = min(pairs, key=lambda pair: np.size(pair[3]))
-        return Spot(key, self.last_right(good - both, key, first), inside or not unseen, *smallest)
+        return Spot(key, self.last_right(good - both, key, first), inside or not unseen,
+                    self.doubt(key, good, first), *smallest)
+
+    def doubt(self, key, good, first):
+        """Return the key of a value that a line uses and that may be wrong already, or None."""
+        mine, statement = self.students[0], statement_at(*key[:2]) or ast.Pass()
+        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        return next((k for k in mine if k[2] in used and k[1] not in (ARGUMENT, key[1])
+                     and mine[k].when[0] < first and k not in good and mine[k][0].size > 1), None)
 
     def good(self):
         """Return the student's keys that hold what the right formula computes on its way."""
-        return {key for name in self.right[0] if name[0]
-                for key in self.holding(self.right, name)}
+        named = ([some.get(name, ()) for some in self.right] for name in self.right[0] if name[0])
+        results = [[[x] for x in every] for every in zip(*map(right_results, self.trials))]
+        return {key for wanted in [*named, *self.without_names, *results]
+                for key in self.keys(wanted)}
+
+    @functools.cached_property
+    def without_names(self):
+        """The values of each piece of the right formula, a list for each trial."""
+        kept = [Kept(self.formula) for _ in self.trials]
+        for one, trial in zip(kept, self.trials):
+            predict(one, self.stage, trial)
+        return [[one.values[n] for one in kept] for n in kept[0].values]
 
     def last_right(self, good, key, first):
         """Return the key of `good` that got its value last before time `first`, or None."""

@@ -18,6 +18,8 @@ from .shapes import shape_guess
 
 ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
          " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
+NOTHING = "A function without `return`, or with `return` alone, returns None."
+LISTED = "A list is no array: np.array makes one of rows that are equally long."
 ROUNDING = 1e-14  # of the size of what is multiplied: some units in the last place
 MUST_ADD = ("It must add, `+=`: a layer may be used several times before the optimizer reads the"
             " sum.")
@@ -111,17 +113,16 @@ class Trial:
 
     def forward(self, other=False):
         """Return the student's (y, cache); raise a Stop if forward breaks the protocol."""
-        inputs, options = copied(self.case.inputs), copied(self.case.options)
-        if other:
-            inputs = tuple(map(another, inputs))
-            options = {name: another(option) for name, option in options.items()}
+        inputs, options = self.others() if other else map(
+            copied, (self.case.inputs, self.case.options))
         given = [copied(x) for x in (*inputs, *options.values())]
         values = [p.value.copy() for p in self.parameters.values()]
         result = call(f"{self.name}.forward", self.layer.forward, *inputs, case=self.case.what,
                       **options)
         if result is None:
             raise Stop("nothing returned", say(
-                "forward returns nothing: it must end with `return y, cache`."), "output")
+                "forward returns nothing: it must end with `return y, cache`."), "output",
+                cause=say(NOTHING))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Stop("no cache", say(
                 "forward must return two things, the output and a cache with all that backward"
@@ -135,6 +136,11 @@ class Trial:
                 " first."), "output")
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
+
+    def others(self):
+        """Return other inputs and options of the same sizes."""
+        options = {name: another(option) for name, option in copied(self.case.options).items()}
+        return tuple(map(another, self.case.inputs)), options
 
     def must_not_move(self, what, values):
         """Raise a Stop if a value of a Parameter is no longer the one in `values`."""
@@ -205,8 +211,9 @@ class Trial:
         gradients = [g for g in as_list(returned) if g is not None]
         names = listed([f"grad_{name}" for name in self.moving]) if self.moving else ""
         if len(self.moving) and not gradients:
-            raise Stop("nothing returned", say("backward returns nothing: it must return {names}.",
-                                               names=names), f"grad_{self.moving[0]}")
+            where = say("backward returns nothing: it must return {names}.", names=names)
+            raise Stop("nothing returned", where, f"grad_{self.moving[0]}", where=where,
+                       cause=say(NOTHING))
         if gradients and not self.moving:
             raise Stop("wrong count", say(
                 "backward must return None: ids have no gradient, and those of the parameters are"
@@ -244,7 +251,9 @@ class Trial:
 
 
 def another(thing):
-    """Return other numbers with the shape and dtype of an array; return all else as it is."""
+    """Return other numbers with the shape and dtype of an array, another number, or the thing."""
+    if type(thing) is int:
+        return thing + 1
     if not isinstance(thing, np.ndarray):
         return thing
     return (thing[::-1] * (0.5 if thing.dtype.kind == "f" else 1)).astype(thing.dtype)
@@ -270,9 +279,10 @@ def as_list(returned):
 def check_shape(what, tensor, got, want, case):
     """Raise a Stop with a reason unless `got` holds real numbers in the shape of `want`."""
     if not is_numbers(got):
+        why = say(LISTED) if isinstance(got, list) else unpacked(what, got)
         raise Stop("wrong type", say(
             "{what}: {tensor} must be an array of real numbers, and is {kind}. {why}", what=what,
-            tensor=say_name(tensor), kind=kind(got), why=unpacked(what, got)).strip(), tensor)
+            tensor=say_name(tensor), kind=kind(got), why=why).strip(), tensor, cause=why)
     got = np.asarray(got)
     if got.shape != np.shape(want):
         diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)

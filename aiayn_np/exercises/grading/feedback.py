@@ -34,7 +34,8 @@ def write_feedback(grades: Iterable[Grade], folder: str | Path) -> Path:
     everybody = list(grades)
     for student, (points, of) in totals(everybody).items():
         own = [g for g in everybody if g.student == student]
-        title = say("{student}: {points} of {of}", student=student, points=f"{points:g}", of=of)
+        title = say("{student}: {points} of {of} points", student=student, points=f"{points:g}",
+                    of=of)
         text, body = [title], []
         for g in own:
             head = headline(g)
@@ -53,8 +54,8 @@ def write_feedback(grades: Iterable[Grade], folder: str | Path) -> Path:
 def headline(g):
     """Return the name of an exercise and its points in a line."""
     late = say("; ") + say("late") if g.late else ""
-    return say("{student}: {points} of {of}", student=say(g.exercise), points=f"{g.points:g}",
-               of=g.of) + late
+    return say("{student}: {points} of {of} points", student=say(g.exercise),
+               points=f"{g.points:g}", of=g.of) + late
 
 
 def parts(g):

@@ -63,15 +63,13 @@ HIDDEN = "np.where(allowed, scores, -math.inf)"
 WEIGHTS = "softmax(masked, axis=-1)"
 LARGE = ("large number instead of -inf", "Masked scores get a large negative number, not -inf: a"
          " query that may look nowhere then looks everywhere.")
-WIDTH = "It must be the width of a query and a key, d_k."
 
 
 @ATTENTION.right(
     "forward",
     ("wrong axis", "Each query shares out its weights among the keys, the last axis."),
     (SCORES, "Q @ K.mT / math.sqrt(K.shape[-2])", "scale by the length", "The scores are divided by"
-     f" the root of the number of keys. {WIDTH}"),
-    ("scale is fixed", f"The scores are divided by a fixed number. {WIDTH}"),
+     " the root of the number of keys. It must be the width of a query and a key, d_k."),
     (MASKED, "scores", "mask ignored", "The mask has no effect. Scores where allowed is False must"
      " be -inf before the softmax."),
     (HIDDEN, "np.where(allowed, scores, 0)", "mask with 0", "Masked scores are set to 0, and exp(0)"
@@ -81,8 +79,6 @@ WIDTH = "It must be the width of a query and a key, d_k."
      " to 1. Mask before the softmax, with -inf."),
     (HIDDEN, "np.where(allowed, scores, free(-1e9))", *LARGE),
     (HIDDEN, "scores + free(-1e9) * ~allowed", *LARGE),
-    ((SCORES, WEIGHTS), ("Q @ K.mT", f"{WEIGHTS} / math.sqrt(Q.shape[-1])"), "scale after softmax",
-     "The weights are divided by sqrt(d_k), not the scores. It comes before the softmax."),
 )
 def right_output(self, Q, K, V, allowed=None, rng=None):
     scores = Q @ K.mT / math.sqrt(Q.shape[-1])

@@ -49,7 +49,7 @@ def cases(rng):
         Case("ids (2, 5), some repeated", of_sizes(7, 4), (ids,), {},
              dict(B=2, T=5, d_model=4, V=7)),
         Case("ids (3, 4, 2)", of_sizes(5, 6), (rng.integers(0, 5, (3, 4, 2)),), {},
-             dict(B=3, d_model=6, V=5)),
+             dict(B=3, T=4, d_model=6, V=5)),
         Case("ids (6,)", of_sizes(7, 4), (rng.integers(0, 7, (6,)),), special=True),
         Case("the last ids left out", of_sizes(9, 4), (np.array([[2, 0, 3, 1]]),), special=True,
              why="The largest id need not be there: E always has vocab_size rows."),
@@ -76,6 +76,14 @@ def written_once(grad, ids, rows):
     grad[ids] += rows
 
 
+def mean_of_rows(ids, rows, like):
+    """Return for each id the mean of its rows."""
+    total, count = np.zeros_like(like), np.zeros(len(like))
+    np.add.at(total, ids, rows)
+    np.add.at(count, ids, 1)
+    return total / np.maximum(count, 1)[:, None]
+
+
 ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
 
 
@@ -84,9 +92,11 @@ ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
     (ADDED, "written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))", "repeated ids",
      "`E.grad[ids] += ...` reads, adds and writes once for every id: of an id that occurs several"
      " times only one place counts. np.add.at adds for all of them."),
-    (ADDED, "written_once(self.E.grad, ids, grad_y)", "repeated ids", "`E.grad[ids] += ...` counts"
-     " repeated ids only once: use np.add.at. And the factor sqrt(d_model) of the forward is"
-     " missing."),
+    (ADDED, "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model) * (ids != 0)[..., None])",
+     "id 0 left out", "Row 0 gets no gradient. Id 0 is used like every other: what padding must not"
+     " do, the masks see to."),
+    (ADDED, "self.E.grad += mean_of_rows(ids, grad_y, self.E.grad) * math.sqrt(self.d_model)",
+     "mean over repeated ids", "The gradients of a repeated id are averaged. They must be added."),
 )
 def right_gradient(self, grad_y, ids):
     np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))

@@ -50,8 +50,6 @@ def cases_of_relu(rng):
      " 0."),
     ("np.maximum(x, 0)", "np.where(x > 0, x, free(0.01) * x)", "leaky", "Negative numbers keep a"
      " small part of their value. The paper's max(0, x) makes them 0."),
-    ("np.maximum(x, 0)", "(x > 0) * 1.0", "derivative in forward", "This is the derivative, 1 where"
-     " x > 0. The output is x there."),
 )
 def right_relu(self, x):
     return np.maximum(x, 0)
@@ -93,8 +91,8 @@ HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.l
 
 @FEED_FORWARD.right(
     "forward",
-    (HIDDEN, "hidden", "ReLU missing", "There is no ReLU, and two linear maps in a row are one"
-     " linear map."),
+    (HIDDEN, "hidden", "ReLU missing", "What linear_2 gets has not gone through the ReLU, and two"
+     " linear maps in a row are one linear map."),
     ((HIDDEN, LAST), ("hidden", f"np.maximum({LAST}, 0)"), "ReLU at the end", "The ReLU stands"
      " after linear_2. It belongs between the two maps, and only there."),
     *((HIDDEN, re.sub(r"\bx\b", "hidden", code), *why)                 # a ReLU that is wrong

@@ -64,14 +64,12 @@ ROOT = "np.sqrt(variance + self.eps)"
     (ROOT, "(np.sqrt(variance) + self.eps)", "eps outside the root", "eps is added to the root. It"
      " belongs inside: sqrt(variance + eps)."),
     ("eps is fixed", "eps is a fixed number here. Use self.eps."),
-    ("centred / np.sqrt(variance + self.eps)",
-     "x - x.mean(axis=-1, keepdims=True) / np.sqrt(variance + self.eps)", "brackets", "Only the"
-     " mean is divided by the root. The brackets around x - mean are missing."),
     (OUTPUT, "n", "gamma and beta missing", "gamma and beta are not applied: y = gamma * n +"
      " beta."),
 )
 def right_output(self, x):
-    centred = x - x.mean(axis=-1, keepdims=True)
+    mean = x.mean(axis=-1, keepdims=True)
+    centred = x - mean
     variance = (centred**2).mean(axis=-1, keepdims=True)
     n = centred / np.sqrt(variance + self.eps)
     return self.gamma.value * n + self.beta.value

@@ -120,8 +120,6 @@ def right_loss(self, logits, targets):
 @LOSS.right(
     "backward",
     ("wrong axis", "The softmax runs along the last axis, the classes."),
-    *((Q, code, f"{key} in backward", f"{why} It must be the same q as in forward.")
-      for code, key, why in TARGETS),
     ("real.sum()", "real.size", "divided by all positions", "It is divided by the number of all"
      f" positions. {NUMBER}"),
     ("real.sum()", "len(real)", "mean over the batch", "It is divided by the number of sequences."

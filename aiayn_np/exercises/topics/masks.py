@@ -43,7 +43,7 @@ MASK = layer(
 
 @CAUSAL.tried_on
 def lengths(rng):
-    return [Case(f"T = {T}", None, (T,), {}, dict(T=T)) for T in (5, 2, 1)]
+    return [Case(f"T = {T}", None, (T,), {}, dict(T=T), T > 5) for T in (5, 2, 1, 70)]
 
 
 @CAUSAL.right(
@@ -76,9 +76,11 @@ def ids(rng):
 @NOT_PADDING.right(
     "function",
     ("pad is fixed", "The id of padding is an argument, and not always 0: use `pad`."),
-    ("ids != pad", "np.arange(ids.shape[1]) < (ids != pad).sum(axis=1, keepdims=True)",
-     "only padding at the end", "As many keys are real as there are real ids, from the left."
-     " Padding may stand anywhere: compare every id with pad."),
+    *(("ids != pad", code, "only padding at the end", "Keys are real from the left on, up to the"
+       " first padding or to as many as there are real ids. Padding may stand anywhere: compare"
+       " every id with pad.") for code in (
+          "np.arange(ids.shape[1]) < (ids != pad).sum(axis=1, keepdims=True)",
+          "np.cumprod(ids != pad, axis=1) > 0")),
 )
 def right_not_padding(ids, pad=0):
     return (ids != pad)[:, None, None, :]

@@ -58,6 +58,7 @@ def cases(rng):
     unused = gradients.copy()
     unused[1::2, 1] = unused[2] = 0
     return [
+        Case("the first step", None, (gradients[:1],)),
         Case("the paper's constants", None, (gradients,)),
         Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients,), dict(beta_1=0.8, beta_2=0.9)),
         Case("a gradient that is always 0", None, (never,), special=True),
@@ -111,9 +112,19 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      " grad^2."),
     ("p.grad ** 2", "m ** 2", "v of the wrong thing", "v is a mean of m^2. It is a mean of"
      " grad^2."),
+    ("p.grad ** 2", "(p.grad ** 2).mean()", "v of the wrong thing", "All entries share one v. Each"
+     " entry has its own: no mean over the gradient."),
+    (ROOT, "np.sqrt(v_hat + self.eps ** 2)", "eps inside the root", "eps^2 is added inside the"
+     " root. eps belongs outside: sqrt(v_hat) + eps."),
+    (M_HAT, f"({M_NEW}) / (1 - np.float64(self.beta_1) ** self.t)", "m twice in a step", "The new"
+     " gradient comes into m_hat once more than into m, as Nesterov does it. m_hat is m, divided."),
+    *(("p.grad", f"(p.grad * min(1, free(1.0) / {norm}))", "gradient clipped", "Gradients are"
+       " scaled down to a norm. Adam takes every gradient as it is, large ones too.") for norm in (
+          "np.sqrt(sum((q.grad ** 2).sum() for q in self.parameters))",
+          "np.sqrt((p.grad ** 2).sum())")),
     *((V_NEW, code, "v is no running mean", "v is a running mean: beta_2 v + (1 - beta_2) grad^2.")
       for code in ("np.maximum(v, p.grad ** 2)", "v + p.grad ** 2", "p.grad ** 2",
-                   "np.maximum(self.beta_2 * v, p.grad ** 2)")),
+                   "np.maximum(self.beta_2 * v, p.grad ** 2)", f"np.maximum(v, {V_NEW})")),
     ("self.t", "((self.t - 1) * len(self.parameters) + i + 1)", "wrong t", "t is counted once for"
      " every parameter. It counts the calls of step."),
     (ROOT, "np.sqrt(v_hat) + self.eps / np.sqrt(1 - np.float64(self.beta_2) ** self.t)",
@@ -134,9 +145,8 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     ((M_HAT, V_HAT), tuple(f"{x} / (1 - np.float64(self.beta_{i})) ** self.t" for x, i in
                            ("m1", "v2")), "brackets", "It is divided by (1 - beta)^t. It must be"
      " 1 - beta^t: a power comes before a difference."),
-    *((old, new, "m and v are one", "m and v are one array, and what is written into v is in m,"
-       " too: make zeros for each of them.") for old, new in (
-          (V_ZEROS, "self.m"), ((V_ZEROS, M_WRITTEN), ("self.m", LOCAL_M)))),
+    (V_ZEROS, "self.m", "m and v are one", "m and v are one array, and what is written into v is in"
+     " m, too: make zeros for each of them."),
     ((M_WRITTEN, V_WRITTEN), (LOCAL_M, LOCAL_V), "means not kept", KEPT),
     (M_ZEROS, SHARED, "means shared", EACH), (V_ZEROS, SHARED, "means shared", EACH),
     ((M_ZEROS, V_ZEROS), (SHARED, SHARED), "means shared", EACH),
@@ -177,8 +187,6 @@ RATE = f"d_model ** -0.5 * {LEAST}"
     "function",
     (RATE, f"0.0 if step == 1 else {RATE.replace('step ', '(step - 1) ')}", "step off by one",
      "The rate is that of the step before. The first step is number 1, not 0."),
-    (RATE, f"min(d_model ** -0.5 * step ** -0.5, {RISE})", "brackets", "d_model^-0.5 must multiply"
-     " both arguments of min."),
     (f"min(step ** -0.5, {RISE})", "min(1, step / warmup_steps)", "never falls", "The rate rises"
      " and then stays. After warmup_steps it must fall as 1 / sqrt(step)."),
 )

@@ -96,9 +96,6 @@ WHOLE = "w * (grad_weights - total)"
      " missing."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
-    *((WHOLE, code, "w minus grad", "w - grad belongs to cross-entropy and softmax together, p - q."
-       " Softmax alone hands back w_k (grad_w_k - sum).")
-      for code in ("w - grad_weights", "w * (w - grad_weights)")),
 )
 def grad_scores(self, grad_weights, scores):
     highest = scores.max(axis=-1, keepdims=True)

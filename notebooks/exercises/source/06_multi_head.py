@@ -20,7 +20,7 @@ from aiayn_np.exercises import check, train_with
 #
 # **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
 # `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
-# paper: which function is the backward of `split_heads`?
+# paper: which function is the backward of `split_heads`? The two functions help; you may do without.
 
 
 # %%

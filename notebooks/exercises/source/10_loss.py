@@ -11,8 +11,9 @@ from aiayn_np.exercises import check, train_with
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number and a cache.
-#   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by.
+# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number (a float, or an array without axes) and a cache.
+#   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by;
+#   one target at least is real.
 # - `backward(grad_loss, cache)` gets one number (1 in training) and returns `grad_logits`.
 #
 # Logits may be large: $\log p$ must not be made by a logarithm of a softmax that underflows.

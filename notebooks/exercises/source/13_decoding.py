@@ -16,9 +16,9 @@ from aiayn_np.exercises import check, train_with
 #   which source tokens are real: `not_padding(src, model.pad)`;
 # - `model.pad` and `model.max_len`, the most tokens that `tgt` may have.
 #
-# `src` holds a batch of sources, (B, T_src). Return ids (B, L), **without** bos, each row with its
+# `src` holds a batch of sources, (B, T_src). Return integer ids (B, L), **without** bos, each row with its
 # eos (if it was written) and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
-# or after `max_len` tokens; `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
+# or after `max_len` tokens, bos not counted (0 gives (B, 0)). A pad that the model itself takes ends no row. `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
 # that is less.
 
 

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.2.1, Eq. 1 |
 # | **Explained in** | Lesson 2 |
 # | **Time** | 30 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.1, 5.4 |
 # | **Explained in** | Lesson 7.4 |
 # | **Time** | 45 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.2.3, Fig. 2 left |
 # | **Explained in** | Lesson 5 |
 # | **Time** | 30 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util
@@ -41,11 +42,11 @@ from aiayn_np.exercises import check, train_with
 # - `causal(T)`, of shape (T, T): position $i$ may look at $j \le i$ only (Section 3.2.3).
 # - `not_padding(ids, pad=0)`, of shape (B, 1, 1, T) for ids (B, T): which keys are real tokens. The
 #   scores have the axes (B, h, T_q, T_k), and padding is the same for every head and every query.
+#   Padding may stand anywhere.
 # - `Mask`, the box of Figure 2: `forward(scores, allowed=None)` gives the scores where allowed,
 #   $-\infty$ elsewhere; with `None`, all of them. Its `backward` is short: think of what the
-#   output depends on at a place where the score was replaced.
-#
-# Write `Mask` so that it changes nothing that it was given.
+#   output depends on at a place where the score was replaced. `allowed` is (T_q, T_k), or has as
+#   many axes as the scores, each 1 or equal.
 
 
 # %%

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.2.2, Fig. 2 right |
 # | **Explained in** | Lesson 6.2, 6.3, 6.8 |
 # | **Time** | 60 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util
@@ -46,7 +47,7 @@ from aiayn_np.exercises import check, train_with
 #
 # **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
 # `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
-# paper: which function is the backward of `split_heads`?
+# paper: which function is the backward of `split_heads`? The two functions help; you may do without.
 
 
 # %%

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.3, Eq. 2 |
 # | **Explained in** | Lesson 7.5 |
 # | **Time** | 20 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util

@@ -8,6 +8,7 @@
 # | **Paper** | Section 3.5 |
 # | **Explained in** | Lesson 8.3 |
 # | **Time** | 25 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util
@@ -37,10 +38,10 @@ from aiayn_np.exercises import check, train_with
 # \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
 # y = x + \mathrm{PE}$$
 #
-# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). Do
-#   without a loop. An odd d_model ends with a sine.
-# - `forward(x, start=0)` adds it to `x` (..., T, d_model), in the dtype of `x`: with float32 in,
-#   float32 must come out.
+# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). It
+#   needs no loop. An odd d_model ends with a sine. Rows beyond max_len need not be refused.
+# - `forward(x, start=0)` returns the sum of `x` (..., T, d_model) and these rows, a new array in the
+#   dtype of `x`.
 # - `backward`: on what does PE depend?
 
 

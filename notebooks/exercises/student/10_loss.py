@@ -8,6 +8,7 @@
 # | **Paper** | Section 5.4 |
 # | **Explained in** | Lesson 10.2 |
 # | **Time** | 45 minutes |
+# | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
 import importlib.util
@@ -37,8 +38,9 @@ from aiayn_np.exercises import check, train_with
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number and a cache.
-#   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by.
+# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number (a float, or an array without axes) and a cache.
+#   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by;
+#   one target at least is real.
 # - `backward(grad_loss, cache)` gets one number (1 in training) and returns `grad_logits`.
 #
 # Logits may be large: $\log p$ must not be made by a logarithm of a softmax that underflows.

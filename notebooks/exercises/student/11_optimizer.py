@@ -44,7 +44,8 @@ from aiayn_np.exercises import check, train_with
 # $$d_\mathrm{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\;
 # \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5})$$
 #
-# - `Adam(parameters).step(rate)` reads every `p.grad` and writes into `p.value`, in place. It does
+# - `Adam(parameters).step(rate)` reads every `p.grad` and writes into the array `p.value`: `p.value = ...` makes
+#   another one, which layers that hold the first do not see. It does
 #   not clear the gradients. Here `__init__` is yours, too.
 # - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
 

@@ -8,6 +8,7 @@
 # | **论文** | 第 3.2.3 节、图 2 左 |
 # | **讲解** | 第 5 课 |
 # | **时间** | 30 分钟 |
+# | **层的规则** | 前面可以有任意多个轴。给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
 import importlib.util
@@ -43,10 +44,8 @@ from aiayn_np.exercises import check, train_with
 # 掩蔽是布尔数组，**查询可以看某个键的地方为 True**。行是查询，列是键。
 #
 # - `causal(T)`，形状是 (T, T)：位置 $i$ 只能看 $j \le i$（论文第 3.2.3 节）。
-# - `not_padding(ids, pad=0)`，由 (B, T) 的 ids 得到形状 (B, 1, 1, T)：哪些键是真正的词元。分数的轴是 (B, h, T_q, T_k)；不论哪个头、哪个查询，填充都一样。
-# - `Mask`，图 2 中的方框：`forward(scores, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。
-#
-# 写 `Mask` 时注意：给它的东西，一样也不能修改。
+# - `not_padding(ids, pad=0)`，由 (B, T) 的 ids 得到形状 (B, 1, 1, T)：哪些键是有效词元。分数的轴是 (B, h, T_q, T_k)；不论哪个头、哪个查询，填充都一样。填充可以出现在任何位置。
+# - `Mask`，图 2 中的方框：`forward(scores, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。`allowed` 是 (T_q, T_k)，或者轴数与分数相同，每个轴为 1 或与分数相等。
 
 
 # %%
@@ -56,7 +55,7 @@ def causal(T):
 
 
 def not_padding(ids, pad=0):
-    """ids (B, T) 中真正的词元的掩蔽，形状是 (B, 1, 1, T)。"""
+    """ids (B, T) 中有效词元的掩蔽，形状是 (B, 1, 1, T)。"""
     raise NotImplementedError("not written yet: not_padding")
 
 

@@ -8,6 +8,7 @@
 # | **论文** | 第 3.2.2 节、图 2 右 |
 # | **讲解** | 第 6.2 节、第 6.3 节、第 6.8 节 |
 # | **时间** | 60 分钟 |
+# | **层的规则** | 前面可以有任意多个轴。给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
 import importlib.util
@@ -45,7 +46,7 @@ from aiayn_np.exercises import check, train_with
 #
 # `Linear` 和 `ScaledDotProductAttention` 已经给出，反向传播也有了。每个 `forward` 都返回 `(result, cache)`；五个缓存都要保存，即 `linear_Q`、`linear_K`、`linear_V`、`attention` 和 `linear_O` 的缓存。`backward(grad_y, cache)` 返回 `grad_x_Q, grad_x_K, grad_x_V`。把 `allowed` 和 `rng` 传给注意力。
 #
-# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数值。再在纸上回答：`split_heads` 的反向传播是哪个函数？
+# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数值。再在纸上回答：`split_heads` 的反向传播是哪个函数？这两个函数只是帮手，不用也可以。
 
 
 # %%

@@ -8,6 +8,7 @@
 # | **论文** | 第 3.5 节 |
 # | **讲解** | 第 8.3 节 |
 # | **时间** | 25 分钟 |
+# | **层的规则** | 前面可以有任意多个轴。给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
 import importlib.util
@@ -42,8 +43,8 @@ from aiayn_np.exercises import check, train_with
 # \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
 # y = x + \mathrm{PE}$$
 #
-# - `table(T, start=0)` 给出位置 `start` ... `start + T - 1` 的各行，形状是 (T, d_model)。不要用循环。d_model 是奇数时，最后一列是正弦。
-# - `forward(x, start=0)` 把这些行加到 `x` (..., T, d_model) 上，dtype 与 `x` 相同：进来是 float32，出去也必须是 float32。
+# - `table(T, start=0)` 给出位置 `start` ... `start + T - 1` 的各行，形状是 (T, d_model)。它不需要循环。d_model 是奇数时，最后一列是正弦。超出 max_len 的行不必拒绝。
+# - `forward(x, start=0)` 返回 `x` (..., T, d_model) 与这些行的和，这是一个新数组，dtype 与 `x` 相同。
 # - `backward`：PE 依赖什么？
 
 

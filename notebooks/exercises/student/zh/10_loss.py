@@ -8,6 +8,7 @@
 # | **论文** | 第 5.4 节 |
 # | **讲解** | 第 10.2 节 |
 # | **时间** | 45 分钟 |
+# | **层的规则** | 前面可以有任意多个轴。给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
 import importlib.util
@@ -44,7 +45,7 @@ from aiayn_np.exercises import check, train_with
 #
 # 有效目标就是不是填充的目标。
 #
-# - `forward(logits, targets=ids)`，其中 logits 是 (..., V)，ids 是 (...)，给出一个数和缓存。等于 `self.pad` 的目标不算：既不算进总和，也不算进作除数的个数。
+# - `forward(logits, targets=ids)`，其中 logits 是 (..., V)，ids 是 (...)，给出一个数（浮点数或没有轴的数组）和缓存。等于 `self.pad` 的目标不算：既不算进总和，也不算进作除数的个数；至少有一个目标是有效的。
 # - `backward(grad_loss, cache)` 得到一个数（训练时是 1），返回 `grad_logits`。
 #
 # logits 可能很大：不能先算 softmax 再取对数来求 $\log p$，因为 softmax 会下溢。

@@ -48,7 +48,7 @@ from aiayn_np.exercises import check, train_with
 # $$d_\mathrm{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\;
 # \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5})$$
 #
-# - `Adam(parameters).step(rate)` 读出每个 `p.grad`，原地写入 `p.value`。它不把梯度清零。这一次，`__init__` 也由你来写。
+# - `Adam(parameters).step(rate)` 读出每个 `p.grad`，原地写入数组 `p.value`：`p.value = ...` 得到的是另一个数组，而层里保存的还是原来那个。它不把梯度清零。这一次，`__init__` 也由你来写。
 # - `warmup_rate(step, d_model, warmup_steps)` 返回一个数；第一步的编号是 1。
 
 

@@ -1,0 +1,47 @@
+"""Find which factor of a product that stops must be transposed."""
+
+import numpy as np
+
+from ..language import say
+from .comparing import same
+from .diagnosis import predict
+from .tracing import values_of
+
+
+def turned(stop, checking):
+    """Return a sentence on how the two arrays of a matrix product that stops fit, or ""."""
+    arrays = [(code, x) for code, x in stop.parts if isinstance(x, np.ndarray) and x.ndim > 1]
+    if stop.diagnosis != "error" or len(arrays) != 2 or len(stop.parts) != 2:
+        return ""
+    (one, x), (other, y) = arrays
+    for code, array in arrays:
+        if code.endswith(".T") and array.ndim > 2:
+            return say("{code} reverses all axes. .mT swaps the last two alone.", code=f"`{code}`")
+    ways = (((one,), x.mT, y), ((other,), x, y.mT), ((one, other), x.mT, y.mT))
+    fitting = [(codes, product) for codes, a, b in ways if (product := made(a, b)) is not None]
+    right = values_on_the_way(checking)
+    for codes, product in fitting:
+        if any(same(product, value) for value in right):
+            return say("Here {codes} must be transposed, .mT.", codes=say(" and ").join(
+                f"`{code}`" for code in codes))
+    if [len(codes) for codes, _ in fitting] == [1]:
+        return say("The shapes fit with {code} transposed, .mT: is that what the formula has?",
+                   code=f"`{fitting[0][0][0]}`")
+    return ""
+
+
+def made(a, b):
+    """Return a @ b, or None if the shapes do not fit."""
+    try:
+        return a @ b
+    except ValueError:
+        return None
+
+
+def values_on_the_way(checking):
+    """Return all arrays that the right formula computes in the trial that stopped."""
+    if checking.stage == "function":
+        return []
+    formula, trial = checking.subject.formulas[checking.stage], checking.trial
+    found = values_of(lambda: predict(formula, checking.stage, trial), "<changes>".__eq__)
+    return [*(x for some in found.values() for x in some), trial.want, *trial.expected.values()]
