@@ -20,7 +20,7 @@ class DecoderLayer(Module):
     allowed: the mask of the self-attention, which must include `causal`;
     memory_allowed: the mask over the memory.   attention: as in EncoderLayer.
     """
-    position_wise = True
+    position_wise = True  # each query alone, so decoding may keep keys and values
 
     def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)

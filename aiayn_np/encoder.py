@@ -43,14 +43,6 @@ class EncoderLayer(Module):
         return grad_x + grad_Q + grad_K + grad_V
 
 
-def final_norm(layers, d_model):
-    """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
-    output: its `stack_norm` names the class that does, also where another layer contains it."""
-    norms = (x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm"))
-    norm = next(norms, None)
-    return norm and norm(d_model)
-
-
 class Encoder(Module):
     """The stack of N encoder layers                                   Sec. 3.1, Fig. 1 left
 
@@ -78,3 +70,11 @@ class Encoder(Module):
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
             grad_x = layer.backward(grad_x, layer_cache)
         return grad_x
+
+
+def final_norm(layers, d_model):
+    """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
+    output: its `stack_norm` names the class that does, also where another layer contains it."""
+    norms = (x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm"))
+    norm = next(norms, None)
+    return norm and norm(d_model)

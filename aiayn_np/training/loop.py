@@ -103,7 +103,7 @@ def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tupl
     measure : a function of the loss's cache that gives the scores of a Step
     record : a function of the Step that gives what is yielded; it may validate the model
     gradient : None for `gradient_of`, or what stands for it where a batch is shared (ranks.py)
-    threads : of BLAS, while the loop works (threads.py)
+    threads : of BLAS, while the loop works; `on_threads` takes it (threads.py)
 
     The C library then keeps freed memory for the rest of the program (memory.py).
 
