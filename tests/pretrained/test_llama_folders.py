@@ -136,7 +136,7 @@ def test_every_command_works_on_it(folder, tmp_path, monkeypatch, capsys, blank_
         assert main(command) == 0, command
         out, err = capsys.readouterr()
         assert out.strip()
-        assert err == ""
+        assert err == ("open it in a browser\n" if command[0] == "explore" else "")
 
 
 def test_decoding_keeps_keys_and_shares_add_up(folder):
