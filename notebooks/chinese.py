@@ -30,10 +30,10 @@ CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(  # as it is
     r"<!-- true:.*?-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
+ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|questions)\.md"  # pages that have no English one
 WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
 COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
-ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|questions)\.md"  # pages that have no English one
 NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
 
 
