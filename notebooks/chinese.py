@@ -30,6 +30,7 @@ CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(  # as it is
     r"<!-- true:.*?-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
+ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|questions)\.md"  # pages that have no English one
 WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
 COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
@@ -216,7 +217,7 @@ def kept_of(text):
     What code prints may be Chinese, too.
     """
     links = [re.sub(r"(\.\./)+|student/zh/(?=find)|zh/|/zh$|\.zh\b|#.*", "", link)
-             for link in re.findall(r"\]\(([^)\s]+)", text)]
+             for link in re.findall(rf"\]\((?!{ONLY_CHINESE})([^)\s]+)", text)]
     kept = [WORDS.sub(r"\\text{}", part) if part[0] == "$" else COMMENT.sub("", part)
             for part in KEPT.findall(text) if not part.startswith("```text")]
     return [re.sub(r"(\.\./)+", "", re.sub(r"\s+", " ", part)) for part in kept] + links

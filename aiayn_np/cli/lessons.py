@@ -33,6 +33,11 @@ WITH_PAGES = {  # what stands behind the name of a page that is not made
     "zh": r"\1（`{}` 写出的版本里的一个页面）",
 }
 
+OPEN = {
+    "en": "begin with {}; the notebooks open with: jupyter lab {}",
+    "zh": "请从 {} 开始；用 jupyter lab {} 打开各个 notebook",
+}
+
 
 def add_lessons_options(parser):
     """Add the options of `lessons`."""
@@ -54,14 +59,14 @@ def add_exercises_options(parser):
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
     files = lesson_files(args.teacher, language_of(args), args.pages)
-    return write_out(files, args.folder, args.pages)
+    return write_out(files, args.folder, language_of(args), args.pages)
 
 
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
     found = notebooks_in(language_of(args))
     files = below("exercises/", found) if args.teacher else student_exercises(found)
-    return write_out(self_contained(files), args.folder)
+    return write_out(self_contained(files), args.folder, language_of(args))
 
 
 def language_of(args):
@@ -184,7 +189,7 @@ def without_dead_links(text, folder, files):
     return LINK.sub(link, text)
 
 
-def write_out(files, path, pages=False):
+def write_out(files, path, language, pages=False):
     """Write the files, and the pages if asked, into a new folder; say how they are opened."""
     with new_folder(path) as folder:
         if pages:
@@ -194,7 +199,7 @@ def write_out(files, path, pages=False):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)
-    note(f"begin with {path / 'README.md'}; the notebooks open with: jupyter lab {path}")
+    note(OPEN[language].format(path / "README.md", path))
     if importlib.util.find_spec("jupyter_core") is None:
         note("note: Jupyter, which opens notebooks, is not installed:"
              f" {install_command('notebooks')}")

@@ -3,6 +3,7 @@
     pip install -e '.[notebooks]'
     python notebooks/exercises/assignment.py nbgrader 01 course/source/softmax
     python notebooks/exercises/assignment.py otter 01 otter_softmax
+    python notebooks/exercises/assignment.py --zh otter 01 otter_softmax      in Chinese
 
 It writes 01_softmax.ipynb into that folder. The two programs take the solutions out themselves, and
 put an error in the place of each: not written yet. The cells after the class become one test for
@@ -11,11 +12,25 @@ TEACHING.md tells what to do with the notebook.
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
-from build import METADATA, SOLUTION, SOURCES, exercise_of, jupytext, nbformat
+from build import (
+    CHINESE,
+    METADATA,
+    SOLUTION,
+    SOURCES,
+    SPEAK,
+    exercise_of,
+    jupytext,
+    nbformat,
+    text_of,
+)
 
+from aiayn_np.exercises.language import say, speaking
+
+AFTER = r"# %% \[markdown\]\n# ## (?:Is it right\?|写对了吗？)"  # the class: what students run themselves
 POINTS = 1  # for each class or function
 TAKEN = {  # what stands around a solution; \1 is its indent, \2 its name, \3 the solution
     "nbgrader": r"\1### BEGIN SOLUTION\n\3\1### END SOLUTION\n",
@@ -25,13 +40,17 @@ TAKEN = {  # what stands around a solution; \1 is its indent, \2 its name, \3 th
 
 
 def assignment(source, kind):
-    """The notebook of an exercise, as `kind` reads it."""
-    text = SOLUTION.sub(TAKEN[kind], source.read_text(encoding="utf-8"))
-    text = text.split("# %% [markdown]\n# ## Is it right?")[0]
-    cells = jupytext.reads(text, fmt="py:percent").cells
+    """The notebook of an exercise, as `kind` reads it, in the language of the source."""
+    text = re.split(AFTER, SOLUTION.sub(TAKEN[kind], text_of(source)))[0]
     exercise = exercise_of(source)
-    title = nbformat.v4.new_markdown_cell(f"# Exercise {exercise.number} · {exercise.title}")
-    cells = (for_nbgrader if kind == "nbgrader" else for_otter)([title, *cells], exercise)
+    title, front = f"# Exercise {exercise.number} · {exercise.title}", []
+    if source in CHINESE:
+        with speaking("zh"):
+            title = f"# 练习 {exercise.number} · {say(exercise.title)}"
+        front = [nbformat.v4.new_code_cell(SPEAK.strip())]
+    cells = [nbformat.v4.new_markdown_cell(title), *front,
+             *jupytext.reads(text, fmt="py:percent").cells]
+    cells = (for_nbgrader if kind == "nbgrader" else for_otter)(cells, exercise)
     for i, cell in enumerate(cells):
         cell["id"] = f"cell-{i}"
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
@@ -73,8 +92,9 @@ def for_otter(cells, exercise):
             raw("# BEGIN TESTS"), *tests, raw("# END TESTS"), raw("# END QUESTION")]
 
 
-def main(kind, number, folder):
-    sources = [source for source in SOURCES if source.name.startswith(f"{number}_")]
+def main(kind, number, folder, in_chinese=False):
+    sources = [source for source in (CHINESE if in_chinese else SOURCES)
+               if source.name.startswith(f"{number}_")]
     if not sources:
         return f"no exercise {number}: it must be one of 01 to {len(SOURCES):02}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,5 +109,6 @@ if __name__ == "__main__":
     parser.add_argument("kind", choices=list(TAKEN))
     parser.add_argument("number", help="such as 01")
     parser.add_argument("folder", type=Path, help="where the notebook goes")
+    parser.add_argument("--zh", action="store_true", help="in Chinese")
     args = parser.parse_args()
-    sys.exit(main(args.kind, args.number, args.folder))
+    sys.exit(main(args.kind, args.number, args.folder, args.zh))

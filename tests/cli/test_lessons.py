@@ -117,11 +117,13 @@ def test_in_chinese_the_text_is_chinese_and_the_outputs_are_the_english_ones(wri
 
 
 @pytest.mark.parametrize(("language", "chinese"), [("zh_CN.UTF-8", True), ("en", False)])
-def test_the_language_of_the_system_is_the_default(tmp_path, monkeypatch, language, chinese):
+def test_the_language_of_the_system_is_the_default(tmp_path, monkeypatch, capsys,
+                                                   language, chinese):
     monkeypatch.setenv("AIAYN_LANG", language)
     assert main(["exercises", str(tmp_path / "here")]) == 0
     text = (tmp_path / "here" / "README.md").read_text(encoding="utf-8")
     assert ("练习" in text) is chinese
+    assert ("打开" in capsys.readouterr().err) is chinese
 
 
 @pytest.mark.parametrize("command", ["lessons", "exercises"])

@@ -111,8 +111,8 @@ def test_the_commands_that_grade_do_so(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def made(tmp_path):
     """Make the notebook of an exercise for a program."""
-    def make(kind, number):
-        command = [sys.executable, str(FOLDER / "assignment.py"), kind, number, str(tmp_path)]
+    def make(*words):
+        command = [sys.executable, str(FOLDER / "assignment.py"), *words, str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return nbformat.read(done.stdout.strip(), 4)
     return make
@@ -130,6 +130,17 @@ def test_an_assignment_for_nbgrader_has_marks_and_points(made):
     assert own.count("### BEGIN SOLUTION") == own.count("### END SOLUTION") == 4
     assert "### solution" not in own
     ast.parse(own)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["nbgrader", "otter"])
+def test_a_chinese_assignment_has_the_cells_of_the_english_one_and_speaks_chinese(made, kind):
+    english, ours = made(kind, "05").cells, made("--zh", kind, "05").cells
+    cells = [cell for cell in ours if "AIAYN_LANG" not in cell.source]
+    assert len(cells) == len(ours) - 1
+    assert [cell.cell_type for cell in cells] == [cell.cell_type for cell in english]
+    assert all(("掩蔽" in cell.source) == (cell.cell_type == "markdown" or "def " in cell.source)
+               for cell in cells)
 
 
 @pytest.mark.slow

@@ -118,5 +118,6 @@ def of_the_bugs():
     yield from models.TOOLS.values()
     for number in (*models.ORDER, *models.DECOYS):
         if bug := BUGS.get(number):
-            yield from (bug.name, bug.what, bug.formula) if number in models.ORDER else (bug.name,)
+            told = bug.what, bug.formula, bug.caught_by
+            yield from (bug.name, *told) if number in models.ORDER else (bug.name,)
     yield from models.STATEMENTS.data.values()

@@ -5,6 +5,7 @@ import linecache
 import math
 import types
 import warnings
+from functools import reduce
 
 import numpy as np
 
@@ -48,7 +49,10 @@ def shown(found):
     """Return a sentence on the parts, "`x.T` is (4, 3, 2), `grad_y` is (2, 3, 5).", or ""."""
     said = dict.fromkeys(say("{code} is {what}", code=f"`{code}`", what=words(value))
                          for code, value in found if words(value))
-    return f"{say(', ').join(said)}{say('.')}" if said else ""
+    if not said:
+        return ""
+    return reduce(lambda first, second: say("{first}, {second}", first=first, second=second),
+                  said) + say(".")
 
 
 def words(value):

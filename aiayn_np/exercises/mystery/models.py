@@ -200,4 +200,4 @@ def reveal(n: int, *, language: str | None = None) -> str:
         return say("{where}: {name}\n\n{what}\n\n{formula}\n\nBug {number} of the zoo, caught there"
                    " by \"{check}\"; {seen}.", where=bug.where, name=say(bug.name),
                    what=say(bug.what), formula=say(bug.formula), number=bug.number,
-                   check=bug.caught_by, seen=seen)
+                   check=say(bug.caught_by), seen=seen)
