@@ -283,7 +283,8 @@ class Deck:
         """
         if self.result is None or self.result.said:
             lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
-            before = lead + (getattr(self.slides[-1], "said", "") if self.slides else "")
+            last = self.slides[-1] if self.slides else Slide("")
+            before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
@@ -325,7 +326,7 @@ class Deck:
             self.result.said += "\n\n" + "\n\n".join(ideas.parts)
             self.result.notes += ideas.notes
             return ""
-        if alone:                                                      # all that the section says
+        if alone or (few and len(ideas.parts) == 1):                     # all that the text says
             ideas.parts, lead = clicks(self.told), ""
         filled = FULL + 1
         for part in filter(None, [lead, *ideas.parts]):
@@ -369,7 +370,8 @@ def clicks(text):
 def conclusion(text, answer):
     """What is said of a result: not the answer again, if a reason follows it; nothing if the text
     speaks of what comes next."""
-    said = sentence(re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text))       # not an aside
+    text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
+    said = sentence(text.split("\n\n")[0])
     first = next(iter(SENTENCE.findall(said)), "")
     repeated = first.strip(" .。").lower() in answer.lower()
     if repeated:
@@ -428,10 +430,12 @@ def drawn(text, most=LINES):
     largest = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
                          default=0) for kind in kinds}
     shares = [size for size in largest.values() if size <= 1]          # weights have one scale
-    scale = {kind: max(shares) if size <= 1 else size for kind, size in largest.items()}
+    scale = largest if len(largest) == 1 else {
+        kind: max(shares) for kind, size in largest.items() if size <= 1}
     made = ""
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
-        cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) for x in found)
+        cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
+                        else f"<td>{x:.4g}</td>" for x in found)
         rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
         made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
@@ -554,7 +558,7 @@ def deck(notebook):
             f"**{words.in_the_paper}** {row[words.paper]}", plan]
     text = "\n\n".join([f"**{words.do}{words.stop}** {do[0].upper()}{do[1:]}", *plan])
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(minutes.minutes(notebook)[0])),
+                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
