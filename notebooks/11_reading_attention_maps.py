@@ -87,6 +87,8 @@ for name in models:
     print(f"{name:8}", "   ".join(read(name)[1]))
 
 # %% [markdown]
+# An arrow leads from the token that a model has read to the one that it writes. All are right.
+#
 # ## 11.2 What is a row?
 #
 # A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to

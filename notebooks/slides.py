@@ -48,7 +48,7 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, HALF = 16, 120, 46  # of a print on a slide, and beside a picture
+LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 46  # of a print on a slide, of one line alone, and beside a picture
 STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -56,14 +56,14 @@ BARS = 8  # numbers of a line that are drawn, at most
 APART = 100  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"", re.MULTILINE)  # programs that a wall has no room for
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
-SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
 LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
@@ -154,9 +154,9 @@ class Result(Slide):
 
     def drawing(self, lead):
         """The picture, with the words to its left if it is not wide and they are not."""
-        png, printed = image(self.png, self.title), drawn(self.printed)
-        lines = [] if printed.startswith("<table") else printed.splitlines()
-        wide = is_wide(self.png, 2.6 if self.answer or printed else 2.2) or "$$" in lead or max(map(len, lines), default=0) > HALF
+        png = image(self.png, self.title)
+        wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
+        printed = drawn(self.printed, columns=COLUMNS if wide else HALF)
         if wide or not lead + printed + self.said:
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
@@ -357,13 +357,15 @@ def sentence(text, most=SAID):
 
 def clicks(text):
     """The first sentences of a text, about three times as many as are said elsewhere, and its
-    formulas, each with a click of its own."""
-    parts, room = [], 3 * SAID
-    for block in re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n"):
-        for said in [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block):
-            room -= len(said)
-            if room > 0 and said.strip():
-                parts.append(said.strip())
+    formulas, each with a click of its own; paragraphs, if these are too many."""
+    parts, room, found = [], 3 * SAID, []
+    blocks = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
+    for block in blocks:
+        found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
+    for said in blocks if len(found) > FEW else found:
+        room -= len(said)
+        if room > 0 and said.strip():
+            parts.append(said.strip())
     return parts
 
 
@@ -376,7 +378,8 @@ def conclusion(text, answer):
     repeated = first.strip(" .。").lower() in answer.lower()
     if repeated:
         said = sentence(text.replace(first, "", 1).strip()) or said
-    return "" if LEADS.match(said) else said
+    told = SENTENCE.findall(said)
+    return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
 def height_of(part):
@@ -413,9 +416,9 @@ def mistakes(exercises, section, language):
         return [WORDS[language].mistakes] * bool(known) + [*lines]
 
 
-def drawn(text, most=LINES):
+def drawn(text, most=LINES, columns=COLUMNS):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
-    lines = lines_of(text, most)
+    lines = lines_of(text, most, columns)
     if SHAPE.search(text):
         return as_printed(lines)
     rows = [ROW.match(line) for line in lines]
@@ -490,7 +493,7 @@ def as_table(lines):
     sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    if scale > APART * min(sizes, default=0):
+    if not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
         scale = 0
     for i, label in enumerate(labels):
         cells = "".join(
@@ -507,11 +510,13 @@ def one_unit(title):
     return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
 
 
-def lines_of(text, most=LINES):
+def lines_of(text, most=LINES, columns=COLUMNS):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
-    lines = [part for line in text.rstrip().splitlines()
-             for part in textwrap.wrap(line, COLUMNS, replace_whitespace=False,
-                                       drop_whitespace=len(line) > COLUMNS) or [""]]
+    printed = text.rstrip().splitlines()
+    columns = min(columns, PROSE if len(printed) == 1 else columns)
+    lines = [part for line in printed
+             for part in textwrap.wrap(line, columns, replace_whitespace=False,
+                                       drop_whitespace=len(line) > columns) or [""]]
     return lines if len(lines) <= most else [*lines[: most - 1], "…"]
 
 
