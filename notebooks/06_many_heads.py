@@ -82,7 +82,7 @@ for sentence, V in values.items():
     print(sentence, "  Concat(head_1, head_2)", np.concatenate(heads, axis=-1)[0])
 
 # %% [markdown]
-# Now the two outputs differ: `bites` knows who stands before it and who after it.
+# The two outputs differ: `bites` knows who stands before it and who after it.
 #
 # ## 6.2 Split and merge
 #

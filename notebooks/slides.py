@@ -56,7 +56,7 @@ BARS = 8  # numbers of a line that are drawn, at most
 APART = 100  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d", re.MULTILINE)  # programs that a wall has no room for
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
