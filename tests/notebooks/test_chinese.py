@@ -41,7 +41,8 @@ def test_a_chinese_notebook_has_its_text_and_the_outputs_of_the_english_one(sour
 @lessons
 def test_a_chinese_notebook_finds_the_package_and_the_results_from_its_folder(source):
     path = chinese.source(source).with_suffix(".ipynb")
-    code = "\n".join(c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code")
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     looked_for = re.findall(r'"((?:\.\./)+(?:pyproject|figures)[^"]*)"', code)
     assert "../../pyproject.toml" in looked_for
     assert all((path.parent / name).exists() for name in looked_for)
