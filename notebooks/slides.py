@@ -158,6 +158,7 @@ class Result(Slide):
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
         printed = drawn(self.printed, columns=COLUMNS if wide else HALF)
         if wide or not lead + printed + self.said:
+            self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
