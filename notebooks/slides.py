@@ -156,7 +156,9 @@ class Result(Slide):
         """The picture, with the words to its left if it is not wide and they are not."""
         png = image(self.png, self.title)
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
-        printed = drawn(self.printed, columns=COLUMNS if wide else HALF)
+        printed = drawn(self.printed)
+        if not wide and not printed.startswith("<table"):
+            printed = drawn(self.printed, columns=HALF)
         if wide or not lead + printed + self.said:
             self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
