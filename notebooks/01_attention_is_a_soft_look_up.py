@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
@@ -51,7 +51,7 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
         print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards without a mistake")
 
 # %% [markdown]
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
+# At the end all 500 are right. Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
 
 # %%
 yours = "3 1 4 1 5"
@@ -80,7 +80,7 @@ figure_1("attention")
 # >
 # > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] --> → The last digit is the first to be written.
 # > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
-# > - at all digits alike → Then it would not know which of them to write.
+# > - at all digits alike → Then this layer would bring it the same mix for every digit.
 # >
 # > <!-- given: A small Transformer has learned to write digits backwards. It reads `3 1 4 1 5` and writes {task.text(answer)}. -->
 
@@ -273,7 +273,7 @@ print("weights", cache.weights.shape, " out", out.shape)
 # > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
 # > - the next one → Nothing in the formula knows an order.
 # > - all equally → Then all scores of a row would have to be equal.
-# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → A vector's dot product with itself is the sum of its squares. With another vector of its length it is smaller.
+# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
 # >
 # > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
 # > $k = xW^K$. -->
@@ -285,11 +285,14 @@ for _ in range(100):                                     # 100 draws of the two 
     W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
     weights = attention.forward(W_Q(x), W_K(x), x)[1].weights
     itself.append(weights.argmax(axis=1) == np.arange(4))
+alone = [attention.forward(X, X, X)[1].weights.argmax(axis=1) == np.arange(4)
+         for X in rng.standard_normal((100, 4, d_model))]    # and 100 draws of the four tokens
 print("q = k = x: tokens 0 to 3 look most at", same.weights.argmax(axis=1))
+print(f"q = k = x: {np.mean(alone):.0%} of the tokens of 100 such sets look most at their own place")
 print(f"q = x W^Q, k = x W^K: {np.mean(itself):.0%} of the tokens look most at their own place")
 
 # %% [markdown]
-# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
+# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
 #
 # ## 1.6 The three attentions of the Transformer
 #
@@ -324,7 +327,7 @@ print("the map", where[0])
 # matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys.
 #
 # You can click through such a row, product by product, in
-# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=3), a page that
+# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2), a page that
 # runs a larger model in your browser. `python docs/make_live_pages.py` makes it.
 
 # %% [markdown]

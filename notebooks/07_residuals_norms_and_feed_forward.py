@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%

@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
@@ -159,7 +159,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
     print(f"{name.removesuffix('.attention.weights'):36} {a.shape} -> {b.shape}")
 
 # %% [markdown]
-# The maps of the encoder become four times as large, those between the stacks twice as large. So a long source costs memory in training: the encoder's maps grow with $T^2$, everything else with $T$. Lesson 13 asks what can be done about it. One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
+# The maps of the encoder become four times as large, those between the stacks twice as large. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. Lesson 13 asks what can be done about it. One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
 #
 # ## 9.5 What the top is told: p − q
 #
@@ -206,7 +206,7 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
     grad_memory += from_layer
 
 # %% [markdown]
-# The encoder never sees a right answer. This `grad_memory` is all that it ever learns of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
+# The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
 
 # %%
 print("at real tokens:", np.abs(grad_memory[src != task.pad]).max())

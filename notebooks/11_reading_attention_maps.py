@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
@@ -40,11 +40,9 @@ from aiayn_np import (
     plot_attention_grid,
 )
 from aiayn_np.experiments.claims.head_jobs import (
-    ANSWER,
     HEAD_JOBS,
     JOBS,
     cross_attention_heads,
-    job_scores,
     job_table,
     solve,
 )
@@ -89,6 +87,8 @@ for name in models:
     print(f"{name:8}", "   ".join(read(name)[1]))
 
 # %% [markdown]
+# An arrow leads from the token that a model has read to the one that it writes. All are right.
+#
 # ## 11.2 What is a row?
 #
 # A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
@@ -122,9 +122,9 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline in all five. How large is it?
 # >
-# > - By about 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
-# > - By nearly nothing → That is true for most heads and jobs. But this is the best of all.
-# > - By about 0.4 → That is true for good heads of trained models.
+# > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
+# > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
+# > - About 0.4 → That is true for good heads of trained models.
 # >
 # > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. -->
 
@@ -147,7 +147,9 @@ for seed in range(5):
 bar = max(chance)
 
 # %% [markdown]
-# `<eos>` is the same vector in each sequence, and three of the five models have a head that prefers it. So **among 48 numbers of an untrained model one may be large.** We say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
+# `<eos>` is the same vector in each sequence, and three of the five models have a head that prefers it. So **among 48 numbers of an untrained model one may be large.**
+#
+# We say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
 
 # %%
 table = margins("copy", models["copy"])
@@ -158,7 +160,7 @@ for i, row in enumerate(table):
     print(named(i), " ", *marks)
 
 # %% [markdown]
-# The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
+# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # the whole experiment, or a small one
@@ -173,34 +175,30 @@ print(jobs.finding)
 # Where are the bright cells when the model reverses `4 0 2 5 1 3`? When it sorts it? Draw the maps on paper.
 
 # %%
-def places(name, src, n):
-    return np.argsort(src[:n]) if name == "sort" else ANSWER[name](np.arange(n), n)
+def places(name, src):                                                 # where each answer stands
+    return {"copy": np.arange(len(src)), "reverse": np.arange(len(src))[::-1], "sort": src.argsort()}[name]
 
 
-def aligned_scores(name):
-    src, tgt_in, tgt_out = tasks[name].test(300)
-    heads, lengths = cross_attention_heads(models[name], (src, tgt_in, tgt_out))
-    rng, found = np.random.default_rng(0), []
-    for weights, n, ids in zip(heads, lengths, src):
-        if len(set(ids[:n])) == n:
-            place = places(name, ids, n)
-            found.append(job_scores(weights[None], [n], lambda t, n, place=place: place, rng))
-    return np.mean(found, axis=0)                                      # score and baseline: (2, N h)
-
-aligned, best = {name: aligned_scores(name) for name in models}, {}
-for name, (scores, shuffled) in aligned.items():
+aligned, best = {}, {}
+for name, task in tasks.items():
+    batch, found = task.test(300), []
+    for weights, n, src in zip(*cross_attention_heads(models[name], batch), batch[0]):
+        if len(set(src[:n])) == n:                                     # weights: (N h, T_q, T_k)
+            on_answer = weights[:, np.arange(n), places(name, src[:n])].mean(axis=1)
+            found.append([on_answer, weights[:, :n, :n].mean(axis=(1, 2))])    # on any place
+    aligned[name] = scores, shuffled = np.mean(found, axis=0)          # (N h,) each
     best[name] = head = int(scores.argmax())
-    print(f"{name:8} {named(head)}: on the answer {scores[head]:.2f}, shuffled {shuffled.mean():.2f}")
+    print(f"{name:8} {named(head)}: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
 
 # %% [markdown]
-# (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
+# All three look at the answer far more than at any other place. (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
 
 # %%
 fig = new_figure(9, 3.2, layout="compressed")
 for ax, name in zip(fig.subplots(1, 3), models):
     cache, rows, columns = read(name)
     weights = np.concatenate(list(cross_maps(cache).values()))[best[name]]      # (T_q, T_k)
-    answers = places(name, tasks[name].source("4 0 2 5 1 3")[0], 6)
+    answers = places(name, tasks[name].source("4 0 2 5 1 3")[0, :6])
     image = draw_map(ax, weights, np.array(True), name)
     ax.plot(answers, range(6), "o", color="#D55E00", markersize=11, markerfacecolor="none", markeredgewidth=3)
     ax.set_xticks(range(7), columns, rotation=90)
@@ -335,7 +333,7 @@ for name, share in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}")
 
 # %% [markdown]
-# Here is what the sorting model looks at, and what its outputs depend on:
+# In copying and reversing, a symbol moves one output; in sorting, more than two. Here is what the sorting model looks at, and what its outputs depend on:
 
 # %%
 cache, rows, columns = read("sort")
@@ -367,7 +365,7 @@ fig
 
 # %%
 assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most have the same job
-assert all(scores.max() > 2 * shuffled.mean() for scores, shuffled in aligned.values())
+assert all(scores.max() > 2 * shuffled.max() for scores, shuffled in aligned.values())
 assert exact["copy", "self_attention", "mute"][:4].max() < muted["copy"].min()
 assert layers[1] < 0.3
 assert moves["copy"].sum() / 6 < 1.2 < 1.5 < moves["sort"].sum() / 6

@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
@@ -44,7 +44,7 @@ from aiayn_np.plotting.figures import new_figure
 from aiayn_np.variants import scoring
 
 # %% [markdown]
-# Change the line in every attention that compares a query with a key, and train again: of five such Transformers one falls behind, and at the end one with a score of your own learns to copy.
+# Change the line in every attention that compares a query with a key, and train again: five such Transformers learn to copy, not all equally fast, and at the end one with a score of your own learns to copy.
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
@@ -201,7 +201,7 @@ cost.figure()
 # > **Predict.** Five scores, 200 steps. How large is the loss of the dot product *without* its scale at the end, against the one with it?
 # >
 # > - About a quarter more → Nothing divides its scores, and 64 products are added up. Does that hurt so little?
-# > - Twice to five times as large → Its softmax is sure too early, and learns slowly. It does learn. <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
+# > - Twice to five times as large → Its scores are eight times as large, so its softmax starts out sure (Lesson 3.3). It does learn. <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
 # > - More than ten times, it learns nothing → The rest of the model adapts.
 # >
 # > <!-- given: A Transformer of one layer with 2 heads and $d_k = 64$ learns to copy up to 5 symbols. -->
@@ -234,7 +234,7 @@ for name, loss in result.loss.items():                                 # (seeds,
     print(f"{name:20}", *(f"{x:6.2f}" for x in np.median(loss, axis=0)))
 
 # %% [markdown]
-# The wider the heads, the further the dot product without its scale falls behind. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# (The table is another experiment with other lengths and steps, so its numbers at $d_k = 64$ are not those above.) The wider the heads, the further the dot product without its scale falls behind. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
 #

@@ -21,8 +21,8 @@ REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
 if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
     package = ".." if Path("../pyproject.toml").exists() else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This lesson needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This lesson needs the package aiayn_np, and it is not installed."
+                 " README.md, in this folder, says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %% [markdown]
@@ -196,13 +196,13 @@ for progress in run.train():
 folder.cleanup()
 
 # %% [markdown]
-# An **epoch** is one pass over all training pairs. After three epochs four fifths are right, from the sixth on nearly all. The test waits: who stops where the test looks best has used it for training.
+# An **epoch** is one pass over all training pairs. After three epochs four fifths of these are right, from the sixth on nearly all. The test waits: who stops where the test looks best has used it for training.
 #
 # ## 14.5 Exact, or alike?
 #
 # The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? (It takes the geometric mean, lowered for short translations.)
 #
-# > **Predict.** After three epochs the model has three quarters of the numbers exactly right. What is its BLEU then?
+# > **Predict.** After three epochs the model has 77 % of the *test* numbers exactly right. What is its BLEU then?
 # >
 # > - More than 90 → One wrong word leaves most runs of words right. <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
 # > - About 75 → BLEU counts runs of words, not whole numbers.
@@ -218,7 +218,7 @@ for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at t
     print(f"{name:15} {share:6.1%} {scores[name][1]:7.1f}")
 
 # %% [markdown]
-# And yet a quarter of the numbers is wrong.
+# And yet nearly a quarter of the numbers is wrong.
 #
 # Look at some:
 
@@ -290,6 +290,8 @@ for label, row in zip(labels, on_validation["inverted"]):
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
 # %% [markdown]
+# Head 1 is right for tens and units, and no other head is.
+#
 # Choosing the best of five and reporting its score on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
@@ -311,10 +313,10 @@ for name, shares in (("trained", after), ("untrained", before)):
         print(f"{name:10} {kind:10}  ", *(f"{share:10.2f}" for share in shares[kind][best]))
 
 # %% [markdown]
-# In the untrained model the two shares are near each other, 0.31 and 0.22. Yet there was no alignment in the data, only
-# pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
+# The trained head crosses for every inverted pair and for no ordered one. Untrained, it crosses in 31 and in 22 of 100. And the data
+# had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
-# The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at *hundert*. So the control shows that the head does not turn round everywhere, and not that it finds each word. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
+# The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at *hundert*. So the control shows that the head does not turn round everywhere, but not that it finds each word. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
@@ -338,7 +340,7 @@ print("all true")
 # - From text to training: pairs of lines, one byte-pair vocabulary for both languages, batches of similar length.
 # - Three lists: train on one, choose on another, report on the third.
 # - BLEU rewards what is similar; only exact comparison tells whether a number is right.
-# - Nobody gave the model an alignment. Where the languages exchange two words, its attention crosses; where they do not, it does not. Claim that only with a
+# - Nobody gave the model an alignment. Where the languages exchange two words, the chosen head crosses; where they keep their order, it does not cross, but it seldom finds the second word. Claim that only with a
 #   control, and with the head chosen on other data.
 #
 # **What you can do now:** train a translator on pairs of lines of your own, and report its quality and its maps honestly (`aiayn-np train text --help`).

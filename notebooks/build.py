@@ -33,6 +33,14 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "
 FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
+IN_CHINESE = [  # what is one folder further up for notebooks/zh, and what the first cell says
+    ('"../pyproject.toml"', '"../../pyproject.toml"'), ('".." if', '"../.." if'),
+    ('"../figures', '"../../figures'),
+    ("This lesson needs the package aiayn_np, and it is not installed.",
+     "这一课需要 aiayn_np 包，但它没有安装。"),
+    (" README.md, in this folder, says how to install it. Then start again.",
+     "怎样安装，见这个文件夹里的 README.md。安装以后重新开始。"),
+]
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -57,7 +65,12 @@ def chinese_notebook_of(source):
     """The notebook of an English source with its Chinese text and its own outputs."""
     english, ours = (path.read_text(encoding="utf-8") for path in (source, chinese.source(source)))
     before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-    return with_outputs_of(before, notebook_of_script(chinese.translated(english, ours)))
+    notebook = with_outputs_of(before, notebook_of_script(chinese.translated(english, ours)))
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            for there, here in IN_CHINESE:
+                cell["source"] = cell.source.replace(there, here)
+    return notebook
 
 
 def notebook_of_script(text):

@@ -37,6 +37,7 @@ import minutes
 from needs import needed
 from predictions import LETTERS, answers_of, given
 
+from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
 from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.language import say, speaking
@@ -47,20 +48,24 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, HALF = 16, 120, 60  # of a print on a slide, and beside a picture
-STEP, SAID = 17, 190  # lines of a program and its print; letters of what is said in a few sentences
+LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 46  # of a print on a slide, of one line alone, and beside a picture
+STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
+APART = 100  # times that the largest number of a table with bars is as large as the smallest
+SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
+SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
-SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
-PICTURE = re.compile("picture|drawing|drawn|graph|图")
+PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
 LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
@@ -82,14 +87,20 @@ class Words:
     section: str
     choice: str
     mistakes: str
+    unit: str
+
+    def time(self, spent):
+        """Minutes in words."""
+        return f"{round(spent)} {self.unit}{'s' * (self.unit.isascii() and round(spent) != 1)}"
 
 
 WORDS = {
     "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
-                "Summary", "Questions", "In the paper:", "", "{} minutes.",
-                "The section takes {} minutes.", "{} is {}.", "Common mistakes in the exercises:"),
+                "Summary", "Questions", "In the paper:", "", "{}.",
+                "The section takes {}.", "{} is {}.", "Common mistakes in the exercises:",
+                "minute"),
     "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
-                "：", "{} 分钟。", "本节 {} 分钟。", "{} {}。", "练习中常见的错误："),
+                "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
@@ -106,7 +117,7 @@ class Slide:
         first, *rest = self.parts or [""]
         clicks = [f"::: fragment\n{part}\n:::" for part in rest]
         notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
-        page = "\n\n".join(["::::: page", first, *clicks, ":::::"])
+        page = MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"]))
         return "\n\n".join([f"# {self.title}", page, *notes])
 
 
@@ -137,16 +148,19 @@ class Result(Slide):
         """The program, or the last one if all are too long, and what it prints."""
         if not self.answer:
             for program in ("\n".join(self.programs), *self.programs[-1:]):
-                if program and program.count("\n") < STEP:
+                if program and program.count("\n") < STEP and not HELPER.search(program):
                     return [f"```python\n{program}\n```", drawn(self.printed)]
         return [drawn(self.printed)]
 
     def drawing(self, lead):
         """The picture, with the words to its left if it is not wide and they are not."""
-        png, printed = image(self.png, self.title), drawn(self.printed)
-        lines = [] if printed.startswith("<table") else printed.splitlines()
-        wide = is_wide(self.png, 2.6 if self.answer or printed else 2.2) or "$$" in lead or max(map(len, lines), default=0) > HALF
+        png = image(self.png, self.title)
+        wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
+        printed = drawn(self.printed)
+        if not wide and not printed.startswith("<table"):
+            printed = drawn(self.printed, columns=HALF)
         if wide or not lead + printed + self.said:
+            self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
@@ -198,9 +212,10 @@ class Deck:
                 getattr(self, kind)(what)
 
     def heading(self, title):
-        lead, before = self.flush(), self.slides[-1].title if self.slides else ""
-        if lead and self.title != before:                              # it has nothing else to show
-            self.slides.append(Slide(self.title, [lead], self.notes()))
+        alone = self.title and self.title != (self.slides[-1].title if self.slides else "")
+        lead = self.flush(alone=alone)
+        if lead and alone:                                             # it has nothing else to show
+            self.slides.append(Slide(self.title, clicks(self.told), self.notes()))
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = ""
         if re.match(r"\d", title) and not left_out:
@@ -208,7 +223,7 @@ class Deck:
 
     def begin(self, title, spent):
         known = mistakes(self.exercises, title.split()[0], self.language)
-        self.title, said = title, self.words.section.format(round(spent))
+        self.title, said = title, self.words.section.format(self.words.time(spent))
         self.ideas = Slide(title, notes=[said, *known])
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
@@ -239,7 +254,7 @@ class Deck:
         choices = "\n".join(
             f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
             f"**{LETTERS[i]}** {choice}\n:::\n" for i, (choice, _) in enumerate(prediction.choices))
-        notes = [*self.notes(), self.words.minutes.format(2), *(
+        notes = [*self.notes(), self.words.minutes.format(self.words.time(2)), *(
             f"{self.words.choice.format(LETTERS[i], verdicts[i == prediction.right])} {says}".strip()
             for i, (_, says) in enumerate(prediction.choices))]
         asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
@@ -271,7 +286,8 @@ class Deck:
         """
         if self.result is None or self.result.said:
             lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
-            before = lead + (getattr(self.slides[-1], "said", "") if self.slides else "")
+            last = self.slides[-1] if self.slides else Slide("")
+            before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
@@ -281,7 +297,8 @@ class Deck:
 
     def caption(self, told):
         """The sentence that speaks of a picture, or the last one."""
-        return next(filter(PICTURE.search, reversed(told)), told[-1] if told else "")
+        at = max((i for i, said in enumerate(told) if PICTURE.search(said)), default=len(told) - 1)
+        return sentence(" ".join(told[max(at, 0):]))
 
     def unsaid(self, told):
         """The first sentences, and the last one if it leads to what is shown."""
@@ -294,7 +311,7 @@ class Deck:
         notes, self.ideas.notes = self.ideas.notes, []
         return notes
 
-    def flush(self, beside=False):
+    def flush(self, beside=False, alone=False):
         """Finish the slide of ideas; return what is too little for one: the first sentences of the
         section, or a lone formula `beside` a question or picture."""
         if not self.title:
@@ -312,6 +329,8 @@ class Deck:
             self.result.said += "\n\n" + "\n\n".join(ideas.parts)
             self.result.notes += ideas.notes
             return ""
+        if alone or (few and len(ideas.parts) == 1):                     # all that the text says
+            ideas.parts, lead = clicks(self.told), ""
         filled = FULL + 1
         for part in filter(None, [lead, *ideas.parts]):
             height = height_of(part)
@@ -339,15 +358,31 @@ def sentence(text, most=SAID):
     return said.strip()
 
 
+def clicks(text):
+    """The first sentences of a text, about three times as many as are said elsewhere, and its
+    formulas, each with a click of its own; paragraphs, if these are too many."""
+    parts, room, found = [], 3 * SAID, []
+    blocks = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
+    for block in blocks:
+        found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
+    for said in blocks if len(found) > FEW else found:
+        room -= len(said)
+        if room > 0 and said.strip():
+            parts.append(said.strip())
+    return parts
+
+
 def conclusion(text, answer):
     """What is said of a result: not the answer again, if a reason follows it; nothing if the text
     speaks of what comes next."""
-    said = sentence(re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text))       # not an aside
+    text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
+    said = sentence(text.split("\n\n")[0])
     first = next(iter(SENTENCE.findall(said)), "")
     repeated = first.strip(" .。").lower() in answer.lower()
     if repeated:
         said = sentence(text.replace(first, "", 1).strip()) or said
-    return "" if LEADS.match(said) else said
+    told = SENTENCE.findall(said)
+    return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
 def height_of(part):
@@ -380,13 +415,15 @@ def mistakes(exercises, section, language):
     known = [(name, entry) for e in here for name in e.objects
              for formula in SUBJECTS[name].formulas.values() for entry in formula.known[:MISTAKES]]
     with speaking(language):
-        return [WORDS[language].mistakes] * bool(known) + [
-            f"- {name}: {say(why)}" for name, (_, _, _, why) in known]
+        lines = dict.fromkeys(f"- {name}: {say(why)}" for name, (_, _, _, why) in known)
+        return [WORDS[language].mistakes] * bool(known) + [*lines]
 
 
-def drawn(text, most=LINES):
+def drawn(text, most=LINES, columns=COLUMNS):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
-    lines = lines_of(text, most)
+    lines = lines_of(text, most, columns)
+    if SHAPE.search(text):
+        return as_printed(lines)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
@@ -396,11 +433,15 @@ def drawn(text, most=LINES):
     labels = [row[1] if row else line for row, line in zip(rows, lines)]
     kinds = list(itertools.accumulate(                                 # the word that names a row
         ("".join(label.split()[:1]) for label in labels), lambda above, word: word or above))
-    most_of = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
-                         default=0) or 1 for kind in kinds}
+    largest = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
+                         default=0) for kind in kinds}
+    shares = [size for size in largest.values() if size <= 1]          # weights have one scale
+    scale = largest if len(largest) == 1 else {
+        kind: max(shares) for kind, size in largest.items() if size <= 1}
     made = ""
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
-        cells = "".join(bar(x, f"{x:.4g}", abs(x) / most_of[kind]) for x in found)
+        cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
+                        else f"<td>{x:.4g}</td>" for x in found)
         rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
         made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
@@ -424,16 +465,23 @@ def tables(lines):
 
 def as_table(lines):
     """A table of lines whose words are the same, but for the first ones: a column for each number
-    that is not the same in all, with bars if it is a measured one; nothing if one has no name."""
-    split = [[part.strip() for part in NUMBER.split(line)] for line in lines]
-    names = [row[0].split() for row in split]
+    that is not the same in all; nothing if one has no name. Bars have one scale, and are drawn
+    where all measured numbers have one unit and none is `APART` times another."""
+    apart = [NUMBER.split(line) for line in lines]                    # two spaces part two columns
+    split = [[part.strip() for part in row] for row in apart]
+    begin = [re.split(r"  +", row[0]) for row in split]
+    if all(len(parts) == 2 for parts in begin):
+        names = [[label, *rest.split()] for label, rest in begin]
+    else:
+        names = [row[0].split() for row in split]
     shared = [*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))]
     shared = len(shared)
     labels = [" ".join(words[: len(words) - shared]) for words in names]
     head, columns = " ".join(names[0][len(names[0]) - shared:]), []
     for j in range(1, len(split[0]), 2):
         column, after = [row[j] for row in split], split[0][j + 1]
-        end, comma, after = after.partition(",") if "," in after else ("", "", after)
+        new = apart[0][j + 1].startswith("  ") or "," not in after
+        end, comma, after = ("", "", after) if new else after.partition(",")
         if j + 2 == len(split[0]):
             end, after = f"{end}{comma} {after}".strip(), ""
         if len(set(column)) == 1 and "." not in column[0]:
@@ -445,10 +493,14 @@ def as_table(lines):
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
     measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
     values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
+    sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
+    others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
+    scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
+    if not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
+        scale = 0
     for i, label in enumerate(labels):
         cells = "".join(
-            bar(row[i], column[i], abs(row[i]) / (max(map(abs, row)) or 1)) if drawn
-            else f"<td>{column[i]}</td>"
+            bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
             for drawn, row, (_, column) in zip(measured, values, columns))
         made += "<tr>" + f"<th>{escape(label)}</th>" * any(labels) + cells + "</tr>"
     if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
@@ -456,11 +508,18 @@ def as_table(lines):
     return f'<table class="bars table">{made}</table>'
 
 
-def lines_of(text, most=LINES):
+def one_unit(title):
+    """Whether a column has the unit of the one before: its title names no quantity of its own."""
+    return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
+
+
+def lines_of(text, most=LINES, columns=COLUMNS):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
-    lines = [part for line in text.rstrip().splitlines()
-             for part in textwrap.wrap(line, COLUMNS, replace_whitespace=False,
-                                       drop_whitespace=len(line) > COLUMNS) or [""]]
+    printed = text.rstrip().splitlines()
+    columns = min(columns, PROSE if len(printed) == 1 else columns)
+    lines = [part for line in printed
+             for part in textwrap.wrap(line, columns, replace_whitespace=False,
+                                       drop_whitespace=len(line) > columns) or [""]]
     return lines if len(lines) <= most else [*lines[: most - 1], "…"]
 
 
@@ -507,7 +566,7 @@ def deck(notebook):
             f"**{words.in_the_paper}** {row[words.paper]}", plan]
     text = "\n\n".join([f"**{words.do}{words.stop}** {do[0].upper()}{do[1:]}", *plan])
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(round(minutes.minutes(notebook)[0])),
+                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")

@@ -125,7 +125,7 @@ def notebooks_in(language):
             continue
         name = path.replace("zh/", "").replace(".zh.md", ".md")
         if path.startswith("zh/"):                                     # one folder deeper
-            content = content.replace(b"](../", b"](")
+            content = content.replace(b"](../", b"](").replace(b'"../..', b'"..')
         english[name] = content.replace(b".zh.md", b".md")
     return english
 

@@ -38,6 +38,17 @@ def test_a_chinese_notebook_has_its_text_and_the_outputs_of_the_english_one(sour
     assert got == build.chinese_notebook_of(source)
 
 
+@lessons
+def test_a_chinese_notebook_finds_the_package_and_the_results_from_its_folder(source):
+    path = chinese.source(source).with_suffix(".ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    looked_for = re.findall(r'"((?:\.\./)+(?:pyproject|figures)[^"]*)"', code)
+    assert "../../pyproject.toml" in looked_for
+    assert all((path.parent / name).exists() for name in looked_for)
+    assert "This lesson needs" not in code
+
+
 @pytest.mark.parametrize("page", chinese.pages(), ids=lambda path: path.name)
 def test_a_chinese_page_is_in_step_with_the_english_one(page):
     assert not chinese.page_faults(read(chinese.pages()[page]), read(page))
