@@ -17,7 +17,7 @@ from .comparing import same
 from .diagnosis import has, observed
 from .example import Example
 from .measuring import measured
-from .questions import HAND, SEEN, SHAPES, TURN, general, question_of
+from .questions import HAND, SEEN, TURN, general, question_of
 from .report import WIDTH, kinds_in, listed
 from .tracing import Watch
 from .turning import turned
@@ -37,8 +37,7 @@ def told(subject, checking, stop):
         rest = stop.cause or ("" if stop.where else FIRST.sub("", stop.message, count=1)).strip()
         where = stop.where or stop.message.removesuffix(rest)
         cause = f"{turned(stop, checking)} {rest}".strip()
-        question = stop.question or ("" if stop.got is None else say(SHAPES))
-        return dict(state=state, where=sentence(where), question=sentence(question),
+        return dict(state=state, where=sentence(where), question=sentence(stop.question),
                     hints=(sentence(cause or unknown), say(NO_CODE), "\n".join(derivation)))
     story = Story(checking, checking.finding, stop.diagnosis)
     cause = f"{sentence(story.cause())} {stop.cause}".strip()
@@ -152,7 +151,8 @@ class Story:
         """Return the sentences that name the cause."""
         if self.change is None:
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
-            return f"{rest.strip()} {self.last_right()}".strip()
+            last = "" if self.diagnosis == "zero" else self.last_right()
+            return f"{rest.strip()} {last}".strip()
         return self.cause_of(self.change)
 
     def cause_of(self, change):
@@ -175,8 +175,8 @@ class Story:
         key = self.watch.last_right(self.watch.good(), ("", 0, ""), math.inf)
         other = self.watch.unknown()
         if key and other:
-            return say("{name} in line {line} is right. Compute {other} in line {number} by hand:"
-                       " the formula has no such value.", name=f"`{key[2]}`", line=key[1],
+            return say("{name} in line {line} is right. Compute {other} in line {number} by"
+                       " hand.", name=f"`{key[2]}`", line=key[1],
                        other=f"`{other[2]}`", number=other[1])
         return say("The last value that is right on the way is {name} in line {line}. Compute the"
                    " next one by hand.", name=f"`{key[2]}`", line=key[1]) if key else ""

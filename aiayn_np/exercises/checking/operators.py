@@ -212,7 +212,8 @@ def called(node, code, names):
                         for a, b in ((one, two), (two, one)))
     yield from ((2, "applied twice", short, call([code, *args[1:]]))
                 for _ in args[:1] if short != "where")
-    yield from ((0, f"{short} left out", short, arg) for arg in args if not arg.startswith("*"))
+    part = text(node.func.value) if short in ("forward", "backward") else short
+    yield from ((0, f"{short} left out", part, arg) for arg in args if not arg.startswith("*"))
     for i in range(len(args)):
         for j in range(i):
             yield 1, "order of the arguments", "", call(

@@ -7,6 +7,7 @@ for what is seen at once SEEN has a question.
 import re
 
 HAND = "Compute one of these numbers by hand: where do you get something else?"
+LENGTH = "What decides how long axis {axis} is: where does it get another length?"
 SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
 TERM = "Which term of the formula is not there?"
 FACTOR = "Which factor of the formula is not there?"

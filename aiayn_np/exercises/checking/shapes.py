@@ -5,8 +5,10 @@ import math
 import re
 
 from ..language import say
+from .questions import LENGTH, SHAPES
 
 BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
+LONGER = "Axis {axis} has length {got}, and must have {want}: begin at what decides this length."
 BESIDE = "Write the shape of each array beside its line, and find the first wrong one."
 EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
              " or one of them 1.")
@@ -43,7 +45,7 @@ def shape_guess(got, want, sizes):
     """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` is {name: length}."""
     got, want = tuple(got), tuple(want)
     names = {n: label for label, n in sizes.items()}
-    in_front = got[: len(got) - len(want)]
+    in_front, off = got[: len(got) - len(want)], lengths_off(got, want)
     long, wanted = ([n for n in shape if n != 1] for shape in (got, want))
     axes = say(" and ").join(names.get(n, str(n)) for n in in_front)
     guesses = (
@@ -66,6 +68,19 @@ def shape_guess(got, want, sizes):
          "shape", say("The axes in front are merged into one: reshape to those of the input.")),
         (is_without_an_axis(got, want), "axis lost", say(GONE)),
         (sorted(got) == sorted(want), "transposed", say("The axes are in another order.")),
+        (len(off) == 1, "shape", say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]])
+         if off else ""),
         (True, "shape", say(BESIDE)),
     )
     return next(guess[1:] for guess in guesses if guess[0])
+
+
+def lengths_off(got, want):
+    """Return the axes whose length is another; [] if the shapes have not the same axes."""
+    return [i for i, (g, w) in enumerate(zip(got, want)) if g != w] if len(got) == len(want) else []
+
+
+def shape_question(got, want):
+    """Return the question that leads to the cause of a wrong shape."""
+    off = lengths_off(got, want)
+    return say(LENGTH, axis=off[0]) if len(off) == 1 else say(SHAPES)

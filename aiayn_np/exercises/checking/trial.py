@@ -14,7 +14,7 @@ from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import is_numbers, same, scale_of
 from .errors import GRADIENTS, SUM, UNPACK
 from .report import listed
-from .shapes import shape_guess
+from .shapes import shape_guess, shape_question
 
 ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
          " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
@@ -283,15 +283,15 @@ def check_shape(what, tensor, got, want, case):
         raise Stop("wrong type", say(
             "{what}: {tensor} must be an array of real numbers, and is {kind}. {why}", what=what,
             tensor=say_name(tensor), kind=kind(got), why=why).strip(), tensor, cause=why)
-    got = np.asarray(got)
-    if got.shape != np.shape(want):
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
         diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)
         if tensor.startswith("grad_") and got.shape[1:] == np.shape(want) and len(got) in (2, 3):
             diagnosis, why = "not unpacked", say(ADDED, count=len(got))
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
             tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
-            why=why), tensor, got=got, cause=why)
+            why=why), tensor, got=got, cause=why, question=shape_question(got.shape, want.shape))
 
 
 def unpacked(what, got):
