@@ -140,21 +140,22 @@ def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, mon
     np.testing.assert_allclose(logits, found.ravel(), rtol=0, atol=1e-4)
 
 
-def test_every_switch_makes_its_change(page):
+def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     typed(page, "3 1 4")
-    flip(page, "Large scores")
-    flip(page, "No positions")
-    flip(page, "Let it see ahead")
-    assert page.evaluate("view.kind") == "decoder_self"                # where it is seen
-    page.locator("#kind").select_option(index=2)
     page.locator("#head-0-1").check(force=True)
-    flip(page, "Mute head 2 of layer 1")
-    found = page.evaluate("view.changes")
     place = "decoder.layers.0.cross_attention"
-    assert found == dict(
-        factor=4, positions=False, causal=False,
-        muted=[dict(path=place, head=1)], replaced=[],
-    )
+    nothing = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
+    for name, one in {"Large scores": dict(factor=4), "No positions": dict(positions=False),
+                      "Let it see ahead": dict(causal=False),
+                      "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
+        flip(page, name)
+        assert page.evaluate("view.changes") == nothing | one
+        assert page.locator("#what-if :checked[type]").count() == 1
+    page.locator("#state").fill("0")
+    settled(page)
+    assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
+    flip(page, "No positions")
+    assert page.evaluate("[changed_now(), view.state]") == ["positions", 3]
     assert page.get_by_role("grid").count() == 2
     page.get_by_role("button", name="All as trained").click()
     settled(page)
@@ -178,7 +179,37 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     assert page.get_by_role("grid").count() == 2
     page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
     assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
+    assert page.get_by_label("Head 2 of layer 2 muted").is_checked()   # the muted one is named
+    assert page.locator("#written .changed-name").inner_text() == "Head 2 of layer 2 muted"
+    flip(page, "Head 2 of layer 2 muted")
+    assert page.evaluate(muted) == []
     assert not page.get_by_label("Mute head 1 of layer 2").is_checked()
+
+
+def test_after_a_change_the_first_place_that_changed_is_chosen_and_told(page):
+    typed(page, "3 1 4 1 5")
+    flip(page, "No positions")
+    before, after = page.evaluate("thoughts.map(({ steps }) => steps.map(({ token }) => token))")
+    place = next(t for t, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    assert page.evaluate("view.query") == place
+    shares = page.evaluate(f"""thoughts.map(({{ steps }}) =>
+      [...softmax(Float64Array.from(steps[{place}].row))])""")
+    old, now = page.evaluate("([a, b]) => names([a, b]).map(plain_name)",
+                             [before[place], after[place]])
+    assert (f"At place {place + 1} it wrote “{old}” ({shares[0][before[place]]:.2f}); now it writes"
+            f" “{now}” ({shares[1][after[place]]:.2f}), and “{old}” has"
+            f" {shares[1][before[place]]:.2f}.") in page.locator("#outcome").inner_text()
+
+
+def test_the_picture_is_saved_as_it_is_seen(page):
+    flip(page, "No positions")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Save picture").click()
+    file = found.value.path().read_bytes()
+    width, height = (int.from_bytes(file[i:i + 4], "big") for i in (16, 20))
+    assert file[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (width, height) == (2400, 2 * (28 * 4 + 24 + 260))
+    assert len(file) > 30_000                                          # not empty
 
 
 @pytest.mark.parametrize("place", range(4))

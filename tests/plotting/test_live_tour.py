@@ -136,7 +136,8 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("#if-positions").is_visible() != ("tour" in address)
+    assert page.locator("#if-positions").is_visible()                  # and in the tour alone
+    assert page.locator("#if-causal").is_visible() != ("tour" in address)
     page.keyboard.press("Escape")
     assert page.locator("#map").is_visible() != ("tour=0" in address)
 
