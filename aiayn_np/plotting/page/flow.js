@@ -37,8 +37,9 @@ function draw_flow() {
     const drawing = flow(thought, side);
     const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
-    const says = side_name(side, silent ? "side_colon" : "side");
-    if (silent) says.push(say("why_muted"));
+    const more = silent ? "why_muted" : side && !view.changes.causal ? "read_again" : null;
+    const says = side_name(side, more ? "side_colon" : "side");
+    if (more) says.push(say(more));
     return make("div", { ...place, "aria-label": label }, ...says, drawing);
   });
   const before = new Map(curves_drawn().map((one) => [one.id, one]));

@@ -96,7 +96,7 @@ function why_written(thought, place = best_place(thought)) {
 
 /** That the curves of the shown head lead to another token than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
-  if (view.kind !== "cross") return [];
+  if (view.kind !== "cross" || !view.changes.causal) return [];
   const { cache, keys } = attended(thought);
   const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
   const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));

@@ -381,7 +381,6 @@ function listen() {
     element("tour-closing").hidden = true;
     element("source").select();
   });
-  on("tour-share", "click", () => copy_link(tour_address("positions")));
   on("present", "click", () => present(!is_present()));
   on("link", "click", () => copy_link(element("link").href));
   on("save", "click", save_picture);
@@ -409,9 +408,6 @@ function present(on) {
   document.documentElement.classList.toggle("present", on);
   element("present").setAttribute("aria-pressed", on);
 }
-
-/** The address of a step of the tour. */
-const tour_address = (step) => `${location.href.split("#")[0]}#tour=${tour_steps().indexOf(step)}`;
 
 /** A drawing that stands alone, with the colours and the letters that it has here. */
 function styled(svg) {
