@@ -101,9 +101,9 @@ def test_without_the_mask_it_says_that_nothing_stands_ahead_while_it_writes(page
     assert "nothing stands after the newest token" in page.locator("#outcome").inner_text()
     page.locator("#kind").select_option("Decoder self-attention (masked)")
     page.locator("#cell-1-1-3").click()
-    assert page.locator("#why-0 .says").inner_text().startswith("as trained: To write “1” (place 2)")
-    says = page.locator("#why-1 .says").inner_text()                   # the token is read again
-    assert says.startswith("changed: “4” (place 1) ")
+    before, after = page.locator(".says").all_inner_texts()
+    assert before.startswith("as trained: To write “1” (place 2)")
+    assert after.startswith("changed: “4” (place 1) ")                 # the token is read again
 
 
 def test_a_model_that_does_not_end_is_stopped_soon(page):

@@ -34,6 +34,9 @@ def test_the_tour_asks_and_then_shows(page):
         assert hidden(page, "#best-part") == hidden(page, "#cell") == (step < 3)
         assert f"tour={step}" in page.url
         assert "guess" not in page.url
+        part = ["positions", "muted", "state"][step - 3] if step > 2 else None
+        shown = page.locator(".change:visible").evaluate_all("all => all.map(e => e.dataset.part)")
+        assert shown == ([part] if part else [])
         asked = page.url
         page.locator("#guess-1").click()
         settled(page)

@@ -138,7 +138,7 @@ function draw_tour() {
   const parts = step ? [STEPS[step].part] : [...Object.keys(SWITCHES), "state"];
   for (const row of document.querySelectorAll(".change"))
     row.hidden = !parts.includes(row.dataset.part) || (row.id === "time" && !data.states.length);
-  for (const input of document.querySelectorAll(".switch input")) input.inert = Boolean(step);
+  for (const input of document.querySelectorAll(".change input")) input.inert = Boolean(step);
   element("what-if").hidden = parts[0] === undefined;
   if (!step) return fill(element("tour-out"), []);
   const count = { step: view.tour + 1, count: steps.length };
