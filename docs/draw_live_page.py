@@ -49,7 +49,8 @@ def small(data):
     image = Image.open(io.BytesIO(data)).convert("RGB")
     for colours in (128, 64, 32, 16):
         file = io.BytesIO()
-        image.quantize(colours, Image.Quantize.MAXCOVERAGE).save(file, "PNG", optimize=True)
+        found = image.quantize(colours, Image.Quantize.MAXCOVERAGE, kmeans=1)
+        found.save(file, "PNG", optimize=True)
         if file.tell() <= MOST:
             break
     return file.getvalue()

@@ -200,7 +200,8 @@ def filled(data, words, **others):
         script=scripts((*FORWARD, *INTERFACE)),
     )
     parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
-                       f" style-src {digest(parts['style'])}; base-uri 'none'; form-action 'none'")
+                       f" style-src {digest(parts['style'])}; img-src data:; base-uri 'none';"
+                       " form-action 'none'")                          # data: to save a picture
     template = marked((PAGE / "page.html").read_text(encoding="utf-8"), words)
     page = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
     return page.encode("utf-8", "replace").decode()                    # half a surrogate pair: "?"

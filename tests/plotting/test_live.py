@@ -195,7 +195,8 @@ def test_only_its_own_script_and_style_may_do_anything(rng):
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
     assert policy == (f"default-src 'none'; script-src 'sha256-{digest(scripts[0])}'; style-src"
-                      f" 'sha256-{digest(style)}'; base-uri 'none'; form-action 'none'")
+                      f" 'sha256-{digest(style)}'; img-src data:; base-uri 'none';"
+                      " form-action 'none'")
     assert not re.search(r"\son\w+=|\sstyle=|src=|https?://", page.split('id="data"')[0])
 
 

@@ -49,33 +49,44 @@ def model(rng):
 
 def test_an_address_names_a_place(model):
     text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
-            "&box=7"
-            "&what-if=mask&what-if=positions&what-if=scale"
-            f"&what-if=mute:{PATHS[0]}:2&what-if=replace:1:a:b")
+            "&box=7")
     (found,) = read(model, [text])
-    changes = dict(
-        factor=8**0.5, positions=False, causal=False, muted=[dict(path=PATHS[0], head=2)],
-        replaced=[dict(position=1, token=5)])
     assert found["wrong"] == []
     assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
-                                  head=2, query=1, key=0, side=1, changes=changes,
+                                  head=2, query=1, key=0, side=1, changes=AS_TRAINED,
                                   box=7)
     (nothing,) = read(model, [""])
     assert nothing == dict(place=dict(changes=AS_TRAINED), wrong=[], length=1, unknown=[])
+
+
+ONE_CHANGE = {
+    "mask": dict(causal=False), "positions": dict(positions=False), "scale": dict(factor=8**0.5),
+    f"mute:{PATHS[0]}:2": dict(muted=[dict(path=PATHS[0], head=2)]),
+    "replace:1:a:b": dict(replaced=[dict(position=1, token=5)]),
+}
+
+
+def test_an_address_makes_one_change_and_leaves_out_a_second_one(model):
+    for what_if, change in ONE_CHANGE.items():
+        (found,) = read(model, [f"what-if={what_if}&state=1&what-if=mask"])
+        assert found["place"] == dict(changes=AS_TRAINED | change)
+        assert found["wrong"] == ["state=1", "what-if=mask"]
+        (found,) = read(model, [f"state=1&what-if={what_if}"])
+        assert found["place"] == dict(changes=AS_TRAINED, state=1)
+        assert found["wrong"] == [f"what-if={what_if}"]
 
 
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[1]], ids=["scaled", "dot"])
 def test_the_address_of_a_view_gives_the_view_back(variant, rng):
     model, views = random_model(variant, len(TOKENS), rng), []
     for text in ["", "0 1", "</script> & = # + %", "שלום\u2028\n", *TOKENS]:
-        heads = [dict(path=PATHS[i], head=int(rng.integers(3))) for i in (0, 1)]
-        changes = dict(
-            factor=8**0.5 if variant is VARIANTS[0] and rng.random() < 0.7 else 1,
-            positions=bool(rng.integers(2)), causal=bool(rng.integers(2)), muted=heads[:1],
-            replaced=[dict(position=i, token=i) for i in range(len(TOKENS))])
+        one = [{}, *ONE_CHANGE.values()][(len(views) + 3) % 6]
+        if variant is VARIANTS[1] and "factor" in one:
+            one = {}
+        changes = AS_TRAINED | one
         view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
-        places = dict(written=3, state=0, side=1, box=4) if rng.random() < 0.5 else {}
-        views.append(view | places)
+        places = dict(written=3, side=1, box=4) | (dict(state=0) if not one else {})
+        views.append(view | (places if rng.random() < 0.5 else {}))
     data = dict(tokens=TOKENS, states=3, views=[dict(state=3, side=0) | view for view in views])
     addresses = node(WRITE, packed(model) | data)
     for view, address, found in zip(views, addresses, read(model, addresses), strict=True):

@@ -140,21 +140,22 @@ def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, mon
     np.testing.assert_allclose(logits, found.ravel(), rtol=0, atol=1e-4)
 
 
-def test_every_switch_makes_its_change(page):
+def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     typed(page, "3 1 4")
-    flip(page, "Large scores")
-    flip(page, "No positions")
-    flip(page, "Let it see ahead")
-    assert page.evaluate("view.kind") == "decoder_self"                # where it is seen
-    page.locator("#kind").select_option(index=2)
     page.locator("#head-0-1").check(force=True)
-    flip(page, "Mute head 2 of layer 1")
-    found = page.evaluate("view.changes")
     place = "decoder.layers.0.cross_attention"
-    assert found == dict(
-        factor=4, positions=False, causal=False,
-        muted=[dict(path=place, head=1)], replaced=[],
-    )
+    nothing = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
+    for name, one in {"Large scores": dict(factor=4), "No positions": dict(positions=False),
+                      "Let it see ahead": dict(causal=False),
+                      "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
+        flip(page, name)
+        assert page.evaluate("view.changes") == nothing | one
+        assert page.locator("#what-if :checked[type]").count() == 1
+    page.locator("#state").fill("0")
+    settled(page)
+    assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
+    flip(page, "No positions")
+    assert page.evaluate("[changed_now(), view.state]") == ["positions", 3]
     assert page.get_by_role("grid").count() == 2
     page.get_by_role("button", name="All as trained").click()
     settled(page)
@@ -178,7 +179,37 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     assert page.get_by_role("grid").count() == 2
     page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
     assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
+    assert page.get_by_label("Head 2 of layer 2 muted").is_checked()   # the muted one is named
+    assert page.locator("#written .changed-name").inner_text() == "Head 2 of layer 2 muted"
+    flip(page, "Head 2 of layer 2 muted")
+    assert page.evaluate(muted) == []
     assert not page.get_by_label("Mute head 1 of layer 2").is_checked()
+
+
+def test_after_a_change_the_first_place_that_changed_is_chosen_and_told(page):
+    typed(page, "3 1 4 1 5")
+    flip(page, "No positions")
+    before, after = page.evaluate("thoughts.map(({ steps }) => steps.map(({ token }) => token))")
+    place = next(t for t, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    assert page.evaluate("view.query") == place
+    shares = page.evaluate(f"""thoughts.map(({{ steps }}) =>
+      [...softmax(Float64Array.from(steps[{place}].row))])""")
+    old, now = page.evaluate("([a, b]) => names([a, b]).map(plain_name)",
+                             [before[place], after[place]])
+    assert (f"At place {place + 1} it wrote “{old}” ({shares[0][before[place]]:.2f}); now it writes"
+            f" “{now}” ({shares[1][after[place]]:.2f}), and “{old}” has"
+            f" {shares[1][before[place]]:.2f}.") in page.locator("#outcome").inner_text()
+
+
+def test_the_picture_is_saved_as_it_is_seen(page):
+    flip(page, "No positions")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Save picture").click()
+    file = found.value.path().read_bytes()
+    width, height = (int.from_bytes(file[i:i + 4], "big") for i in (16, 20))
+    assert file[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (width, height) == (2400, 2 * (28 * 4 + 24 + 260))
+    assert len(file) > 30_000                                          # not empty
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -215,7 +246,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
     says = page.locator(".says").all_inner_texts()
     assert says[0].startswith("as trained: To write “3” (place 2), it may not look at “3”")
-    assert says[1].startswith("changed: To write “3” (place 2), it ")
+    assert says[1].startswith("changed: “1” (place 1) ")               # which is read again
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_role("button", name="All as trained").click()
     page.get_by_role("textbox", name="You type").fill("0 1 2")
@@ -505,7 +536,9 @@ def test_every_box_of_figure_1_says_what_comes_out(page, run):
         "Input Embedding", "Positional Encoding", *layer * 2, "Output Embedding (shifted right)",
         "Positional Encoding", *decoder * 2, "Linear", "Softmax"]
     says = "What comes out: 4 tokens, {} numbers each. Blue is negative, orange positive."
-    assert {shape for _, shape in seen} == {says.format(32), says.format(9)}
+    assert {shape for _, shape in seen[:-1]} == {says.format(32), says.format(9)}
+    assert seen[-1][1] == ("What comes out: 4 tokens, 9 probabilities each. The more orange, the"
+                           " more probable.")
     page.locator("#boxes").get_by_role("button", name="Linear").press("Enter")
     assert page.locator("#box h3").inner_text() == "Linear"
     assert page.locator("#box code").first.inner_text() == "logits = x E^T"

@@ -34,6 +34,9 @@ def test_the_tour_asks_and_then_shows(page):
         assert hidden(page, "#best-part") == hidden(page, "#cell") == (step < 3)
         assert f"tour={step}" in page.url
         assert "guess" not in page.url
+        part = ["positions", "muted", "state"][step - 3] if step > 2 else None
+        shown = page.locator(".change:visible").evaluate_all("all => all.map(e => e.dataset.part)")
+        assert shown == ([part] if part else [])
         asked = page.url
         page.locator("#guess-1").click()
         settled(page)
@@ -136,7 +139,8 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("#if-positions").is_visible() != ("tour" in address)
+    assert page.locator("#if-positions").is_visible()                  # and in the tour alone
+    assert page.locator("#if-causal").is_visible() != ("tour" in address)
     page.keyboard.press("Escape")
     assert page.locator("#map").is_visible() != ("tour=0" in address)
 

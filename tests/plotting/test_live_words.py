@@ -104,7 +104,7 @@ def test_no_english_sentence_stands_in_a_script():
     assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
                          "mark right", "mark wrong", "differs gone",
                          "curve lit", "flow-token lit", "map-heading grid-name-",
-                         "soft left", "aiayn-np explore RUN",
+                         "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
                          "linear-gradient(to right, )"}
 
 

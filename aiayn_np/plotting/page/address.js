@@ -16,7 +16,7 @@
 //   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
 //   what-if=replace:POSITION:TOKEN   another source token
 //
-// There may be several what-ifs.
+// One change at a time: of several what-ifs and a state, the first one holds.
 
 const KINDS = ["encoder_self", "decoder_self", "cross"];
 const LANGUAGES = ["en", "zh"];
@@ -64,6 +64,11 @@ const PARTS = {
   box: (page, text) => ({ box: number_of(text, 10000) }),
   tour: ({ states }, text) => ({ tour: number_of(text, states ? 6 : 5) }),
   guess: (page, text) => ({ guess: number_of(text, 3) }),
+  "what-if"(page, text) {
+    const [name, ...rest] = text.split(":");
+    require_that(Object.hasOwn(WHAT_IFS, name));
+    return { changes: { ...AS_TRAINED, ...WHAT_IFS[name](page, ...rest) } };
+  },
 };
 
 /** What each what-if changes. */
@@ -88,24 +93,16 @@ function read_address(address, page) {
   const wrong = [];
   for (const [name, value] of new URLSearchParams(address)) {
     try {
-      if (name === "what-if") add_what_if(place.changes, value, page);
-      else {
-        require_that(Object.hasOwn(PARTS, name));
-        Object.assign(place, PARTS[name](page, value));
-      }
+      const is_change = name === "what-if" || name === "state";
+      require_that(!is_change || !(is_changed(place.changes) || place.state < page.states));
+      require_that(Object.hasOwn(PARTS, name));
+      Object.assign(place, PARTS[name](page, value));
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
       wrong.push(`${name}=${value}`);
     }
   }
   return { place, wrong };
-}
-
-function add_what_if(changes, text, page) {
-  const [name, ...rest] = text.split(":");
-  require_that(Object.hasOwn(WHAT_IFS, name));
-  for (const [part, value] of Object.entries(WHAT_IFS[name](page, ...rest)))
-    changes[part] = Array.isArray(value) ? [...changes[part], ...value] : value;
 }
 
 /** The address of a view: `read_address` gives the view back. */

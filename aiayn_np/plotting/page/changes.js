@@ -4,8 +4,6 @@
 /** How many places changed: none, one or two, or more. */
 const places_changed = ({ count }) => Math.min(Math.ceil(count / 2), 2);
 
-const chosen_head = () => ({ path: attended(thoughts[0]).path, head: view.head });
-
 /**
  * The switches: what they are called, the value that they give their part of view.changes, the
  * lesson, what they ask, the choices, and which choice happened.
@@ -34,24 +32,23 @@ const SWITCHES = {
   },
   muted: {
     name: "if_mute_chosen",
-    value: chosen_head,
+    value: () => [{ path: attended(thoughts[0]).path, head: view.head }],
     lesson: "6",
     asks: ["if_places_guess", "guess_places"],
     happened: places_changed,
   },
 };
 
-const same = (a) => (b) => JSON.stringify(a) === JSON.stringify(b);
+/** Whether a change is made. */
+const is_on = (part) => changed_parts(view.changes).includes(part);
 
-/** Whether a change is made; of heads each is one of a list. */
-function is_on(part, value = SWITCHES[part].value()) {
-  const found = view.changes[part];
-  return Array.isArray(found) ? found.some(same(value)) : found !== AS_TRAINED[part];
-}
+/** Whether a head is the muted one. */
+const is_muted = (path, head) =>
+  view.changes.muted.some((one) => one.path === path && one.head === head);
 
-function change(changes, before_drawing) {
-  view.changes = { ...view.changes, ...changes };
-  rethink(before_drawing);
+/** Make a change in the place of every other one, and show where the answer first changes. */
+function change(changes) {
+  show_place({ changes: { ...AS_TRAINED, ...changes }, state: START.state }, show_first_change);
 }
 
 /** The rows of the switches, which are filled when they are drawn. */
@@ -67,37 +64,34 @@ function make_switches() {
   element("what-if").append(element("time"));
 }
 
-let asked = null; // the switch that asks
-let turned = null; // the part that was changed last
-let before_ahead = {}; // what was shown before the mask was taken away
+let asked = null; // the switch that asks, and is half turned
 const known = new Set(); // switches that have asked: they do not ask again
-const guesses = {}; // which choice was taken for a change that is made
+let guessed = {}; // the part that was guessed, and the choice
 
 /** A switch was clicked: the first time it asks, and a second click makes the change. */
-function turn(part) {
-  const [value, found] = [SWITCHES[part].value(), view.changes[part]];
-  const on = is_on(part, value);
+function turn(part, choice = null) {
+  const on = is_on(part);
   if (!on && !known.has(part)) {
     known.add(part);
     asked = part;
     return draw_changes();
   }
-  [asked, turned] = [null, part];
-  if (part === "causal") return change({ causal: on }, on ? show_before : show_ahead);
-  if (!Array.isArray(found)) return change({ [part]: on ? AS_TRAINED[part] : value });
-  change({ [part]: on ? found.filter((one) => !same(value)(one)) : [...found, value] });
+  guessed = { part, choice };
+  change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 
-/** Without the mask, show the map of the decoder's own attention that changed most. */
-function show_ahead() {
-  const { kind, layer, head, query, key } = view;
-  before_ahead = { kind, layer, head, query, key };
-  Object.assign(view, most_changed(["decoder_self"]).place);
+/** The first token that the two models write differently, or undefined. */
+function first_change() {
+  const [before, after] = thoughts.map(({ steps }) => steps);
+  const place = before.findIndex(({ token }, t) => after && token !== after[t]?.token);
+  return place < 0 || !after[place] ? undefined : place;
 }
 
-function show_before() {
-  Object.assign(view, before_ahead);
-  before_ahead = {};
+/** Choose that token, where the decoder's maps are shown. */
+function show_first_change() {
+  const place = first_change();
+  if (place !== undefined && view.kind !== "encoder_self")
+    Object.assign(view, { query: place + first_query(), key: null });
 }
 
 const listed_choices = (key) => say(key).split(" | ");
@@ -105,51 +99,51 @@ const listed_choices = (key) => say(key).split(" | ");
 /** To guess is to make the change; so is not to guess. */
 function guess_buttons(part) {
   const take = (i) => () => {
-    if (i !== null) guesses[part] = i;
     element(`if-${part}`).focus();
-    turn(part);
+    turn(part, i);
   };
   const [question, choices] = SWITCHES[part].asks;
   const buttons = listed_choices(choices).map((choice, i) => make_button(choice, take(i)));
   return [say(question), ...buttons, make_button(say("guess_none"), take(null), { class: "bare" })];
 }
 
-/** The switches as they are; the one that asks has its question, the last one its outcome. */
+/** The switches as they are; the one that asks has its question, the one that is on its outcome. */
 function draw_changes() {
   element("if-reset").hidden = !is_other();
   element("if-factor").disabled = factor_without_scale(trained) === 1;
-  const chosen = { layer: view.layer + 1, head: view.head + 1 };
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
-    input.previousSibling.textContent = say(name, chosen);
-    input.checked = is_on(part);
-    if (!changed_now().includes(part)) delete guesses[part];
+    const on = is_on(part);
+    const chosen = { layer: view.layer + 1, head: view.head + 1 };
+    input.previousSibling.textContent = on ? changed_name() : say(name, chosen);
+    input.checked = on;
+    input.indeterminate = asked === part;
     fill(input.closest(".change").lastElementChild, asked === part ? guess_buttons(part) : []);
   }
   draw_outcome();
 }
 
-/** What is changed: the parts, and a state of the training. */
-const changed_now = () => [...changed_parts(view.changes), ...(is_early() ? ["state"] : [])];
+/** What is changed: a part, or the state of the training. */
+const changed_now = () => (is_early() ? "state" : changed_parts(view.changes)[0]);
 
-/** The changes that are made, in words. */
-function changed_names() {
-  const name = (part) => (NAMES_OF[part] ?? (() => say(SWITCHES[part].name)))();
-  return changed_now().flatMap(name).join(say("comma"));
+/** The change that is made, in words. */
+function changed_name() {
+  const part = changed_now();
+  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name)))();
 }
 
-/** What a change is called where its switch tells of what is chosen now. */
+/** What a change is called that tells more than its switch. */
 const NAMES_OF = {
   state: () => state_name(),
-  muted: () =>
-    view.changes.muted.map(({ path, head }) =>
-      say("if_heads", { layer: Number(path.split(".")[2]) + 1, head: head + 1 }),
-    ),
-  replaced: () =>
-    view.changes.replaced.map(({ position, token }) => {
-      const [old, now] = names([thoughts[0].src[position], token]).map(plain_name);
-      return say("if_replaced", { old, token: now, place: position + 1 });
-    }),
+  muted() {
+    const [{ path, head }] = view.changes.muted;
+    return say("if_heads", { layer: Number(path.split(".")[2]) + 1, head: head + 1 });
+  },
+  replaced() {
+    const [{ position, token }] = view.changes.replaced;
+    const [old, now] = names([thoughts[0].src[position], token]).map(plain_name);
+    return say("if_replaced", { old, token: now, place: position + 1 });
+  },
 };
 
 // ---- what came of a change -----------------------------------------------------------------
@@ -175,44 +169,22 @@ const verdict = (choices, guess, happened) =>
     happened: choices[happened],
   });
 
-/** The mean over all rows of the maps of some kinds; `of` gives the number of row i. */
-function mean_of_rows(thought, some, of) {
-  const numbers = some.flatMap((kind) =>
-    [...Array(layer_count(kind)).keys()].flatMap((layer) =>
-      attended(thought, kind, layer).cache.weights.flatMap((map) =>
-        [...Array(map.rows).keys()].map((i) => of(map.row(i), i)),
-      ),
-    ),
-  );
-  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+/** The mean of the highest weights of the rows of the map in view. */
+function sharpness(thought) {
+  const map = attended(thought).cache.weights[view.head];
+  const highest = Array.from({ length: map.rows }, (_, i) => Math.max(...map.row(i)));
+  return highest.reduce((sum, weight) => sum + weight, 0) / map.rows;
 }
 
-/** The mean of the highest weights of all rows, in all heads. */
-const sharpness = (thought) => mean_of_rows(thought, kinds, (row) => Math.max(...row));
-
-/** The share of the weight that lies ahead, in the maps of the decoder's own attention. */
-const weight_ahead = (thought) =>
-  mean_of_rows(thought, ["decoder_self"], (row, i) =>
-    row.slice(i + 1).reduce((sum, weight) => sum + weight, 0),
-  );
-
-/** The weight that changed most: its place in the view, and by how much. */
-function most_changed(among = kinds) {
-  let most = { size: 0 };
-  for (const kind of among)
-    for (let layer = 0; layer < layer_count(kind); layer++) {
-      const [maps, others] = thoughts.map((one) => attended(one, kind, layer).cache.weights);
-      maps.forEach((map, head) => {
-        const other = others[head];
-        for (let query = 0; query < Math.min(map.rows, other.rows); query++)
-          for (let key = 0; key < Math.min(map.columns, other.columns); key++) {
-            const size = Math.abs(other.row(query)[key] - map.row(query)[key]);
-            const place = { kind, layer, head, query, key, side: 1 };
-            if (size > most.size) most = { size, place };
-          }
-      });
-    }
-  return most;
+/** What was written at the first place that changed, and what now, with both probabilities. */
+function said_first() {
+  const place = first_change();
+  if (place === undefined) return [];
+  const [before, after] = thoughts.map(({ steps }) => steps[place]);
+  const share = ({ row }, { token }) => digits(softmax(Float64Array.from(row))[token], 2);
+  const [old, now] = names([before.token, after.token]).map(plain_name);
+  const shares = { before: share(before, before), after: share(after, after) };
+  return [say("out_first", { place: place + 1, old, now, ...shares, rest: share(after, before) })];
 }
 
 /** Each of the two is said only where it is so. */
@@ -245,10 +217,7 @@ const MEASURED = {
     return [...lost_and_new(change), ...(equal.length ? equal : [say("if_positions_expect")])];
   },
   factor: () => [say("if_scale_expect"), ...said_sharpness()],
-  causal() {
-    const share = Math.round(100 * weight_ahead(thoughts[1]));
-    return [say("out_ahead", { share }), say("if_causal_expect")];
-  },
+  causal: () => [say("if_causal_expect")],
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
   replaced: () => [say("if_replace_expect")],
   state: () => [...said_sharpness(), say("if_state_expect")],
@@ -262,37 +231,32 @@ function same_answer() {
   return [say("out_same"), ...others];
 }
 
-/** Where to look on when the answer did not change: such a text, and what changed in the maps. */
+/** A text on which the answer changes, where it did not. */
 function look_on() {
   const { text } = thoughts[1].further ?? {};
-  const { size, place } = most_changed();
-  return [
-    ...(text ? [make_button(say("out_try", { text }), () => type(text))] : []),
-    ...(size >= 0.005 ? [make_button(say("out_show"), () => choose(place))] : []),
-  ];
+  return text ? [make_button(say("out_try", { text }), () => type(text))] : [];
 }
 
 /** What came of a change, as sentences: the answer, what was measured, and why. */
 function sentences_of(part) {
   const change = difference(...answers());
   const goes_on = thoughts[1].steps.length > places() ? "+" : ""; // it was stopped
-  const changed = [say("out_changed", { count: `${change.count}${goes_on}` })];
-  const first = change.count ? changed : same_answer();
+  const count = `${change.count}${goes_on}`;
+  const first = change.count ? [say("out_changed", { count }), ...said_first()] : same_answer();
   return [...first, ...MEASURED[part](change)].flatMap(rich).concat(change.count ? [] : look_on());
 }
 
-/** Under the switch that was turned last: the guess, what came of the change, and why. */
+/** Under the switch that is on: the guess, what came of the change, and why. */
 function draw_outcome() {
-  const now = changed_now();
-  const part = now.includes(turned) ? turned : now.at(-1);
+  const part = changed_now();
   if (thoughts.length < 2 || view.tour !== null || !part) return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));
   const { asks, happened, lesson } = SWITCHES[part] ?? LESSON_OF[part];
   const found = sentences_of(part);
-  if (part in guesses) {
+  if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
-    found.unshift(make("strong", {}, verdict(listed_choices(asks[1]), guesses[part], came)));
+    found.unshift(make("strong", {}, verdict(listed_choices(asks[1]), guessed.choice, came)));
   }
   fill(element("outcome"), spaced([...found, ...lesson_link(lesson)]));
 }

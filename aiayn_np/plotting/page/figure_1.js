@@ -237,24 +237,27 @@ function would_say({ stack, path, y }, thought) {
 function draw_box(boxes) {
   const thought = thoughts[view.side];
   const box = boxes[view.box];
-  const { rows, columns } = box.y;
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
   element("box").replaceChildren(
     make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
     make("h3", {}, box.name),
     make("p", {}, say(`about_${box.key}`)),
     ...would_say(box, thought),
-    make("p", {}, say("figure_map", { rows, columns })),
-    numbers_picture(box.y),
+    make("p", {}, figure_says(box)),
+    numbers_picture(box),
     make("p", { class: "soft" }, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, make("code", {}, box.path)),
   );
 }
 
+/** What comes out of a box. */
+const figure_says = ({ key, y: { rows, columns } }) =>
+  say(key === "softmax" ? "figure_shares" : "figure_map", { rows, columns });
+
 /** All numbers that come out of a box, one row for each token. */
-function numbers_picture(y) {
-  const name = say("figure_map", { rows: y.rows, columns: y.columns });
-  const canvas = signed_picture(y, { class: "numbers", "aria-label": name });
+function numbers_picture(box) {
+  const { y } = box;
+  const canvas = signed_picture(y, { class: "numbers", "aria-label": figure_says(box) });
   canvas.style.height = `${Math.min(y.rows * 0.75, 12)}rem`;
   return canvas;
 }

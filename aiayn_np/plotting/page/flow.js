@@ -35,17 +35,30 @@ function draw_flow() {
     const label = [say("flow_name"), ...name].join(say("comma"));
     const place = { ...SCROLL, id: `flow-${side}` };
     const drawing = flow(thought, side);
-    const silent = side && is_on("muted", { path: attended(thought).path, head: view.head });
+    const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
-    const says = side_name(side, silent ? "side_colon" : "side");
-    if (silent) says.push(say("why_muted"));
+    const more = silent ? "why_muted" : side && !view.changes.causal ? "read_again" : null;
+    const says = side_name(side, more ? "side_colon" : "side");
+    if (more) says.push(say(more));
     return make("div", { ...place, "aria-label": label }, ...says, drawing);
   });
+  const before = new Map(curves_drawn().map((one) => [one.id, one]));
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
+  if (!matchMedia("(prefers-reduced-motion: reduce)").matches)
+    for (const curve of curves_drawn()) grow(curve, before.get(curve.id));
   const { text, kind, layer, head, query, written } = view;
   const place = [text, kind, layer, head, query, written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
   flow_place = place;
+}
+
+const curves_drawn = () => [...element("flow").querySelectorAll(".curve")];
+
+/** Let a curve become as wide as it is, from what it was before, or from nothing. */
+function grow(curve, before) {
+  const [from, to] = [before, curve].map((one) => one?.getAttribute("stroke-width") ?? 0);
+  if (from !== to)
+    curve.animate({ strokeWidth: [from, to] }, { duration: 300, easing: "ease-out" });
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */
@@ -59,7 +72,7 @@ function flow(thought, side) {
   const width = Math.max(300, step * count);
   const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
   const x = (i) => (i + 0.5) * step;
-  const curves = curves_of(thought, cache.weights[view.head], x);
+  const curves = curves_of(thought, cache.weights[view.head], x, side);
   const room = Math.min(step - 12, 11 * longest + 46);
   const tokens = rows.map((row, n) =>
     row.map((name, i) => flow_token(name, x(i), room, side, n ? "query" : "key", i)),
@@ -89,7 +102,7 @@ function longest_row({ src, steps }) {
 }
 
 /** A curve from every key to every query that looks at it; those of the chosen query are lit. */
-function curves_of(thought, weights, x) {
+function curves_of(thought, weights, x, side) {
   const free = allowed(thought);
   const [top, bottom] = [TOP + TOKEN_HEIGHT, TOP + TOKEN_HEIGHT + GAP];
   const middle = (top + bottom) / 2;
@@ -105,6 +118,7 @@ function curves_of(thought, weights, x) {
         "stroke-width": (0.5 + 15 * weight).toFixed(1),
         pathLength: 1,
         opacity: (0.4 + 0.6 * weight).toFixed(2),
+        id: `curve-${side}-${i}-${j}`,
         "data-query": i,
         "data-key": j,
       });

@@ -34,7 +34,10 @@ async function draw_shares() {
   const sum = (list) => signed(list.reduce((a, b) => a + b, 0));
   const numbers = { value: signed(value), source: sum(source), target: sum(target) };
   const words_of_sum = source.length ? "shares_sum" : "shares_sum_alone";
-  element("shares-sum").textContent = say(words_of_sum, { ...numbers, biases: signed(biases) });
+  fill(element("shares-sum"), [
+    ...side_name(view.side, "side_colon"),
+    say(words_of_sum, { ...numbers, biases: signed(biases) }),
+  ]);
   const table = shares_table(step.shares, words, source.length ? rows : [[], rows[1]], chosen);
   keep_focus(element("shares-table"), () => element("shares-table").replaceChildren(table));
 }
@@ -66,12 +69,19 @@ function why_written(thought, place = best_place(thought)) {
   const { source, target } = shares_at(thought, place);
   const strong = (text) => make("strong", {}, bare(text));
   const word = strong(names(written_ids(thought))[place]);
-  const of = (list, ids, key) =>
-    list.map((share, i) => {
+  const of = (list, ids, key) => {
+    const first = (share, i) =>
+      // without positions equal tokens have the same share
+      list.findIndex((other, j) => ids[j] === ids[i] && Math.abs(other - share) < 1e-6);
+    const parts_of = (share, i) => {
+      const each = list.findLastIndex((_, j) => first(list[j], j) === i) > i;
       const from = { token: strong(names(ids)[i]), place: `${key(i)[1]}` };
       const number = term(signed(share), say("term_share"));
-      return { share, parts: { number, from: make("span", {}, ...say_with(key(i)[0], from)) } };
-    });
+      const words = say_with(each ? "spoke_each" : key(i)[0], from);
+      return { share, parts: { number, from: make("span", {}, ...words) } };
+    };
+    return list.map(parts_of).filter(({ share }, i) => first(share, i) === i);
+  };
   const earlier = (i) =>
     has_source ? [i ? "spoke_earlier" : "spoke_start", i] : ["spoke_before", i + 1];
   const all = [
@@ -86,7 +96,7 @@ function why_written(thought, place = best_place(thought)) {
 
 /** That the curves of the shown head lead to another token than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
-  if (view.kind !== "cross") return [];
+  if (view.kind !== "cross" || !view.changes.causal) return [];
   const { cache, keys } = attended(thought);
   const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
   const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));

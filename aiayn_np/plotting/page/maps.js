@@ -42,7 +42,7 @@ function one_head(layer, head) {
   input.checked = view.layer === layer && view.head === head;
   const maps = thoughts.map((thought) => small_map(thought, layer, head));
   const small = make("span", { class: "small" }, ...maps);
-  const style = is_on("muted", { path, head }) ? "head muted" : "head";
+  const style = is_muted(path, head) ? "head muted" : "head";
   return make("label", { class: style }, input, small, say("head", name));
 }
 

@@ -62,6 +62,7 @@ function open_address() {
     find_clearest_head();
     Object.assign(view, { layer: START.layer, head: START.head, ...place });
     if (!has_source && place.query === undefined) view.query = first_query();
+    if (place.query === undefined && place.written === undefined) show_first_change();
     left_out = [...wrong, ...leave_out_beyond(place)];
     show_left_out();
   });
@@ -164,7 +165,16 @@ function draw_note() {
   if (pieces && count !== view.text.trim().split(/\s+/).length)
     // a word is cut
     lines.push(say("cut_into", { count, list: names(ids.slice(0, count)).map(visible).join(" ") }));
-  fill(element("source-note"), [lines.join(" ")]);
+  const found = pieces ? words_apart() : [];
+  fill(element("source-note"), spaced([lines.join(" "), ...found]));
+}
+
+/** Where a text has compounds of known words: the button that writes these apart. */
+function words_apart() {
+  const words = view.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = words.flatMap((word) => vocabulary.apart(word) ?? word).join(" ");
+  if (text === words.join(" ")) return [];
+  return [say("write_apart"), make_button(say("out_try", { text }), () => type(text))];
 }
 
 /** The strip: what is written so far, and below it what the changed model writes. */
@@ -197,7 +207,7 @@ function answer_row(thought, side) {
   if (side && !is_walking(thought))
     for (let t = spans.length; t < real_ids(base).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
-  const label = side ? changed_names() : say("row_writes");
+  const label = side ? changed_name() : say("row_writes");
   return make(
     "div",
     { class: "row" },
@@ -356,15 +366,13 @@ function listen() {
   on("play", "click", play);
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("if-reset", "click", () => {
-    show_before();
-    show_place({ changes: AS_TRAINED, state: START.state });
+    change({});
     element("if-positions").focus(); // the button is not there any more
   });
   on("written", "click", choose_in_strip);
-  on("state", "input", () => {
-    turned = "state";
-    show_place({ state: Number(element("state").value) });
-  });
+  on("state", "input", () =>
+    show_place({ changes: AS_TRAINED, state: Number(element("state").value) }, show_first_change),
+  );
   addEventListener("hashchange", follow_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
@@ -373,9 +381,9 @@ function listen() {
     element("tour-closing").hidden = true;
     element("source").select();
   });
-  on("tour-share", "click", () => copy_link(`${location.href.split("#")[0]}#tour=3`));
   on("present", "click", () => present(!is_present()));
   on("link", "click", () => copy_link(element("link").href));
+  on("save", "click", save_picture);
   addEventListener("keydown", ({ key, target }) => {
     if (!is_present()) return;
     if (key === "Escape") present(false);
@@ -401,6 +409,59 @@ function present(on) {
   element("present").setAttribute("aria-pressed", on);
 }
 
+/** A drawing that stands alone, with the colours and the letters that it has here. */
+function styled(svg) {
+  const alone = svg.cloneNode(true);
+  const [here, there] = [svg, alone].map((one) => [...one.querySelectorAll("*")]);
+  for (const [i, one] of here.entries()) {
+    const style = getComputedStyle(one);
+    for (const name of ["fill", "stroke", "stroke-opacity", "stroke-width", "font-size"])
+      there[i].setAttribute(name, style.getPropertyValue(name));
+  }
+  return alone;
+}
+
+/** The title, the answers and the curves as one drawing, 600 units wide for each model. */
+function whole_picture() {
+  const flows = [...document.querySelectorAll("#flow svg")];
+  const width = 600 * flows.length;
+  const { color, fontFamily, fontSize } = getComputedStyle(document.body);
+  const ground = getComputedStyle(document.body).backgroundColor;
+  const answer = ({ steps }, side) =>
+    [side ? changed_name() : say("row_writes"), vocabulary.text(real_ids(steps))].join(": ");
+  const lines = [
+    data.title[language()],
+    `${say("ask_label")}: ${view.text}`,
+    ...thoughts.map(answer),
+  ];
+  const text = lines.map((line, i) =>
+    drawn("text", { x: 16, y: 40 + 28 * i, fill: color, "font-size": i ? 18 : 24 }, line),
+  );
+  const top = 28 * lines.length + 24;
+  const drawings = flows.map((svg, side) => {
+    const drawing = styled(svg);
+    const place = { x: 600 * side, y: top, width: 600, height: 250 };
+    for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
+    return drawing;
+  });
+  const size = { width, height: top + 260, "font-family": fontFamily, "font-size": fontSize };
+  const back = drawn("rect", { width, height: top + 260, fill: ground });
+  return drawn("svg", size, back, ...text, ...drawings);
+}
+
+/** Save what is seen as a PNG, twice as large. */
+async function save_picture() {
+  const svg = whole_picture();
+  const [width, height] = ["width", "height"].map((name) => 2 * svg.getAttribute(name));
+  const image = new Image(width, height);
+  const text = new XMLSerializer().serializeToString(svg);
+  image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
+  await image.decode();
+  const canvas = make("canvas", { width, height });
+  canvas.getContext("2d").drawImage(image, 0, 0, width, height);
+  make("a", { href: canvas.toDataURL(), download: "transformer.png" }).click();
+}
+
 function copy_link(address) {
   const tell = (copied) => {
     element("address-note").textContent = say(copied ? "address_copied" : "address_in_bar");
@@ -414,7 +475,6 @@ function copy_link(address) {
 }
 
 function begin_page() {
-  element("time").hidden = !data.states.length;
   element("app").classList.toggle("alone", !has_source);
   document.body.classList.toggle("recorded", Boolean(data.recorded));
   element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));

@@ -11,8 +11,9 @@ const STEPS = {
   beginning: { asks: ["tour_first", "guess_first"], lesson: "10", part: "state" },
 };
 
-/** The names of the steps; without kept states there is no beginning of the training. */
-const tour_steps = () => Object.keys(STEPS).slice(0, data.states.length ? 6 : 5);
+/** The names of the steps; without kept states it ends with the step that changes most. */
+const tour_steps = () =>
+  data.states.length ? Object.keys(STEPS) : ["type", "look", "step", "mute", "positions"];
 
 let before_tour = null; // the reader's own view
 
@@ -67,7 +68,7 @@ function end_tour(finished) {
 }
 
 function make_guess(guess) {
-  show_place({ ...shown_by(tour_steps()[view.tour], true), guess, key: null });
+  show_place({ ...shown_by(tour_steps()[view.tour], true), guess, key: null }, show_first_change);
 }
 
 /** Where the chosen head looks most, to write the token of a query. */
@@ -132,7 +133,13 @@ function draw_tour() {
   element("tour").hidden = !step;
   const hides = step && !STEPS[step].part; // the others ask for a change to come
   element("app").classList.toggle("asking", Boolean(hides && !guessed));
+  element("app").classList.toggle("guessed", guessed);
   document.body.classList.toggle("touring", Boolean(step));
+  const parts = step ? [STEPS[step].part] : [...Object.keys(SWITCHES), "state"];
+  for (const row of document.querySelectorAll(".change"))
+    row.hidden = !parts.includes(row.dataset.part) || (row.id === "time" && !data.states.length);
+  for (const input of document.querySelectorAll(".change input")) input.inert = Boolean(step);
+  element("what-if").hidden = parts[0] === undefined;
   if (!step) return fill(element("tour-out"), []);
   const count = { step: view.tour + 1, count: steps.length };
   element("tour-heading").textContent = say("tour_count", count);
@@ -143,11 +150,13 @@ function draw_tour() {
   const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
   const buttons = choices.map((choice, i) =>
-    make_button(i === happened ? `✓ ${choice}` : choice, () => make_guess(i), {
-      id: `guess-${i}`,
-      class: i === happened ? "happened" : null,
-      "aria-pressed": i === view.guess,
-    }),
+    guessed && i !== happened && i !== view.guess
+      ? ""
+      : make_button(i === happened ? `✓ ${choice}` : choice, () => make_guess(i), {
+          id: `guess-${i}`,
+          class: i === happened ? "happened" : null,
+          "aria-pressed": i === view.guess,
+        }),
   );
   const last = view.tour === steps.length - 1;
   const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);

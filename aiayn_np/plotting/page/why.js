@@ -79,9 +79,13 @@ function reason_of(cell, side) {
     const words = say_with(place ? "quoted" : "quoted_start", { token: bare(token), place });
     return make("strong", {}, ...words);
   };
-  const writes = view.kind === "encoder_self" ? null : written_by(thought)[query];
+  const again = side && !view.changes.causal; // without the mask each token is read again
+  const writes = view.kind === "encoder_self" || again ? null : written_by(thought)[query];
   const parts = {
-    query: quoted(writes ?? queries[query], query + 1),
+    query:
+      again && view.kind !== "encoder_self"
+        ? quoted(queries[query], query)
+        : quoted(writes ?? queries[query], query + 1),
     key: quoted(keys[key], place_of(key)),
     weight: make("strong", {}, digits(weight)),
   };
@@ -95,7 +99,7 @@ function reason_of(cell, side) {
     : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
   const reason = alone ? "why_alone" : low ? least : most;
-  const muted = side && is_on("muted", { path, head }) ? [say("gap"), say("why_muted")] : [];
+  const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
   const end = list || alone ? say(reason, { features }) : say("why_stop");
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
   return [...name, ...says, end, ...muted, ...(side ? most_now(cell, quoted) : [])];
