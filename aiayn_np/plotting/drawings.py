@@ -1,4 +1,4 @@
-"""Twelve drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
+"""Eleven drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
 
     python -m aiayn_np.plotting.drawings figures/drawings
 

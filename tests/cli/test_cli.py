@@ -401,7 +401,7 @@ def test_a_sequence_longer_than_those_of_the_training_gets_a_note(folder, capsys
 def test_a_reader_that_has_seen_enough_is_no_error():
     command = f"{shlex.quote(sys.executable)} -m aiayn_np check | head -n 1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert run.stdout == "Gradients of ModelLoss\n"
+    assert run.stdout.startswith("analytic  what backward gives")
     assert run.stderr == ""
 
 
