@@ -62,8 +62,8 @@ def state_of(checking, stop):
         return say("Right: {right}.", right=say("forward")) if right else ""
     if not right:
         return say("Wrong: {wrong}.", wrong=say("forward"))
-    wrong = listed(kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG"))
-    return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=wrong)
+    wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
+    return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
 
 
 class Story:
