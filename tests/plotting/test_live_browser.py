@@ -459,7 +459,7 @@ def test_unknown_and_too_long_is_said_in_words(page):
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "zwölf")                                               # the last picture stays
     assert note.inner_text() == ("This model knows 0 to 5. Left out: zwölf."
-                                 " Below still stands the answer to 3,1, 4.")
+                                 " Here still stands the answer to 3,1, 4.")
     assert (lines(page), page.evaluate("view.text")) == (["4 1 3"], "3,1, 4")
     pale = "e => Number(getComputedStyle(e).opacity)"
     assert [page.locator(place).evaluate(pale) for place in ("#written", "#maps")] == [.25, .25]
