@@ -285,12 +285,12 @@ def check_shape(what, tensor, got, want, case):
             tensor=say_name(tensor), kind=kind(got), why=why).strip(), tensor, cause=why)
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
-        diagnosis, why = shape_guess(got.shape, np.shape(want), case.sizes)
-        if tensor.startswith("grad_") and got.shape[1:] == np.shape(want) and len(got) in (2, 3):
+        diagnosis, why = shape_guess(got.shape, want.shape, case.sizes)
+        if tensor.startswith("grad_") and got.shape[1:] == want.shape and len(got) in (2, 3):
             diagnosis, why = "not unpacked", say(ADDED, count=len(got))
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
-            tensor=say_name(tensor), shape=np.shape(want), other=got.shape, case=say(case.what),
+            tensor=say_name(tensor), shape=want.shape, other=got.shape, case=say(case.what),
             why=why), tensor, got=got, cause=why, question=shape_question(got.shape, want.shape))
 
 
