@@ -122,6 +122,7 @@ def test_the_switch_changes_the_words_and_nothing_else(visit, path):  # noqa: F8
     settled(page)
     unfold(page)
     page.locator("#box-1").click()
+    page.locator("#shares-table table").wait_for()                     # it is drawn a moment later
     before, view = texts(page), page.evaluate("({ ...view })")
     page.get_by_role("button", name="中文").focus()
     page.keyboard.press("Enter")
@@ -131,6 +132,7 @@ def test_the_switch_changes_the_words_and_nothing_else(visit, path):  # noqa: F8
     assert page.evaluate("({ ...view })") == view | dict(lang="zh")
     assert page.locator("#kind").evaluate("e => e.selectedIndex") == 1
     page.get_by_role("button", name="EN").click()
+    page.locator("#shares-table").get_by_text("source", exact=True).wait_for()
     assert texts(page) == before
     assert page.evaluate("[document.documentElement.lang, ({ ...view })]") == [
         "en", view | dict(lang="en")]
