@@ -48,7 +48,8 @@ def pictures(example):
     if got.shape == want.shape:
         wrong = apart(got, want) > TOLERANCE * max(largest, 1e-30)
         shown.append((say("where they differ"), wrong, mark))
-    name = f"{say_name(example.name)}{list(example.index)} ({say(example.case)})"
+    at = f"{say_name(example.name)}{list(example.index)}"
+    name = say("{at} ({case}):", at=at, case=say(example.case))
     drawn = "".join(
         f"<figure style='margin:0 16px 0 0;display:inline-block'><figcaption>{html.escape(title)}"
         f"</figcaption>{picture(x, colour, signed, largest or 1, numbers)}</figure>"
