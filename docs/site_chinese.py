@@ -3,6 +3,7 @@
 import gettext
 import itertools
 import re
+from pathlib import Path
 
 from sphinx import package_dir
 from sphinx.search.en import SearchEnglish
@@ -16,6 +17,12 @@ WORDS = {  # of the theme; Sphinx has the others
     "Next": "下一页", "Previous": "上一页", "Made with ": "本站用 ",
     '<a href="https://www.sphinx-doc.org/">Sphinx</a> and ':
         '<a href="https://www.sphinx-doc.org/">Sphinx</a> 和 ',
+}
+LABELS = {  # for ears and pointers; they stand in templates and modules as they are
+    "Link to this heading": "此标题的链接", "Toggle hidden content": "展开或收起",
+    "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动配色",
+    "Toggle table of contents sidebar": "打开或收起本页目录",
+    "Toggle site navigation sidebar": "打开或收起全站目录", "Toggle navigation of ": "展开或收起：",
 }
 ROOTS = {"index": "zh/index", "search": "search_zh"}  # where brand and search box lead
 
@@ -104,10 +111,21 @@ def search_page(app):
     yield "search_zh", {}, "search.html"
 
 
+def label(app, error):
+    """Say the labels of what is written already in Chinese."""
+    for path in Path(app.outdir).rglob("*.html"):
+        if language_of(path.relative_to(app.outdir).with_suffix("").as_posix()) == "zh":
+            page = path.read_text(encoding="utf-8")
+            for english, chinese in LABELS.items():
+                page = page.replace(f'="{english}', f'="{chinese}')
+            path.write_text(page, encoding="utf-8")
+
+
 def setup(app):
     app.chinese = Words()
     app.chinese.add_fallback(gettext.translation("sphinx", LOCALE, ["zh_CN"]))
     app.add_search_language(Search)
     app.connect("html-page-context", speak, priority=900)              # after the theme
     app.connect("html-collect-pages", search_page)
+    app.connect("build-finished", label)
     return dict(parallel_read_safe=True, parallel_write_safe=True)

@@ -213,6 +213,9 @@ def test_a_chinese_page_is_chinese_around_its_text(page, address):
     assert not re.search(r"Search|On this page|Next|Previous|Lesson|Read it",
                          "".join(around.all_inner_texts()))
     assert "第 2 课" in page.locator("article").inner_text()
+    labels = "[...document.querySelectorAll('[aria-label], a.headerlink')].map(" \
+        "(e) => e.ariaLabel ?? e.title)"
+    assert not re.search(r"Toggle|Link to", "".join(page.evaluate(labels)))
     page.get_by_role("link", name="English").click()
     page.wait_for_url("**/paper/softmax.html")
     assert page.evaluate("document.documentElement.lang") == "en"
