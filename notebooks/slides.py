@@ -48,7 +48,7 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 46  # of a print on a slide, of one line alone, and beside a picture
+LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 30  # of a print on a slide, of one line alone, and beside a picture
 STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -56,7 +56,7 @@ BARS = 8  # numbers of a line that are drawn, at most
 APART = 100  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d", re.MULTILINE)  # programs that a wall has no room for
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{105}", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -76,7 +76,6 @@ class Words:
 
     optional: str
     check: str
-    do: str
     learn: str
     paper: str
     summary: str
@@ -95,11 +94,11 @@ class Words:
 
 
 WORDS = {
-    "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
+    "en": Words("For the keen", "Check what this lesson", "You will learn", "Paper",
                 "Summary", "Questions", "In the paper:", "", "{}.",
                 "The section takes {}.", "{} is {}.", "Common mistakes in the exercises:",
                 "minute"),
-    "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
+    "zh": Words("选读", "检验本课", "你将学到", "论文", "小结", "问题", "论文：",
                 "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
@@ -249,7 +248,10 @@ class Deck:
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
         prediction, cell = asked
-        lead = self.flush(beside=True)
+        if self.result and not self.result.said + self.result.png and len(self.result.steps()) == 1:
+            self.ideas.notes = self.slides.pop().notes + self.ideas.notes      # it is given below
+        lead = self.flush(beside=not prediction.given)
+        setting = given(prediction, cell, table) or lead
         verdicts = VERDICT[self.language]
         choices = "\n".join(
             f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
@@ -257,7 +259,7 @@ class Deck:
         notes = [*self.notes(), self.words.minutes.format(self.words.time(2)), *(
             f"{self.words.choice.format(LETTERS[i], verdicts[i == prediction.right])} {says}".strip()
             for i, (_, says) in enumerate(prediction.choices))]
-        asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
+        asks = f"{setting}\n\n::: question\n{prediction.question}\n:::"
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
         self.result = Result(self.title, answer=(
@@ -267,7 +269,8 @@ class Deck:
 
     def code(self, text):
         """Keep a program for the next slide: the one of what it shows."""
-        self.programs.append(re.sub("  +#", "  #", text))
+        text = re.sub("  +#", "  #", text)
+        self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
         self.shown(self.unsaid).printed += text
@@ -557,14 +560,13 @@ def deck(notebook):
     head, language = notebook.cells[0].source, language_of(notebook)
     words, title = WORDS[language], re.match(r"# (.*)", head)[1]
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
-           for part in (words.do, words.learn, words.paper)}
+           for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
     plan = "\n".join(f"- {name}" for name in names)
-    picture, do = image(first_drawing(notebook), title), row[words.do]
-    plan = [f"**{words.learn}{words.stop}** {row[words.learn]}",
-            f"**{words.in_the_paper}** {row[words.paper]}", plan]
-    text = "\n\n".join([f"**{words.do}{words.stop}** {do[0].upper()}{do[1:]}", *plan])
+    picture = image(first_drawing(notebook), title)
+    text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
+                        f"**{words.in_the_paper}** {row[words.paper]}", plan])
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
                     [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
