@@ -212,7 +212,7 @@ with blas_threads():                                                   # one, as
         model.backward(grad_logits, cache)                             # fills every grad
         optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))    # Equation 3
         losses.append(token_scores(loss_cache)[0])                     # without smoothing
-print("ln 13", np.log(13).round(2), "  loss at steps 1, 10, 20, 30:", np.round(losses, 2)[[0, 9, 19, 29]])
+print("steps 1, 10, 20, 30: loss", np.round(losses, 2)[[0, 9, 19, 29]], " ln 13 is", np.log(13).round(2))
 
 # %% [markdown]
 # The first loss is above $\ln 13$: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).

@@ -105,6 +105,8 @@ for word, count in Counter(" ".join(lines).split()).items():
 print(neighbours.most_common(5))
 
 # %% [markdown]
+# So `nd` becomes the first piece.
+#
 # SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%

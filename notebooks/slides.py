@@ -48,7 +48,7 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 30  # of a print on a slide, of one line alone, and beside a picture
+LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
 STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -137,7 +137,7 @@ class Result(Slide):
             return super().markdown()
         first, *more = self.steps()
         more += filter(None, [self.said])
-        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) > STEP:
+        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
         self.parts = [f"{lead}\n\n{first}".strip(), *more]
@@ -156,8 +156,8 @@ class Result(Slide):
         png = image(self.png, self.title)
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
         printed = drawn(self.printed)
-        if not wide and not printed.startswith("<table"):
-            printed = drawn(self.printed, columns=HALF)
+        if not wide and "bars table" not in printed:                   # too wide for a column
+            self.notes, printed = [*self.notes, printed], ""
         if wide or not lead + printed + self.said:
             self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
@@ -189,8 +189,10 @@ def events(notebook):
         yield "code", cell.source
         for output in cell.outputs:
             picture = output.get("data", {}).get("image/png")
-            yield ("picture", picture) if picture else ("print", output.get("text") or output.get(
-                "data", {}).get("text/plain", ""))
+            if not picture:
+                yield "print", output.get("text") or output.get("data", {}).get("text/plain", "")
+            elif "figure_1(" not in cell.source:                       # that is on the title
+                yield "picture", picture
 
 
 class Deck:
@@ -203,8 +205,8 @@ class Deck:
         self.title = ""
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
-        opening = [event for event in found[3:first] if event[0] != "picture"]  # after the imports
-        if any(kind == "print" for kind, _ in opening):
+        opening = found[3:first]                                       # after the imports
+        if any(kind in ("print", "picture") for kind, _ in opening):
             self.begin(re.match(r"# (?:.*· )?(.*)", notebook.cells[0].source)[1], self.took[""])
         for kind, what in opening * bool(self.title) + found[first:]:
             if kind == "heading" or self.title:
@@ -422,16 +424,16 @@ def mistakes(exercises, section, language):
         return [WORDS[language].mistakes] * bool(known) + [*lines]
 
 
-def drawn(text, most=LINES, columns=COLUMNS):
+def drawn(text):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
-    lines = lines_of(text, most, columns)
+    lines = lines_of(text)
     if SHAPE.search(text):
         return as_printed(lines)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
     whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
-    if whole or not 1 < longest <= BARS or 2 * len(lines) > most + 2:  # a bar is as high as a line
+    if whole or not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
         return tables(lines)
     labels = [row[1] if row else line for row, line in zip(rows, lines)]
     kinds = list(itertools.accumulate(                                 # the word that names a row
@@ -516,14 +518,14 @@ def one_unit(title):
     return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
 
 
-def lines_of(text, most=LINES, columns=COLUMNS):
+def lines_of(text):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
     printed = text.rstrip().splitlines()
-    columns = min(columns, PROSE if len(printed) == 1 else columns)
+    columns = PROSE if len(printed) == 1 else COLUMNS
     lines = [part for line in printed
              for part in textwrap.wrap(line, columns, replace_whitespace=False,
                                        drop_whitespace=len(line) > columns) or [""]]
-    return lines if len(lines) <= most else [*lines[: most - 1], "…"]
+    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
 
 
 def as_printed(lines):
