@@ -79,7 +79,7 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 #
 # ## 10.2 The loss, on three classes
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**. Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**.) Here $q$ is a distribution, not a query. Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
@@ -212,7 +212,8 @@ with blas_threads():                                                   # one, as
         model.backward(grad_logits, cache)                             # fills every grad
         optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))    # Equation 3
         losses.append(token_scores(loss_cache)[0])                     # without smoothing
-print("steps 1, 10, 20, 30: loss", np.round(losses, 2)[[0, 9, 19, 29]], " ln 13 is", np.log(13).round(2))
+print("loss at steps 1, 10, 20, 30:", np.round(losses, 2)[[0, 9, 19, 29]])
+print("ln 13:", np.log(13).round(2))
 
 # %% [markdown]
 # The first loss is above $\ln 13$: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).

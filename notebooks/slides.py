@@ -49,14 +49,14 @@ LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
-STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
+STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 100  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{105}", re.MULTILINE)  # programs that a wall has no room for
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -357,7 +357,7 @@ def sentence(text, most=SAID):
     for found in SENTENCE.findall("\n\n".join(words)):
         whole = re.search(r"[.!?。！？][)*）”\x22]*$", found.strip())
         leads = not whole or PICTURE.search(found)
-        if said and (leads or len(said + found) > most):
+        if said and (leads or len((said + found).encode()) > most):    # Chinese is wider
             break
         said += found
     return said.strip()
