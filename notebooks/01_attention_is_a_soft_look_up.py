@@ -31,14 +31,14 @@ import math
 import numpy as np
 
 from aiayn_np import Linear, ScaledDotProductAttention, Softmax, plot_attention
-from aiayn_np.plotting.drawings import ASKING, SENTENCE, attention_shapes, figure_1
+from aiayn_np.plotting.drawings import SENTENCE, attention_shapes, figure_1
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Begin with a model. The next cell makes one from random numbers and trains it for a few seconds. It learns to read
+# Begin with a model. These lines make one from random numbers and train it for a few seconds. It learns to read
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
-# (You need not understand this cell: Lesson 10 explains it.)
+# (You need not understand the lines: Lesson 10 explains them.)
 
 # %%
 from aiayn_np import ReverseTask, Transformer, greedy_decode, train
@@ -65,7 +65,7 @@ print(f"seen in training: {progress.step * 64:,} sequences")
 # Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
 # after the other: a digit, or in a text a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the
 # left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson;
-# you need no other box today. Most lessons show this picture and light their own part.
+# you need no other box today.
 
 # %%
 figure_1("attention")
@@ -129,7 +129,6 @@ print("matches", K @ q, " value", K @ q @ V)
 
 # %%
 tokens = list(SENTENCE)
-print(tokens)
 K = np.array([[0.0, 1.0, 0.0, 0.0, 0.0],    # (4, 5)  the:  "I am an article"
               [1.0, 0.0, 0.0, 0.0, 1.0],    #         cat:  "I can do things, and I am a noun"
               [0.0, 0.0, 1.0, 0.0, 0.0],    #         sat:  "I am an action"
@@ -243,13 +242,8 @@ print(cache)
 
 # %% [markdown]
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
-# **a column is a key**, a token that is asked. Each row adds up to 1. In the picture, `cat` looks mostly at `sat`, and
-# `sat` looks mostly at `cat`. `down` looks mostly at `sat`.
-
-# %%
-plot_attention(cache.weights, ASKING, tokens, titles=["who looks at whom"])
-
-# %% [markdown]
+# **a column is a key**, a token that is asked. Each row adds up to 1. In the drawing, `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`.
+#
 # ## 1.5 Where do queries, keys and values come from?
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
@@ -273,23 +267,22 @@ print("weights", cache.weights.shape, " out", out.shape)
 # > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
 # > - the next one → Nothing in the formula knows an order.
 # > - all equally → Then all scores of a row would have to be equal.
-# > - itself <!-- true: (same.weights.argmax(axis=1) == np.arange(4)).all() and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
+# > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
 # >
 # > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
 # > $k = xW^K$. -->
 
 # %%
-_, same = attention.forward(x, x, x)
-itself = []
-for _ in range(100):                                     # 100 draws of the two matrices
+def looks_at_itself(Q, K):
+    return attention.forward(Q, K, K)[1].weights.argmax(axis=1) == np.arange(4)    # (4,)
+
+alone, itself = [], []
+for x in rng.standard_normal((100, 4, d_model)):         # 100 draws of tokens, and of two matrices
     W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
-    weights = attention.forward(W_Q(x), W_K(x), x)[1].weights
-    itself.append(weights.argmax(axis=1) == np.arange(4))
-alone = [attention.forward(X, X, X)[1].weights.argmax(axis=1) == np.arange(4)
-         for X in rng.standard_normal((100, 4, d_model))]    # and 100 draws of the four tokens
-print("q = k = x: tokens 0 to 3 look most at", same.weights.argmax(axis=1))
-print(f"q = k = x: {np.mean(alone):.0%} of the tokens of 100 such sets look most at their own place")
-print(f"q = x W^Q, k = x W^K: {np.mean(itself):.0%} of the tokens look most at their own place")
+    alone.append(looks_at_itself(x, x))
+    itself.append(looks_at_itself(W_Q(x), W_K(x)))
+print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at themselves")
+print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
 # Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.

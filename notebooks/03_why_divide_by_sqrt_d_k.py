@@ -31,11 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_np import ScaledDotProductAttention, Softmax, plot_attention
+from aiayn_np import ScaledDotProductAttention, plot_attention
 from aiayn_np.experiments.claims.saturation import SATURATION
 from aiayn_np.experiments.claims.scale_training import SCALE_TRAINING
 from aiayn_np.experiments.claims.variance import VARIANCE
-from aiayn_np.plotting.drawings import SENTENCE, dot_products, figure_1
+from aiayn_np.plotting.drawings import SENTENCE, dot_products
 from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
@@ -56,12 +56,8 @@ for width in (4, 512):
 plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
-# Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it? The division stands inside each box that is lit.
-
-# %%
-figure_1("attention")
-
-# %% [markdown]
+# Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it?
+#
 # ## 3.1 By hand: ten of sixteen
 #
 # Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ is the number of places where they agree, minus
@@ -87,10 +83,8 @@ V = np.eye(3)                                                          # (3, 3)
 _, cache = attention.forward(q, K, V)
 _, unscaled_cache = unscaled.forward(q, K, V)
 scores = q @ K.T                                                       # (1, 3)
-print("by hand, with    ", Softmax()(scores / math.sqrt(16))[0])
-print("by hand, without ", Softmax()(scores)[0])
-print("class, with      ", cache.weights[0])
-print("class, without   ", unscaled_cache.weights[0])
+print("with    ", cache.weights[0])
+print("without ", unscaled_cache.weights[0])
 
 # %% [markdown]
 # A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2), so two places of sixteen decide nearly everything. Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
@@ -149,17 +143,15 @@ print(f"q · k      mean {dot.mean():7.4f}   variance {dot.var():.2f}   std {dot
 # %% [markdown]
 # The standard deviation is 8, the root of 64. A dot product is a sum of $d_k$ terms, and each term adds its variance. The sum is like a walk of $d_k$ steps, each left or right at random: after 64 steps you stand about 8 steps from where you began.
 #
-# The derivation uses only mean, variance and independence. So signs will do as well:
+# The derivation uses only mean, variance and independence. Break one assumption, and the result fails. Here the entries have the mean 1:
 
 # %%
-signs = rng.choice([-1.0, 1.0], (2, 20_000, d_k))                      # (2, 20000, 64)
-shifted = 1 + rng.standard_normal(signs.shape)                         # (2, 20000, 64)
-for name, (q, k) in {"+1 or -1": signs, "mean 1, not 0": shifted}.items():
-    sums = (q * k).sum(axis=1)                                         # (20000,)
-    print(f"{name:14} mean {sums.mean():6.2f}   variance {sums.var():6.2f}")
+q, k = 1 + rng.standard_normal((2, 20_000, d_k))                       # (20000, 64) each
+dot = (q * k).sum(axis=1)                                              # (20000,)
+print(f"mean {dot.mean():.2f}   variance {dot.var():.2f}")
 
 # %% [markdown]
-# The last row breaks an assumption, and the result fails: a mean that is not 0 does not cancel. Otherwise it holds at every width. The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width. The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()
@@ -269,12 +261,11 @@ def measure(d_k, p):
     return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), np.median(size)
 
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 1024)}
-print("divided by       d_k   variance   largest weight   |grad_q|     (medians)")
 for (p, d_k), (var, largest, size) in table.items():
-    print(f"d_k^{p:<10} {d_k:5} {var:10.4f} {largest:16.3f} {size:10.1e}")
+    print(f"p = {p:<4}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
 
 # %% [markdown]
-# Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# (Weights and gradients are medians.) Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
 # ## 3.7 And in training?
 #

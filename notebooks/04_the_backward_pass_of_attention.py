@@ -31,17 +31,26 @@ import math
 import numpy as np
 
 from aiayn_np import ScaledDotProductAttention, Softmax, check_gradients
-from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_1
+from aiayn_np.plotting.drawings import SENTENCE, attention_gradients
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# A model learns because a gradient comes back through every box. At the end of this lesson you have sent one through attention, line by line, and the check of twelve digits cannot tell yours from the class's.
+# A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
 
 # %%
-figure_1("attention")
+class NotTransposed(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, _ = super().backward(grad_out, cache)
+        return grad_Q, grad_K, cache.kept @ grad_out
+
+report = check_gradients(NotTransposed(), *np.random.default_rng(0).standard_normal((3, 4, 5)))
+print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2].numeric:.3f}")
+
+# %% [markdown]
+# Forward is right, so this backward is wrong. At the end of this lesson you have written a right one, line by line, and you know the check that tells the two apart.
 
 # %% [markdown]
 # ## 4.1 Two rules, and a third you know
@@ -312,7 +321,7 @@ fig
 # %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# Three easy mistakes. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third forgets a transpose; with as many queries as keys the shapes fit.
+# Three easy mistakes. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -329,11 +338,6 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
     def __init__(self):
         super().__init__()
         self.softmax = ElementwiseSoftmax()
-
-class NotTransposed(ScaledDotProductAttention):
-    def backward(self, grad_out, cache):
-        grad_Q, grad_K, _ = super().backward(grad_out, cache)
-        return grad_Q, grad_K, cache.kept @ grad_out
 
 # %% [markdown]
 # > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?

@@ -49,17 +49,7 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Two models learn to write a row backwards, and their training curves look alike. One of them has cheated. How would you find out which? Masks act inside the three lit boxes of Figure 1.
-
-# %%
-figure_1("attention")
-
-# %% [markdown]
-# ## 5.1 A batch needs padding
-#
-# Take our sentence, and a second one of two words. All rows of an array have one length, so the short sentence is filled
-# up with a token that means nothing: `<pad>`, id 0. Two **encoder layers** (Lessons 6 and 7) are a black box here. They
-# read vectors and give vectors.
+# `birds fly` goes through an encoder alone, and then again in a batch, beside our sentence. Its **encoder layers** (Lessons 6 and 7) are a black box here: they read vectors and give vectors. The words are the same, so the outputs should be the same.
 
 # %%
 words = ["<pad>", *SENTENCE, "birds", "fly"]
@@ -69,20 +59,28 @@ rng = np.random.default_rng(0)
 embedding = Embedding(len(words), 16, rng=rng)                          # d_model = 16
 encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])     # N = 2 layers, h = 2 heads
 x = embedding(ids)                                                      # (B, T, d_model)
-
-# %% [markdown]
-# `birds fly` goes through the encoder alone, and then again in this batch. By how much does the output for `birds` change?
-
-# %%
 alone = encoder(x[1:, :2])                                              # (1, 2, d_model)
 batch, cache = encoder.forward(x)                                       # (2, 4, d_model)
-print("largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
+print("birds, largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
+
+# %% [markdown]
+# They are not. So a translation would depend on the other sentences of its batch. Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
+
+# %%
+figure_1("attention")
+
+# %% [markdown]
+# ## 5.1 A batch needs padding
+#
+# All rows of an array have one length, so the short sentence was filled up with a token that means nothing: `<pad>`, id 0.
+
+# %%
 unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_q, T_k)
 print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
 # The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two
-# thirds in the other. So the output for a sentence would depend on how long its neighbour in the batch is.
+# thirds in the other.
 #
 # The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The
 # model takes it as `allowed`.
@@ -232,7 +230,7 @@ for name, difference in moved.items():
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
 # change.
 #
-# The experiment `causality` asks the same of a small decoder, for all pairs at once: how far does output $t$ (row) depend on input $s$ (column)? It is measured by backward passes.
+# The experiment `causality` asks the same of a small decoder, for all pairs at once. Its picture shows how far output $t$ (row) depends on input $s$ (column), measured by backward passes.
 
 # %%
 jacobian = CAUSALITY.run()

@@ -37,19 +37,7 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# What does one plus sign do to a stack of 24 layers? You send a gradient through it, with the sign and without. This lesson is about the boxes around attention.
-
-# %%
-figure_1("add_norm", "feed_forward")
-
-# %% [markdown]
-# The paper calls attention a **sub-layer**, and the feed-forward network another. Around each it puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
-#
-# $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
-#
-# ## 7.1 Add: does the gradient come through?
-#
-# Stack 24 small layers $f$, once as $y = f(x)$ and once as $y = x + f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down.
+# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down.
 
 # %%
 def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
@@ -68,7 +56,23 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
         lengths.append(np.linalg.norm(grad))
     return lengths
 
+print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=False)[-1]:.1g}")
+
 # %% [markdown]
+# About a millionth is left: the lowest layers learn nothing. Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
+
+# %%
+figure_1("add_norm", "feed_forward")
+
+# %% [markdown]
+# Attention is called a **sub-layer**, and the feed-forward network another. Around each sub-layer the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
+#
+# $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
+#
+# ## 7.1 Add: does the gradient come through?
+#
+# Write the layers as $y = x + f(x)$ (the argument `residual`). One plus sign is the only difference.
+#
 # > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through, so 24 layers let about a millionth through. *With* the sum, how long is the gradient that arrives?
 # >
 # > - Much shorter than 1: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
@@ -155,7 +159,7 @@ moved = {}
 for name, f in (("layer norm", LayerNorm(8)), ("batch norm", BatchNorm(8))):
     before = f(x)[0]                                                   # (T, d_model)
     moved[name] = np.abs(f(neighbour)[0] - before).max(), np.abs(f(padded)[0, :4] - before).max()
-    print(f"{name}: moved by the neighbour {moved[name][0]:.2f}, by the padding {moved[name][1]:.2f}")
+    print(f"{name}  moved by the neighbour {moved[name][0]:.2f}, by the padding {moved[name][1]:.2f}")
 print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 
 # %% [markdown]
@@ -284,27 +288,38 @@ norm_places()
 #
 # Look for the straight path of Lesson 7.1. With pre-norm it consists of sums only. With post-norm a norm stands on it after every sum, and multiplies by its $1/\sigma$.
 #
-# > **Predict.** In a pre-norm stack no norm stands on the path. Numbers of variance 1 go in, and each layer, not trained, adds a variance of about 1. How large are the numbers after 24 layers?
+# Watch the first layers of a pre-norm stack that is not trained:
+
+# %%
+def variances(kind, depth):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 10, 64))                               # (B, T, d_model)
+    found = [x.var()]
+    for layer in [kind(64, 256, 4, rng=rng) for _ in range(depth)]:
+        x = layer(x)
+        found.append(x.var())
+    return found                                                       # depth + 1 numbers
+
+print("variance after 0 to 4 layers:", np.round(variances(PreNormEncoderLayer, 4), 1))
+
+# %% [markdown]
+# > **Predict.** How large are the numbers, their standard deviation, after 24 layers of pre-norm?
 # >
 # > - About 1 → Each sub-layer gets an input of size 1. What does it do with the sum?
-# > - About 5 <!-- true: 3 < sizes["pre-norm"] < 7 and abs(sizes["post-norm"] - 1) < 0.01 --> → The variance is about 1 + 24, and the size is its root.
+# > - About 5 <!-- true: 3 < sizes["pre-norm"] < 7 and abs(sizes["post-norm"] - 1) < 0.01 --> → The variance goes on to rise by nearly 1 with each layer. The size is its root.
 # > - About 25 → That is the variance. Random terms add up in variance, not in size.
 # > - Many thousands → Each layer would have to multiply. What does it do with the sum?
 # >
-# > <!-- given: $x_{l+1} = x_l + \mathrm{Sublayer}(\mathrm{LayerNorm}(x_l))$, 48 times. The size of numbers is their standard deviation. -->
+# > <!-- given: $x_{l+1} = x_l + \mathrm{Sublayer}(\mathrm{LayerNorm}(x_l))$ twice in each layer. The variance after 0, 1, 2, 3 and 4 layers: {variances(PreNormEncoderLayer, 4)} -->
 
 # %%
 sizes = {}
 for name, kind in (("pre-norm", PreNormEncoderLayer), ("post-norm", EncoderLayer)):
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((4, 10, 64))                               # (B, T, d_model)
-    for layer in [kind(64, 256, 4, rng=rng) for _ in range(24)]:
-        x = layer(x)
-    sizes[name] = x.std()
+    sizes[name] = np.sqrt(variances(kind, 24)[-1])
     print(f"{name:9}  size of the output {sizes[name]:.2f}")
 
 # %% [markdown]
-# With pre-norm the variance is about 25, and the size its root, about 5.
+# With pre-norm the variance is about 25, nearly 1 for each layer, and the size is its root.
 #
 # So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.
 #

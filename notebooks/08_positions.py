@@ -30,10 +30,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 import numpy as np
 
 from aiayn_np import (
+    Dropout,
     Embedding,
     Encoder,
     EncoderLayer,
+    ReverseTask,
     SinusoidalPositionalEncoding,
+    Transformer,
+    train,
 )
 from aiayn_np.experiments.claims.embedding_scale import EMBEDDING_SCALE
 from aiayn_np.experiments.claims.position_training import LEARNED_POSITIONS
@@ -44,7 +48,17 @@ from aiayn_np.plotting.figures import new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# One of two sentences is nonsense: does the encoder of Lesson 7 notice? This lesson is about the embeddings, and about the two circles where positions are added.
+# In Lesson 1 a model learned to write all of 500 fresh sequences backwards. Train it again, for as long, with one part taken away: the positions.
+
+# %%
+task, size = ReverseTask(symbols=10, max_length=8), dict(N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
+no_positions = Dropout(0.0)                                            # adds nothing
+blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.random.default_rng(0)).astype(np.float32)
+*_, end = train(blind, task, steps=450, batch_size=64, rng=np.random.default_rng(0), validation_size=500)
+print(f"written backwards without a mistake: {end.validation:.1%}")
+
+# %% [markdown]
+# It fails. This lesson is about the embeddings, and about the two circles where positions are added.
 
 # %%
 figure_1("positions", "embedding")
@@ -154,14 +168,7 @@ for name, code in codes.items():
 # Each pair of columns is a sine and a cosine of one angle. With $d_\mathrm{model} = 4$ there are two pairs, $i = 0$ and $i = 1$, and
 # $10000^{2/4} = 100$. So the angles are $pos$ and $pos / 100$.
 #
-# > **Predict.** Which four numbers are row 0?
-# >
-# > - 0, 0, 0, 0 → The sine of 0 is 0. What stands beside it?
-# > - 0, 1, 0, 1 <!-- true: np.array_equal(by_hand[0], [0, 1, 0, 1]) --> → Both angles are 0, with sine 0 and cosine 1.
-# > - 1, 0, 1, 0 → Which comes first in a pair, sine or cosine?
-# > - 0, 0, 1, 1 → Sine and cosine stand side by side, pair by pair.
-# >
-# > <!-- given: $PE_{(pos, 2i)} = \sin(pos / 10000^{2i/4})$, $PE_{(pos, 2i+1)} = \cos(pos / 10000^{2i/4})$, for $i = 0, 1$. -->
+# Do row 0 on paper before you run the cell.
 
 # %%
 pos = np.arange(4)                                                     # (T,)

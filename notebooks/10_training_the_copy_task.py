@@ -72,10 +72,6 @@ src, tgt_in, tgt_out = task.batch(2, np.random.default_rng(0))
 for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
     for row in ids:
         print(f"{name:8}", *(f"{token:5}" for token in task.tokens(row)))
-drawn, validation = task.batch(20_000, np.random.default_rng(0))[0], task.validation(500)
-seen = {task.text(row) for row in drawn}
-common = seen & {task.text(row) for row in validation[0]}
-print(f"20,000 drawn for training, {len(seen):,} different, {len(common)} of them in validation")
 
 # %% [markdown]
 # The encoder reads `src`. The decoder reads `tgt_in`, the answer shifted right, and at every position
@@ -83,7 +79,7 @@ print(f"20,000 drawn for training, {len(seen):,} different, {len(common)} of the
 #
 # ## 10.2 The loss, on three classes
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**. Here $q$ is a distribution, not a query.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes. The loss is the **cross-entropy** $-\sum_v q_v \log p_v$ with what we want, $q$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**.) Here $q$ is a distribution, not a query. Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
@@ -197,7 +193,7 @@ warm.figure()
 # %% [markdown]
 # At 0.01 the model reads only with warm-up, and at the highest rate not even so. At the lowest rate warm-up only costs steps. The best loss is the same with and without it. So here warm-up buys a higher rate, not a better end.
 #
-# Blue and orange are the models of the question, and the right panel shows the rate 0.01. Green and pink have the norm before each sub-layer (Lesson 7.7): in the median they get below the dotted line at every rate, and at most rates they are better. The paper does not compare the two. For deep models warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020).
+# Blue and orange are the models of the question, and the right panel shows the rate 0.01. Green and pink have the norm before each sub-layer (Lesson 7.7): in the median they read at every rate. For deep models warm-up can decide whether they learn at all (Xiong et al., 2020; Liu et al., 2020).
 #
 # ## 10.5 The loop, in a dozen lines
 #
@@ -216,7 +212,8 @@ with blas_threads():                                                   # one, as
         model.backward(grad_logits, cache)                             # fills every grad
         optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))    # Equation 3
         losses.append(token_scores(loss_cache)[0])                     # without smoothing
-print(f"ln 13 = {np.log(13):.2f}; steps 1, 10, 20, 30: loss", *(f"{losses[i]:.2f}" for i in (0, 9, 19, 29)))
+print("loss at steps 1, 10, 20, 30:", np.round(losses, 2)[[0, 9, 19, 29]])
+print("ln 13:", np.log(13).round(2))
 
 # %% [markdown]
 # The first loss is above $\ln 13$: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).
@@ -269,6 +266,7 @@ def right_tokens(model, examples):
     best = model(src, tgt_in).argmax(axis=-1)                          # (B, T)
     return (best == tgt_out) | (tgt_out == task.pad), tgt_out != task.pad
 
+validation = task.validation(500)
 early = next(step for step in states if history[step - 1].accuracy > 0.85)
 right, real = right_tokens(at(early), validation)                      # (B, T) each
 length = real.sum(axis=1).mean()
@@ -307,19 +305,21 @@ while tgt[-1] != task.eos and len(tgt) < 10:
     logits, _ = model.decode(np.array([tgt]), memory, memory_allowed=not_padding(question))
     p = Softmax()(logits[0, -1])                                       # (V,)  the last position only
     top = np.argsort(-p)[:3]
-    print(f"{task.text(tgt[1:]):10}", *(f" {name:>5} {share:.2f}" for name, share in zip(task.tokens(top), p[top])))
+    best = "  ".join(f"{name} {share:.2f}" for name, share in zip(task.tokens(top), p[top]))
+    print(f"{task.text(tgt[1:]):10} {best}")
     tgt.append(int(top[0]))
 
 # %% [markdown]
 # The best token gets about 0.9, as label smoothing asked for (Lesson 10.2).
 #
 # To take the best token each time is called **greedy** decoding. The paper keeps the 4 best unfinished sequences (beam search,
-# Section 6.1), which helps where a good start may end badly.
+# Section 6.1).
 #
 # ## 10.10 Check what this lesson claimed
 
 # %%
-assert not common                                                      # splits never overlap
+drawn, kept = task.batch(20_000, np.random.default_rng(0))[0], validation[0]
+assert not {task.text(row) for row in drawn} & {task.text(row) for row in kept}   # splits never overlap
 assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
 assert losses == [r.loss for r in history[:30]]                        # the loop is train
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding

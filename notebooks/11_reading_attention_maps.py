@@ -351,15 +351,7 @@ fig
 #
 # ## 11.8 Read your own
 #
-# In a terminal:
-#
-# ```
-# aiayn-np train reverse
-# aiayn-np attend runs/reverse "3 1 4"
-# ```
-#
-# Beside each claim write the number, the baseline, and the
-# experiment that could have shown you wrong.
+# Train a model of your own with `aiayn-np train reverse`, and draw its maps with `aiayn-np attend runs/reverse "3 1 4"`. Beside each claim write the number, the baseline, and the experiment that could have shown you wrong.
 #
 # ## 11.9 Check what this lesson claimed
 

@@ -44,7 +44,22 @@ from aiayn_np.plotting.figures import new_figure
 from aiayn_np.variants import scoring
 
 # %% [markdown]
-# Change the line in every attention that compares a query with a key, and train again: five such Transformers learn to copy, not all equally fast, and at the end one with a score of your own learns to copy.
+# How well does a key answer a query? Here one query stays, the star, and each picture gives a **score** to every key in a square: on the left the dot product, on the right a small network.
+
+# %%
+q, side = np.array([1.0, 2.0]), np.linspace(-4, 4, 81)                 # q: (d_k,)
+keys = np.stack(np.meshgrid(side, side), axis=-1)                      # (81, 81, d_k)
+shown = {"dot": keys @ q, "additive": np.tanh(q - keys) @ np.ones(2)}  # (81, 81) each
+fig = new_figure(7.5, 3.2)
+for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
+    image = ax.contourf(side, side, scores, 12, cmap="cividis")
+    ax.plot(*q, "w*", markersize=12)
+    ax.set(title=name, xlabel="first entry of the key", ylabel="second entry", aspect="equal")
+    fig.colorbar(image, ax=ax, label="score")
+fig
+
+# %% [markdown]
+# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query. Can one attend with that? In this lesson five Transformers with different scores learn to copy, and at the end one with a score of your own.
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
@@ -71,7 +86,7 @@ from aiayn_np.variants import scoring
 # > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with $q$ = {q}, $k$ = {k}, $W = I$, $U = -I$ and $v = (1, 1)$. -->
 
 # %%
-q, k = np.array([1.0, 2.0]), np.array([3.0, 1.0])                      # (d_k,) each
+k = np.array([3.0, 1.0])                                               # (d_k,), and q from above
 W, U, v = np.eye(2), -np.eye(2), np.ones(2)                            # (d_k, d_a) twice, (d_a,)
 hidden = np.tanh(W.T @ q + U.T @ k)                                    # (d_a,)  tanh(q - k)
 by_hand = {"dot": q @ k, "additive": v @ hidden}
@@ -79,24 +94,7 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
-# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results.
-#
-# How do the two families see a key? Let $q = (1, 2)$ stay, and draw the score of every key in a square.
-
-# %%
-side = np.linspace(-4, 4, 81)
-keys = np.stack(np.meshgrid(side, side), axis=-1)                      # (81, 81, d_k)
-shown = {"dot": keys @ q, "additive": np.tanh(q - keys) @ v}           # (81, 81) each
-fig = new_figure(7.5, 3.2)
-for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
-    image = ax.contourf(side, side, scores, 12, cmap="cividis")
-    ax.plot(*q, "w*", markersize=12)
-    ax.set(title=name, xlabel="first entry of the key", ylabel="second entry", aspect="equal")
-    fig.colorbar(image, ax=ax, label="score")
-fig
-
-# %% [markdown]
-# The star is the query. The dot product is a plane: it rises without end in the query's direction. The additive score is a landscape of plateaus, and far out it is flat. With these $W$, $U$ and $v$ it is highest at the lower left, far from the query: it need not prefer what is like the query. Training sets all three.
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. These $W$, $U$ and $v$ drew the picture above: the score need not prefer what is like the query. Training sets all three.
 #
 # ## 12.2 Does general do more than dot?
 #

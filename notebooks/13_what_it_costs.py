@@ -44,7 +44,26 @@ from aiayn_np.variants.recurrent import RNN
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Before 2017 a recurrent network stood where Figure 1 has attention, and it worked. At the end of this lesson you can say what was gained, what was paid, and when you would go back.
+# Before 2017 a recurrent network stood where Figure 1 has attention. Four layers read the same 24 tokens. Change the first token: by how much does the last output of each move?
+
+# %%
+rng = np.random.default_rng(0)
+n, d, radius, k = 24, 8, 2, 3
+r = 2 * radius + 1                                                     # neighbours, itself included
+layers = {"self-attention": ScaledDotProductAttention(), "restricted": LocalAttention(radius),
+          "recurrent": RNN(d, d, rng=rng), "convolution": Convolution1D(d, d, k, rng=rng)}
+
+def inputs(layer, x):                                                  # attention: as Q, as K and as V
+    return [x] * (3 if isinstance(layer, ScaledDotProductAttention | MultiHeadAttention) else 1)
+
+x = rng.standard_normal((n, d))                                        # (n, d)
+changed = x + np.eye(n)[:, :1]                                         # another first token
+for name, layer in layers.items():
+    moved = layer(*inputs(layer, changed)) - layer(*inputs(layer, x))
+    print(f"{name:15} {np.abs(moved[-1]).max():.0e}")
+
+# %% [markdown]
+# Two layers do not notice at all, the recurrent one hardly, and self-attention does. At the end of this lesson you can say what attention has gained, what it costs, and when you would go back.
 
 # %%
 figure_1("self_attention")
@@ -60,20 +79,7 @@ figure_1("self_attention")
 # - A **convolution** adds up a window of $k$ tokens, each times a matrix of its own: $y_t = \sum_j x_{t+j} W_j + b$.
 #
 # This lesson has the letters of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, $k$ is the width of a window and no key, $r$ is a number of neighbours, and $h_t$ is a state.
-
-# %%
-rng = np.random.default_rng(0)
-n, d, radius, k = 24, 8, 2, 3
-r = 2 * radius + 1                                                     # neighbours, itself included
-layers = {"self-attention": ScaledDotProductAttention(), "restricted": LocalAttention(radius),
-          "recurrent": RNN(d, d, rng=rng), "convolution": Convolution1D(d, d, k, rng=rng)}
-
-def inputs(layer, x):                                                  # attention: as Q, as K and as V
-    return [x] * (3 if isinstance(layer, ScaledDotProductAttention | MultiHeadAttention) else 1)
-
-x = rng.standard_normal((n, d))                                        # (n, d)
-
-# %% [markdown]
+#
 # **Count on paper.** A product of $(a, b)$ and $(b, c)$ takes $a\,b\,c$ multiply-adds.
 #
 # - self-attention: $QK^\top$ is $(n, d)(d, n)$, and weights times $V$ is $(n, n)(n, d)$: together $2 n^2 d$
@@ -126,7 +132,7 @@ for name, in_n in complexity.exponents("n").items():
     print(f"{name:15} n^{in_n:.2f}  d^{complexity.exponents('d')[name]:.2f}")
 
 # %% [markdown]
-# The powers are right. Where self-attention and the RNN take the same real time depends on the machine, since equal multiply-adds are not equal time.
+# The powers are right. Equal multiply-adds are not equal time: that depends on the machine.
 #
 # ## 13.3 Memory: the map
 #
@@ -143,26 +149,28 @@ exact = ScaledDotProductAttention()(Q, K, V)                           # (n, d_k
 blocks, local = MemoryEfficientAttention(64)(Q, K, V), LocalAttention(32)(Q, K, V)
 print("memory-efficient = plain", np.allclose(blocks, exact), "  local = plain", np.allclose(local, exact))
 
+def megabytes(layer, n):                                               # at most, forwards and backwards
+    x = rng.standard_normal((n, 64), dtype=np.float32)                 # (n, d_k)
+    return peak_bytes(lambda: layer.backward(x, layer.forward(x, x, x)[1])) / 1e6
+
+plain, blockwise, band = ScaledDotProductAttention(), MemoryEfficientAttention(64), LocalAttention(32)
+print(f"512 tokens: plain {megabytes(plain, 512):.1f} MB, memory-efficient {megabytes(blockwise, 512):.1f} MB")
+
 # %% [markdown]
-# > **Predict.** The sequence gets twice as long. By which factor does the memory grow, for plain, memory-efficient and local attention?
+# > **Predict.** Now 2048 tokens, four times as many. How many MB do the two need?
 # >
-# > - 4, 2, 2 → Only the first keeps the map, a square. <!-- true: [round(sizes[-1] / sizes[-2]) for sizes in bytes_of.values()] == [4, 2, 2] -->
-# > - 4, 4, 2 → Memory-efficient attention computes all of the map. How much of it at a time?
-# > - 4, 4, 4 → Two of the three never have the whole map in memory.
-# > - 2, 2, 2 → The first keeps a number for each *pair* of tokens.
+# > - 4 times as many, both → Plain attention keeps a number for each *pair* of tokens.
+# > - Plain 16 times as many, memory-efficient 4 times → Only plain attention keeps the map, a square. <!-- true: [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4] -->
+# > - 16 times as many, both: both compute the whole map → Both compute it. How much of it does each have in memory at a time?
+# > - Plain 16 times as many, memory-efficient no more: a block has 64 keys → The blocks stay small. Are queries, keys and values still as short?
 # >
-# > <!-- given: Plain attention keeps the $(n, n)$ map. Memory-efficient attention computes all of it, a block of 64 keys at a time. Local attention computes a band of it. -->
+# > <!-- given: Plain attention keeps the $(n, n)$ map. Memory-efficient attention computes all of it, a block of 64 keys at a time. With 512 tokens they need {megabytes(plain, 512)} and {megabytes(blockwise, 512)} MB. -->
 
 # %%
-def peak(layer, n):
-    x = rng.standard_normal((n, 64), dtype=np.float32)                 # (n, d_k)
-    return peak_bytes(lambda: layer.backward(x, layer.forward(x, x, x)[1]))
-
-kinds = {"plain": ScaledDotProductAttention(), "memory-efficient": MemoryEfficientAttention(64),
-         "local": LocalAttention(32)}
-bytes_of = {name: [peak(layer, n) for n in (512, 1024, 2048)] for name, layer in kinds.items()}
-for name, sizes in bytes_of.items():
-    print(f"{name:17}", *(f"{size / 1e6:6.1f} MB" for size in sizes), f"  × {sizes[-1] / sizes[-2]:.1f}")
+kinds = {"plain": plain, "memory-efficient": blockwise, "local": band}
+small, large = ({name: megabytes(layer, n) for name, layer in kinds.items()} for n in (512, 2048))
+for name in kinds:
+    print(f"{name:17} 512 tokens {small[name]:5.1f} MB, 2048 tokens {large[name]:5.1f} MB")
 
 # %% [markdown]
 # Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves
@@ -199,8 +207,7 @@ for name, equal in zip(kinds_tried, works):
     print(f"{name:15} two halves = the whole: {equal}")
 
 # %% [markdown]
-# In the RNN the second worker lacks the last state of the first one. State $h_t$ needs $h_{t-1}$,
-# which needs $h_{t-2}$, and so on. With a worker for each output, all could work at once in the other two layers; in the RNN all but one have to wait.
+# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. With a worker for each output, all could work at once in the other two layers.
 #
 # Table 1 calls this *sequential operations*. Our `count` knows: it tells the longest chain of matrix products in which
 # each needs the result of the one before.

@@ -53,9 +53,16 @@ from aiayn_np.text.vocabulary import Vocabulary
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# You train all of Figure 1 on text, in seconds. Then it translates numbers that nobody has shown it. How does it find its words, where two languages order them differently?
+# A dictionary translates word by word. Try it on *zwei hundert drei und fünfzig*, which is two hundred and fifty-three:
+
+# %%
+dictionary = {"zwei": "two", "hundert": "hundred", "drei": "three", "und": "and", "fünfzig": "fifty"}
+german = "zwei hundert drei und fünfzig"
+print(*(dictionary[word] for word in german.split()))
 
 # %% [markdown]
+# Each word is right, and the line is wrong: German says the unit before the tens. In this lesson you train all of Figure 1 on text, in seconds. It translates numbers that nobody has shown it, and you measure how it finds its words.
+#
 # ## 14.1 Pairs of lines
 #
 # A translator learns from lines that say the same in two languages. The corpus of this lesson is tiny: numbers below a million, in German and in English words.
@@ -67,16 +74,13 @@ for german, english in numbers.test[:5]:
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
 # %% [markdown]
-# German says the unit first: *drei und fünfzig* is "three and fifty". English says
-# fifty-three. So a model cannot simply go through the source from left to right.
+# So a model cannot simply go through the source from left to right.
 #
 # We train on the first list, choose on the second, and the third says how good the choice is. No number of the third may be in the first, or we would test memory:
 
 # %%
 lists = [{german for german, _ in pairs} for pairs in numbers]
 print("in two lists:", [len(lists[a] & lists[b]) for a, b in ((0, 1), (0, 2), (1, 2))])
-words = [{word for pair in pairs for word in " ".join(pair).split()} for pairs in numbers]
-print("words of the test that training has not:", len(words[2] - words[0]))
 
 # %% [markdown]
 # ## 14.2 A vocabulary that nobody wrote
@@ -101,6 +105,8 @@ for word, count in Counter(" ".join(lines).split()).items():
 print(neighbours.most_common(5))
 
 # %% [markdown]
+# So `nd` becomes the first piece.
+#
 # SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%
@@ -144,20 +150,28 @@ for size, pieces in joined.items():
 # ## 14.3 Batches of similar length
 #
 # Lines of a batch are padded to the longest of them (Lesson 5). The paper puts pairs of similar length together (Section 5.1).
-#
-# > **Predict.** These lines have up to a dozen words. In batches in *random* order, what share of all positions is padding?
-# >
-# > - About 3 % → Then nearly all lines would be equally long.
-# > - About 15 % → One long line in a batch is enough to lengthen all the others.
-# > - About 40 % → The longest line of a batch sets its width, and most are much shorter. <!-- true: 0.35 < 1 - real / positions < 0.45 -->
-# > - About 75 % → Then the longest line of a batch would be four times as long as the mean.
 
 # %%
 ids = list(zip(*(vocabulary.encode(side) for side in zip(*numbers.training))))
 batches = Batches(ids, 1000, seed=0)                                   # at most 1000 positions a side
+order = np.random.default_rng(0).permutation(len(ids))
+seven = [len(ids[i][0]) for i in order[:7]]
+print("tokens of seven lines:", seven, "  lines in a batch:", len(ids) // batches.per_epoch)
+
+# %% [markdown]
+# > **Predict.** Take batches of lines in *random* order. What share of all positions is padding?
+# >
+# > - About 3 % → Then nearly all lines would be as long as the longest of their batch.
+# > - About 15 % → Compare the lengths of the seven lines with the longest of a batch.
+# > - About 40 % → The longest line of a batch sets its width, and most are much shorter. <!-- true: 0.35 < 1 - real / positions < 0.45 -->
+# > - About 75 % → Then the longest line of a batch would be four times as long as the mean.
+# >
+# > <!-- given: Seven lines have {seven} tokens. In a batch of {len(ids) // batches.per_epoch} lines, each is padded to the longest. -->
+
+# %%
 real, padded = batches.tokens()
 positions = 0
-for rows in np.array_split(np.random.default_rng(0).permutation(len(ids)), batches.per_epoch):
+for rows in np.array_split(order, batches.per_epoch):
     src, _, tgt_out = arrays([ids[i] for i in rows])
     positions += src.size + tgt_out.size
 print(f"padding, any order       {1 - real / positions:.1%}")
@@ -322,6 +336,7 @@ for name, shares in (("trained", after), ("untrained", before)):
 
 # %%
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
+words = [{word for pair in pairs for word in " ".join(pair).split()} for pairs in numbers]
 assert not words[2] - words[0]                                         # each word was seen
 assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert all(len(row) == 2 for row in vocabulary.encode(sorted({word for g, _ in numbers.test for word in g.split()})))

@@ -48,15 +48,15 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
-LINES, COLUMNS, PROSE, HALF = 16, 120, 72, 46  # of a print on a slide, of one line alone, and beside a picture
-STEP, SAID = 17, 300  # lines of a program and its print; letters of what is said in a few sentences
+LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
+STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 100  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d", re.MULTILINE)  # programs that a wall has no room for
+HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -76,7 +76,6 @@ class Words:
 
     optional: str
     check: str
-    do: str
     learn: str
     paper: str
     summary: str
@@ -95,11 +94,11 @@ class Words:
 
 
 WORDS = {
-    "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
+    "en": Words("For the keen", "Check what this lesson", "You will learn", "Paper",
                 "Summary", "Questions", "In the paper:", "", "{}.",
                 "The section takes {}.", "{} is {}.", "Common mistakes in the exercises:",
                 "minute"),
-    "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题", "论文：",
+    "zh": Words("选读", "检验本课", "你将学到", "论文", "小结", "问题", "论文：",
                 "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
@@ -138,7 +137,7 @@ class Result(Slide):
             return super().markdown()
         first, *more = self.steps()
         more += filter(None, [self.said])
-        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) > STEP:
+        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
         self.parts = [f"{lead}\n\n{first}".strip(), *more]
@@ -157,8 +156,8 @@ class Result(Slide):
         png = image(self.png, self.title)
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
         printed = drawn(self.printed)
-        if not wide and not printed.startswith("<table"):
-            printed = drawn(self.printed, columns=HALF)
+        if not wide and "bars table" not in printed:                   # too wide for a column
+            self.notes, printed = [*self.notes, printed], ""
         if wide or not lead + printed + self.said:
             self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
@@ -190,8 +189,10 @@ def events(notebook):
         yield "code", cell.source
         for output in cell.outputs:
             picture = output.get("data", {}).get("image/png")
-            yield ("picture", picture) if picture else ("print", output.get("text") or output.get(
-                "data", {}).get("text/plain", ""))
+            if not picture:
+                yield "print", output.get("text") or output.get("data", {}).get("text/plain", "")
+            elif "figure_1(" not in cell.source:                       # that is on the title
+                yield "picture", picture
 
 
 class Deck:
@@ -204,8 +205,8 @@ class Deck:
         self.title = ""
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
-        opening = [event for event in found[3:first] if event[0] != "picture"]  # after the imports
-        if any(kind == "print" for kind, _ in opening):
+        opening = found[3:first]                                       # after the imports
+        if any(kind in ("print", "picture") for kind, _ in opening):
             self.begin(re.match(r"# (?:.*· )?(.*)", notebook.cells[0].source)[1], self.took[""])
         for kind, what in opening * bool(self.title) + found[first:]:
             if kind == "heading" or self.title:
@@ -249,7 +250,10 @@ class Deck:
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
         prediction, cell = asked
-        lead = self.flush(beside=True)
+        if self.result and not self.result.said + self.result.png and len(self.result.steps()) == 1:
+            self.ideas.notes = self.slides.pop().notes + self.ideas.notes      # it is given below
+        lead = self.flush(beside=not prediction.given)
+        setting = given(prediction, cell, table) or lead
         verdicts = VERDICT[self.language]
         choices = "\n".join(
             f"::: {{.choice{' .fragment .custom' * (i == prediction.right)}}}\n"
@@ -257,7 +261,7 @@ class Deck:
         notes = [*self.notes(), self.words.minutes.format(self.words.time(2)), *(
             f"{self.words.choice.format(LETTERS[i], verdicts[i == prediction.right])} {says}".strip()
             for i, (_, says) in enumerate(prediction.choices))]
-        asks = f"{lead}\n\n{given(prediction, cell, table)}\n\n::: question\n{prediction.question}\n:::"
+        asks = f"{setting}\n\n::: question\n{prediction.question}\n:::"
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
         self.result = Result(self.title, answer=(
@@ -267,7 +271,8 @@ class Deck:
 
     def code(self, text):
         """Keep a program for the next slide: the one of what it shows."""
-        self.programs.append(re.sub("  +#", "  #", text))
+        text = re.sub("  +#", "  #", text)
+        self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
         self.shown(self.unsaid).printed += text
@@ -352,7 +357,7 @@ def sentence(text, most=SAID):
     for found in SENTENCE.findall("\n\n".join(words)):
         whole = re.search(r"[.!?。！？][)*）”\x22]*$", found.strip())
         leads = not whole or PICTURE.search(found)
-        if said and (leads or len(said + found) > most):
+        if said and (leads or len((said + found).encode()) > most):    # Chinese is wider
             break
         said += found
     return said.strip()
@@ -419,16 +424,16 @@ def mistakes(exercises, section, language):
         return [WORDS[language].mistakes] * bool(known) + [*lines]
 
 
-def drawn(text, most=LINES, columns=COLUMNS):
+def drawn(text):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
-    lines = lines_of(text, most, columns)
+    lines = lines_of(text)
     if SHAPE.search(text):
         return as_printed(lines)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
     whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
-    if whole or not 1 < longest <= BARS or 2 * len(lines) > most + 2:  # a bar is as high as a line
+    if whole or not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
         return tables(lines)
     labels = [row[1] if row else line for row, line in zip(rows, lines)]
     kinds = list(itertools.accumulate(                                 # the word that names a row
@@ -513,14 +518,14 @@ def one_unit(title):
     return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
 
 
-def lines_of(text, most=LINES, columns=COLUMNS):
+def lines_of(text):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
     printed = text.rstrip().splitlines()
-    columns = min(columns, PROSE if len(printed) == 1 else columns)
+    columns = PROSE if len(printed) == 1 else COLUMNS
     lines = [part for line in printed
              for part in textwrap.wrap(line, columns, replace_whitespace=False,
                                        drop_whitespace=len(line) > columns) or [""]]
-    return lines if len(lines) <= most else [*lines[: most - 1], "…"]
+    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
 
 
 def as_printed(lines):
@@ -557,14 +562,13 @@ def deck(notebook):
     head, language = notebook.cells[0].source, language_of(notebook)
     words, title = WORDS[language], re.match(r"# (.*)", head)[1]
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
-           for part in (words.do, words.learn, words.paper)}
+           for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
     plan = "\n".join(f"- {name}" for name in names)
-    picture, do = image(first_drawing(notebook), title), row[words.do]
-    plan = [f"**{words.learn}{words.stop}** {row[words.learn]}",
-            f"**{words.in_the_paper}** {row[words.paper]}", plan]
-    text = "\n\n".join([f"**{words.do}{words.stop}** {do[0].upper()}{do[1:]}", *plan])
+    picture = image(first_drawing(notebook), title)
+    text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
+                        f"**{words.in_the_paper}** {row[words.paper]}", plan])
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
                     [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])

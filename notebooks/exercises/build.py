@@ -79,23 +79,30 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../pyproject.toml").exists()
     package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
+                 " Run pip install PATH, where PATH is the folder of the project, and start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 """
+IN_CHINESE = [  # what is one folder further up, and what the cell says
+    ("../../..", "../../../.."),
+    ("This exercise needs the package aiayn_np, and it is not installed.",
+     "这个练习需要 aiayn_np 包，但它没有安装。"),
+    (" Run pip install PATH, where PATH is the folder of the project, and start again.",
+     "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。"),
+]
 SPEAK = """\
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 """
 
 
-def without_solution(text):
+def without_solution(text, says="not written yet: "):
     """The source with an error in the place of every solution."""
-    return SOLUTION.sub(r'\1raise NotImplementedError("not written yet: \2")' + "\n", text)
+    return SOLUTION.sub(rf'\1raise NotImplementedError("{says}\2")' + "\n", text)
 
 
 def exercise_of(source):
@@ -127,13 +134,16 @@ def student_text(source):
     with speaking("zh" if in_chinese else "en"):
         facts |= dict(title=say(e.title), asks=say(e.asks))
     objects, title, install = [f"`{name}`" for name in e.objects], TITLE, INSTALL
+    stub = without_solution(text)
     rules = CHINESE_RULES if in_chinese else RULES
     facts["rules"] = rules if any(SUBJECTS[name].kind == "layer" for name in e.objects) else ""
     if in_chinese:
-        title, install = CHINESE_TITLE, INSTALL.replace("../../..", "../../../..") + SPEAK
+        for ours, theirs in IN_CHINESE:
+            install = install.replace(ours, theirs)
+        title, install, stub = CHINESE_TITLE, install + SPEAK, without_solution(text, "尚未编写：")
         facts |= {name: in_words(facts[name]) for name in ("section", "lesson")}
     title = title.format(objects=("、" if in_chinese else ", ").join(objects), **facts)
-    return title + with_address(install) + without_solution(text)
+    return title + with_address(install) + stub
 
 
 def in_words(places):

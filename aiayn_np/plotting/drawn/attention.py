@@ -102,30 +102,29 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
     arrays = example() if Q is None else (Q, K, V)
     _, cache = ScaledDotProductAttention().forward(*arrays)
     T_q, T_k = cache.weights.shape
-    fig, ax = canvas(8.8, 6.3)
-    x, heights = 3.3, [1.35, 2.25, 3.15, 4.05, 4.95]
+    fig, ax = canvas(9, 5.3)
+    x, heights = 2.7, [1.3, 2.0, 2.7, 3.4, 4.1]
     for y, step in zip(heights, STEPS):
         box(ax, x, y, 1.7, 0.42, step)
     for y, forward, back in zip(heights, FORWARD, BACKWARD):
-        draw_both_ways(ax, x, y + 0.21, y + 0.69, backward)
-        word(ax, x - 0.3, y + 0.45, forward, size=SMALL, align="right")
+        draw_both_ways(ax, x, y + 0.21, y + 0.49, backward)
+        word(ax, x - 0.3, y + 0.35, forward, align="right")
         if backward:
-            word(ax, x + 0.3, y + 0.45, back, size=SMALL, color=RED, align="left")
+            word(ax, x + 0.3, y + 0.35, back, color=RED, align="left")
     gradients = ["grad_Q =\ngrad_products K", "grad_K =\ngrad_productsᵀ Q"]
     for side, name, array, gradient in zip((-0.75, 0.75), "QK", (cache.Q, cache.K), gradients):
-        draw_both_ways(ax, x + 0.72 * side, 0.62, 1.14, backward)
-        word(ax, x + 1.05 * side, 0.43, f"{name} {array.shape}", size=SMALL)
+        draw_both_ways(ax, x + 0.72 * side, 0.66, 1.09, backward)
+        word(ax, x + 1.05 * side, 0.47, f"{name} {array.shape}")
         if backward:
-            word(ax, x + 2.15 * side, 0.88, gradient, size=SMALL, color=RED)
-    arrow(ax, (7.3, 0.62), (7.3, 4.9), (4.15, 4.9))
-    word(ax, 7.36, 0.43, f"V {cache.V.shape}", size=SMALL)
-    word(ax, x, 6.05, f"T_q = {T_q} queries, T_k = {T_k} keys", size=SMALL)
-    word(ax, 1.3, 0.12, "forward: a value", size=SMALL, color=BLACK)
+            word(ax, x + 2.3 * side, 0.88, gradient, color=RED)
+    arrow(ax, (7.4, 0.66), (7.4, 4.05), (3.55, 4.05))
+    word(ax, 7.46, 0.47, f"V {cache.V.shape}")
+    word(ax, x, 5.1, f"T_q = {T_q} queries, T_k = {T_k} keys")
+    word(ax, 1.3, 0.13, "forward: a value", color=BLACK)
     if backward:
-        arrow(ax, (4.15, 5.02), (7.42, 5.02), (7.42, 0.62), color=RED)
-        word(ax, 7.52, 2.9, "grad_V =\nkeptᵀ grad_out", size=SMALL, color=RED, align="left")
-        word(ax, 5.4, 0.12, "backward: the gradient of the loss with respect to it", size=SMALL,
-             color=RED)
+        arrow(ax, (3.55, 4.17), (7.52, 4.17), (7.52, 0.66), color=RED)
+        word(ax, 7.62, 1.65, "grad_V =\nkeptᵀ grad_out", color=RED, align="left")
+        word(ax, 5.6, 0.13, "backward: the gradient of the loss with respect to it", color=RED)
     return fig
 
 

@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import math
@@ -61,11 +61,11 @@ class Linear(Module):
 
     def forward(self, x):
         """x (..., d_in) -> y (..., d_out) 和缓存。"""
-        raise NotImplementedError("not written yet: Linear.forward")
+        raise NotImplementedError("尚未编写：Linear.forward")
 
     def backward(self, grad_y, cache):
         """grad_y (..., d_out) -> grad_x (..., d_in)；把梯度累加到 W.grad 和 b.grad。"""
-        raise NotImplementedError("not written yet: Linear.backward")
+        raise NotImplementedError("尚未编写：Linear.backward")
 
 
 # %% [markdown]

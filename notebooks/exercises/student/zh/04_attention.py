@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import math
@@ -60,11 +60,11 @@ class ScaledDotProductAttention(Module):
 
     def forward(self, Q, K, V, *, allowed=None, rng=None):
         """(..., T_q, d_v) 和缓存。allowed 是布尔数组：查询 i 可以看键 j 的地方为 True。"""
-        raise NotImplementedError("not written yet: ScaledDotProductAttention.forward")
+        raise NotImplementedError("尚未编写：ScaledDotProductAttention.forward")
 
     def backward(self, grad_out, cache):
         """grad_out (..., T_q, d_v) -> grad_Q, grad_K, grad_V"""
-        raise NotImplementedError("not written yet: ScaledDotProductAttention.backward")
+        raise NotImplementedError("尚未编写：ScaledDotProductAttention.backward")
 
 
 # %% [markdown]

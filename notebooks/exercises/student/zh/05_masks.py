@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import math
@@ -51,22 +51,22 @@ from aiayn_np.exercises import check, train_with
 # %%
 def causal(T):
     """掩蔽 (T, T)：位置 i 可以看 j <= i。"""
-    raise NotImplementedError("not written yet: causal")
+    raise NotImplementedError("尚未编写：causal")
 
 
 def not_padding(ids, pad=0):
     """ids (B, T) 中有效词元的掩蔽，形状是 (B, 1, 1, T)。"""
-    raise NotImplementedError("not written yet: not_padding")
+    raise NotImplementedError("尚未编写：not_padding")
 
 
 class Mask(Module):
     def forward(self, scores, *, allowed=None):
         """允许的地方是分数，其他地方是 -inf；以及缓存。"""
-        raise NotImplementedError("not written yet: Mask.forward")
+        raise NotImplementedError("尚未编写：Mask.forward")
 
     def backward(self, grad_y, cache):
         """grad_y（形状与分数相同）-> grad_scores"""
-        raise NotImplementedError("not written yet: Mask.backward")
+        raise NotImplementedError("尚未编写：Mask.backward")
 
 
 # %% [markdown]

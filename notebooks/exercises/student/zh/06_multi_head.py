@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np  # noqa: F401, 供你试验用
@@ -52,12 +52,12 @@ from aiayn_np.exercises import check, train_with
 # %%
 def split_heads(x, h):
     """(..., T, h * d) -> (..., h, T, d)"""
-    raise NotImplementedError("not written yet: split_heads")
+    raise NotImplementedError("尚未编写：split_heads")
 
 
 def merge_heads(x):
     """(..., h, T, d) -> (..., T, h * d)，split_heads 的逆"""
-    raise NotImplementedError("not written yet: merge_heads")
+    raise NotImplementedError("尚未编写：merge_heads")
 
 
 class MultiHeadAttention(Module):
@@ -72,11 +72,11 @@ class MultiHeadAttention(Module):
 
     def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
         """x_Q (..., T_q, d_model)，x_K 和 x_V (..., T_k, d_model) -> (..., T_q, d_model)"""
-        raise NotImplementedError("not written yet: MultiHeadAttention.forward")
+        raise NotImplementedError("尚未编写：MultiHeadAttention.forward")
 
     def backward(self, grad_y, cache):
         """grad_y (..., T_q, d_model) -> grad_x_Q, grad_x_K, grad_x_V"""
-        raise NotImplementedError("not written yet: MultiHeadAttention.backward")
+        raise NotImplementedError("尚未编写：MultiHeadAttention.backward")
 
 
 # %% [markdown]

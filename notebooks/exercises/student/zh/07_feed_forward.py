@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np
@@ -49,11 +49,11 @@ from aiayn_np.exercises import check, train_with
 class ReLU(Module):
     def forward(self, x):
         """max(0, x) 和缓存。"""
-        raise NotImplementedError("not written yet: ReLU.forward")
+        raise NotImplementedError("尚未编写：ReLU.forward")
 
     def backward(self, grad_y, cache):
         """grad_y（形状与 x 相同）-> grad_x"""
-        raise NotImplementedError("not written yet: ReLU.backward")
+        raise NotImplementedError("尚未编写：ReLU.backward")
 
 
 class PositionwiseFeedForward(Module):
@@ -64,11 +64,11 @@ class PositionwiseFeedForward(Module):
 
     def forward(self, x):
         """x (..., d_model) -> y (..., d_model) 和缓存，中间经过 d_ff。"""
-        raise NotImplementedError("not written yet: PositionwiseFeedForward.forward")
+        raise NotImplementedError("尚未编写：PositionwiseFeedForward.forward")
 
     def backward(self, grad_y, cache):
         """grad_y (..., d_model) -> grad_x (..., d_model)"""
-        raise NotImplementedError("not written yet: PositionwiseFeedForward.backward")
+        raise NotImplementedError("尚未编写：PositionwiseFeedForward.backward")
 
 
 # %% [markdown]

@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import math
@@ -59,11 +59,11 @@ class Embedding(Module):
 
     def forward(self, ids):
         """ids (...) -> y (..., d_model) 和缓存。"""
-        raise NotImplementedError("not written yet: Embedding.forward")
+        raise NotImplementedError("尚未编写：Embedding.forward")
 
     def backward(self, grad_y, cache):
         """把梯度累加到 E.grad；返回 None。"""
-        raise NotImplementedError("not written yet: Embedding.backward")
+        raise NotImplementedError("尚未编写：Embedding.backward")
 
 
 class OutputProjection(Module):
@@ -72,11 +72,11 @@ class OutputProjection(Module):
 
     def forward(self, x):
         """x (..., d_model) -> logits (..., vocab_size) 和缓存。"""
-        raise NotImplementedError("not written yet: OutputProjection.forward")
+        raise NotImplementedError("尚未编写：OutputProjection.forward")
 
     def backward(self, grad_logits, cache):
         """grad_logits (..., vocab_size) -> grad_x (..., d_model)；把梯度累加到 E.grad。"""
-        raise NotImplementedError("not written yet: OutputProjection.backward")
+        raise NotImplementedError("尚未编写：OutputProjection.backward")
 
 
 # %% [markdown]

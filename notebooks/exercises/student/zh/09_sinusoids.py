@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np
@@ -55,15 +55,15 @@ class SinusoidalPositionalEncoding(Module):
 
     def table(self, T, *, start=0):
         """位置 start ... start + T - 1 的 PE，形状是 (T, d_model)"""
-        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.table")
+        raise NotImplementedError("尚未编写：SinusoidalPositionalEncoding.table")
 
     def forward(self, x, *, start=0):
         """x (..., T, d_model) -> y（形状相同）和缓存。"""
-        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.forward")
+        raise NotImplementedError("尚未编写：SinusoidalPositionalEncoding.forward")
 
     def backward(self, grad_y, cache):
         """grad_y (..., T, d_model) -> grad_x"""
-        raise NotImplementedError("not written yet: SinusoidalPositionalEncoding.backward")
+        raise NotImplementedError("尚未编写：SinusoidalPositionalEncoding.backward")
 
 
 # %% [markdown]

@@ -21,14 +21,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np
@@ -60,11 +60,11 @@ class LabelSmoothedCrossEntropy(Module):
 
     def forward(self, logits, *, targets):
         """logits (..., V), targets (...) -> 损失（一个数）和缓存。"""
-        raise NotImplementedError("not written yet: LabelSmoothedCrossEntropy.forward")
+        raise NotImplementedError("尚未编写：LabelSmoothedCrossEntropy.forward")
 
     def backward(self, grad_loss, cache):
         """grad_loss（一个数）-> grad_logits (..., V)"""
-        raise NotImplementedError("not written yet: LabelSmoothedCrossEntropy.backward")
+        raise NotImplementedError("尚未编写：LabelSmoothedCrossEntropy.backward")
 
 
 # %% [markdown]

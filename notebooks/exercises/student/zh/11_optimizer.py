@@ -20,14 +20,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np
@@ -57,16 +57,16 @@ class Adam:
     def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):
         self.parameters = list(parameters)
         self.beta_1, self.beta_2, self.eps = beta_1, beta_2, eps
-        raise NotImplementedError("not written yet: Adam.__init__")
+        raise NotImplementedError("尚未编写：Adam.__init__")
 
     def step(self, rate):
         """按梯度原地更新每个参数。"""
-        raise NotImplementedError("not written yet: Adam.step")
+        raise NotImplementedError("尚未编写：Adam.step")
 
 
 def warmup_rate(step, d_model, warmup_steps):
     """公式 3 的学习率，step = 1, 2, ..."""
-    raise NotImplementedError("not written yet: warmup_rate")
+    raise NotImplementedError("尚未编写：warmup_rate")
 
 
 # %% [markdown]

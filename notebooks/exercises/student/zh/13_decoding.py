@@ -20,14 +20,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     here = Path("../../../../pyproject.toml").exists()
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed. Get a copy of"
-                 " the whole project, run pip install -e '.[notebooks]' in it, and start again.")
+        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
+                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
 import os
 
-os.environ.setdefault("AIAYN_LANG", "zh")  # 检验用中文说话
+os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 
 # %%
 import numpy as np
@@ -50,7 +50,7 @@ from aiayn_np.exercises import check, train_with
 # %%
 def greedy_decode(model, src, *, bos, eos, max_len=None):
     """由源序列 src (B, T_src) 得到 ids (B, L)，L <= max_len"""
-    raise NotImplementedError("not written yet: greedy_decode")
+    raise NotImplementedError("尚未编写：greedy_decode")
 
 
 # %% [markdown]
