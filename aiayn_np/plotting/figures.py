@@ -50,7 +50,7 @@ STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "le
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
     """Return an empty Picture; width and height are in inches."""
-    return picture_class()(figsize=(width, height), layout=layout, linewidth=2)
+    return picture_class()(figsize=(width, height), layout=layout)
 
 
 def few_colours(png):
@@ -125,6 +125,7 @@ def picture_class():
     class Picture(Figure):
         def _repr_png_(self):
             width, height = (round(SCREEN * inches) for inches in self.get_size_inches())
+            self.set_linewidth(2)                                      # of its frame
             return few_colours(png_of(self, DPI, **CARD)), {"width": width, "height": height}
 
     return Picture
