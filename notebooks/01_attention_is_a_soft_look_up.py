@@ -36,7 +36,7 @@ from aiayn_np.plotting.drawings import SENTENCE, attention_shapes, figure_1
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Begin with a model. These lines make one from random numbers and train it for a few seconds. It learns to read
+# Begin with a model. These lines make one from random numbers and train it in less than half a minute. It learns to read
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand the lines: Lesson 10 explains them.)
 
@@ -154,6 +154,7 @@ q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 # %%
 d_k = K.shape[-1]
 scores = K @ q / math.sqrt(d_k)             # (4,)
+print("        ", *tokens)
 print("scores ", scores)
 
 # %%
@@ -164,7 +165,7 @@ print("weights", weights, " sum", weights.sum())
 
 # %%
 output = weights @ V                        # (2,)
-print("output ", output)
+print(f"output: thing {output[0]:.4f}, action {output[1]:.4f}")
 
 # %% [markdown]
 # The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. Half of the answer is what `cat` tells.
@@ -184,6 +185,7 @@ print("output ", output)
 
 # %%
 softmax = Softmax()
+print(" " * 20, *tokens)
 for length in (0, 1, 2, 4, 16):
     print(f"query × {length:2}   weights {softmax(length * K @ q / math.sqrt(d_k))}")
 
@@ -247,7 +249,7 @@ print(cache)
 # ## 1.5 Where do queries, keys and values come from?
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 8.5). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
+# (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
 # it answers to, and $v = xW^V$ is what it tells.
 
 # %%
@@ -311,6 +313,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 query, keys = looks.Q[0, 0, 0], looks.K[0, 0]                      # (d_k,) and (T_src, d_k)
 its_scores = keys @ query / math.sqrt(len(query))
 row = softmax(its_scores)
+print("        ", *task.tokens(source[0]))
 print("scores ", its_scores, " d_k =", len(query))
 print("weights", row)
 print("the map", where[0])

@@ -120,13 +120,13 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
 #
-# > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline in all five. How large is it?
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline among all 5 · 48 numbers. How large is it?
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - About 0.4 → That is true for good heads of trained models.
 # >
-# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. -->
+# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. Even weight would be one seventh on each of 7 places. -->
 
 # %%
 def margins(name, model, seed=0):
@@ -267,7 +267,7 @@ def without(model, kind, layer, heads, how):
 # > - About half → Each of the eight brings an eighth or so of what all bring.
 # > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < exact["copy", "cross_attention", "mute"].mean() < 0.88 -->
 # >
-# > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. All test sequences are right before. -->
+# > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. To mute a head: its block of $W^O$ becomes 0, so it brings nothing. (To blind it: its block of $W^Q$ becomes 0, so all its weights are equal.) All test sequences are right before. -->
 
 # %%
 def exact_without(name, kind, how):
@@ -294,7 +294,7 @@ layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "
 print("copy, all cross heads of a layer muted:", np.array(layers))
 
 # %% [markdown]
-# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
+# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And in this model each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
 #
 # Is the best-aligned head missed most?
 

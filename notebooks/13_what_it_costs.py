@@ -159,7 +159,7 @@ plain, blockwise, band = ScaledDotProductAttention(), MemoryEfficientAttention(6
 print(f"512 tokens: plain {megabytes(plain, 512):.1f} MB, memory-efficient {megabytes(blockwise, 512):.1f} MB")
 
 # %% [markdown]
-# > **Predict.** Now 2048 tokens, four times as many. How many MB do the two need?
+# > **Predict.** Now 2048 tokens, four times as many. How many times as much memory do the two need?
 # >
 # > - 4 times as many, both → Plain attention keeps a number for each *pair* of tokens.
 # > - Plain 16 times as many, memory-efficient 4 times → Only plain attention keeps the map, a square. <!-- true: [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4] -->
@@ -279,7 +279,7 @@ for name, path in paths.items():
 # %% [markdown]
 # Restricted attention with $r = 9$ needs 7 layers, self-attention one, whatever the distance. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach all of 27 tokens, since $\log_3 27 = 3$.
+# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach 27 tokens, since $\log_3 27 = 3$. The output in the middle then hears all of them; the last one does if the windows look back only.
 #
 # The picture shows who hears whom: dark cells are exact zeros. Each row is an output.
 

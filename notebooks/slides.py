@@ -53,7 +53,7 @@ STEP, SAID = 19, 300  # lines of a program and its print; letters of what is sai
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
-APART = 100  # times that the largest number of a table with bars is as large as the smallest
+APART = 200  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
@@ -138,7 +138,8 @@ class Result(Slide):
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
-        self.parts = [f"{lead}\n\n{first}".strip(), *more]
+        begin = [lead, first] if lead and not (self.answer or self.programs) else [f"{lead}\n\n{first}"]
+        self.parts = [*map(str.strip, begin), *more]
         return super().markdown()
 
     def steps(self):
@@ -155,7 +156,8 @@ class Result(Slide):
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
         printed = drawn(self.printed)
         if not wide and "bars table" not in printed:                   # too wide for a column
-            self.notes, printed = [*self.notes, printed], ""
+            self.notes = [*self.notes, printed]
+            printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
         if wide or not lead + printed + self.said:
             self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
@@ -231,7 +233,7 @@ class Deck:
         if not text:
             return
         self.told, first = text, sentence(text)
-        speaks = self.ideas
+        speaks, alone = self.ideas, False
         if self.result and not self.result.said:
             self.result.said, speaks = conclusion(text, self.result.answer), self.result
             if not self.result.said:                                   # it speaks of what comes
@@ -239,11 +241,18 @@ class Deck:
         elif self.lead is None and not BLOCK.match(text):
             self.lead = first
             text = text.replace(first, "", 1)
+        else:
+            alone = True                                               # nothing of it is said yet
         speaks.notes.append(self.told)
-        paragraphs = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
-        for before, block in zip(["", *paragraphs], paragraphs):
-            if BLOCK.match(block.strip()):
-                self.ideas.parts.append(f"{last_sentence(before)}\n\n{block}".strip())
+        said = []
+        for block in re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n"):
+            if not BLOCK.match(block.strip()):
+                said.append(block)
+                continue
+            if not alone and said:                                     # its first sentences are
+                said[0] = last_sentence(said[0]) if len(said) == 1 else ""
+            self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
+            said, alone = [], True
 
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
@@ -390,7 +399,8 @@ def height_of(part):
         return (1 + ("<span" in part)) * part.count("<tr>")
     text, *formulas = part.split("$$")
     rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
-    return text.count("\n") + 1 + 2 * rows if formulas else part.count("\n")
+    wraps = sum(len(line) // PROSE for line in text.splitlines())
+    return text.count("\n") + 1 + 2 * rows + wraps if formulas else part.count("\n") + wraps
 
 
 def side_by_side(text, png, kind=""):
@@ -441,6 +451,8 @@ def drawn(text):
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
                         else f"<td>{x:.4g}</td>" for x in found)
+        if not found and len(label.split()) == longest:                # the names of the columns
+            cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
         rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
         made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
@@ -573,7 +585,8 @@ def deck(notebook):
     points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
     slides = [opening, *made.slides, Slide(words.summary, points),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
-                    [f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1)])]
+                    [words.minutes.format(words.time(minutes.QUESTIONS)),
+                     *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
     return title, "\n\n".join(slide.markdown() for slide in slides)
 
 
@@ -603,7 +616,7 @@ def write_deck(lesson, folder):
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
-                    center="false", hash="true", slideNumber="true", pdfMaxPagesPerSlide="1")
+                    center="false", hash="true", controls="false", slideNumber="true", pdfMaxPagesPerSlide="1")
     settings["revealjs-url"] = reveal_js()
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",
