@@ -48,7 +48,7 @@ size = dict(N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
 model = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
 for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validation_size=500):
     if progress.step % 50 == 0:
-        print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards without a mistake")
+        print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards, all right")
 
 # %% [markdown]
 # At the end all 500 are right. Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.

@@ -271,7 +271,9 @@ for (p, d_k), (var, largest, size) in table.items():
 #
 # ## 3.7 And in training?
 #
-# In a model $q = x W^Q$, and with this library's start and the paper's sizes the entries of $q$ and $k$ have a variance of about 1 (more in the first layer, where the positions are added). Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3). The experiment `SCALE_TRAINING` trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2: the cell prints them.
+# In a model $q = x W^Q$, and with this library's start and the paper's sizes the entries of $q$ and $k$ have a variance of about 1 (more in the first layer, where the positions are added). Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
+#
+# The experiment `SCALE_TRAINING` trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2: the cell prints them.
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found

@@ -238,7 +238,9 @@ print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
 # ## 4.5 The check
 #
 # We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
-# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers. A step in the *imaginary* direction subtracts nothing (Squire and
+# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
+#
+# A step in the *imaginary* direction subtracts nothing (Squire and
 # Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part over $\delta$ is $2x$, exactly the slope. In general:
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$

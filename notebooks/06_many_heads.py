@@ -313,7 +313,7 @@ draw_grid([(np.concatenate([one, two, narrow[:1]]), None, ["h = 1: four wishes",
            (four, None, [f"h = 4, head {i}" for i in (1, 2, 3, 4)])], names, names, None)
 
 # %% [markdown]
-# The single head spreads its weight over several neighbours. The four heads do different things: a line beside the
+# The single head spreads its weight over several neighbours. The narrow head, top right, looks at the same few tokens, whoever asks. The four heads do different things: a line beside the
 # diagonal is "1 after" or "1 before", and a line further out is "2 after" or "2 before". (The tokens stand on a circle, so
 # a line goes on in the opposite corner.) Nobody told a head what to do.
 #

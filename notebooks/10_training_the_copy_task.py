@@ -116,7 +116,8 @@ def smoothed_loss(p):                                                  # p: of t
 
 p = np.linspace(0.5, 0.9999, 400)
 sure = smoothed_loss(np.array([0.5, 0.8, best, 0.99, 0.9999]))
-print(f"loss {sure.round(3)}   lowest at {best:.4f}, where the perplexity is {1 / best:.3f}")
+print(f"loss {sure[0]:.2f} at 0.5, {sure[2]:.2f} at {best:.4f}, {sure[4]:.2f} at 0.9999")
+print(f"perplexity at {best:.4f}: {1 / best:.3f}")
 ax = new_figure(6, 2.6).subplots()
 ax.plot(p, smoothed_loss(p), color=COLORS[0])
 ax.plot(best, sure[2], "o", color=COLORS[1])

@@ -262,6 +262,9 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     assert [s for s in sizes if s[1] > 1 or s[2] > 1280 or s[3] < 60 or s[4] > 720] == []
     assert [s for s in sizes if s[5] is not None and s[5] < 400] == []
     assert [s for s in sizes if s[6] < 12 and not s[7]] == []
+    margins = page.evaluate("""() => [...document.querySelectorAll(".choice > p")].map(
+        (words) => getComputedStyle(words).margin)""")
+    assert set(margins) == {"0px"}                                     # the right one looks alike
     assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
 
 
