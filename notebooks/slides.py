@@ -155,12 +155,12 @@ class Result(Slide):
         png = image(self.png, self.title)
         wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
         printed = drawn(self.printed)
+        lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
         if wide or not self.answer or "bars table" not in printed:     # there is no room for both
             self.notes = [*self.notes, printed]
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
         if wide or not lead + printed + self.said:
             self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
-            lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
