@@ -54,6 +54,8 @@ def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
     assert len(found) >= 3
     wrong = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中")
     assert not [text for text in found if wrong.search(text)]
+    assert not [text for text in found if not re.search(r"[.。!！)）*]$", text)]   # whole sentences
+    assert not [text for text in found if re.match(r"[^.。]*[?？]|[^.。]*\$\$", text)]
 
 
 @lessons
