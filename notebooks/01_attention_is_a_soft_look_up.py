@@ -260,8 +260,7 @@ W_Q = Linear(d_model, d_k, bias=False, rng=rng)
 W_K = Linear(d_model, d_k, bias=False, rng=rng)
 W_V = Linear(d_model, d_v, bias=False, rng=rng)
 out, cache = attention.forward(W_Q(x), W_K(x), W_V(x))
-print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape)
-print("weights", cache.weights.shape, " out", out.shape)
+print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape, " out", out.shape)
 
 # %% [markdown]
 # > **Predict.** If one used $q = k = x$, without $W^Q$ and $W^K$, which token would each token mostly look at?

@@ -62,7 +62,7 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 #
 # Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ is the number of places where they agree, minus
 # the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
-# and 6 places. Their scores are 4, 0 and $-4$. A key of coin flips agrees in 8 places on average. The first key is a little better.
+# and 6 places. Their scores are 4, 0 and $-4$.
 #
 # > **Predict.** Softmax takes these scores as they are. How many times the weight of the second key does the first one get?
 # >
@@ -224,7 +224,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth. The **mean** rises to about seven times as much.
+# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
 # ## 3.5 And at the paper's own width?
 #

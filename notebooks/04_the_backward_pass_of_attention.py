@@ -82,8 +82,7 @@ print(f"grad_A {grad_A.shape}", grad_A, f"grad_B {grad_B.shape}", grad_B, sep="\
 # %% [markdown]
 # Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. When $A_{01}$ rises by 1,
 # $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$, which is `grad_A[0, 1]`. The shapes help to remember which factor is transposed and on which side it
-# stands. But do not rely on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are
-# wrong. Lesson 4.7 plants a mistake of this kind.
+# stands. But do not rely on them: when all matrices are square, wrong products fit as well (Lesson 4.7).
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array

@@ -127,7 +127,7 @@ ax.figure
 # %% [markdown]
 # At $p = q$ the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond that point the loss rises and its gradient pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$ (here 1.102 at best), and improves accuracy a little (Section 5.4; the experiment `label_smoothing`).
 #
-# The other means of Section 5.4 against learning by heart is dropout (Lesson 7.6). The experiment `dropout` shows that it helps where data is scarce. Our task never runs out of fresh sequences, so we train without it.
+# Against learning by heart, Section 5.4 also has dropout (Lesson 7.6). It helps where data is scarce (the experiment `dropout`). Our task never runs out of fresh sequences, so we train without it.
 #
 # ## 10.3 Adam, three steps by hand
 #
@@ -325,8 +325,6 @@ while tgt[-1] != task.eos and len(tgt) < 10:
 # ## 10.10 Check what this lesson claimed
 
 # %%
-drawn, kept = task.batch(20_000, np.random.default_rng(0))[0], validation[0]
-assert not {task.text(row) for row in drawn} & {task.text(row) for row in kept}   # splits never overlap
 assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
 by_class = LabelSmoothedCrossEntropy(eps_ls, pad=-1).forward(np.log(np.r_[0.8, [0.2 / 12] * 12])[None], targets=np.array([0]))
 assert abs(by_class[0] - sure[1]) < 1e-12
