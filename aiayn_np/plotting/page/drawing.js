@@ -39,10 +39,15 @@ function visible(token) {
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
-/** The key of the word for a token that begins or ends a sequence. */
+/** The key of the word for a token that begins, ends or fills up a sequence. */
 function special_name(token) {
-  const { tokens, bos, eos } = data.task;
-  return token === tokens[bos] ? "token_start" : token === tokens[eos] ? "token_end" : null;
+  const { tokens, bos, eos, pad } = data.task;
+  const names = {
+    [tokens[bos]]: "token_start",
+    [tokens[eos]]: "token_end",
+    [tokens[pad]]: "token_pad",
+  };
+  return Object.hasOwn(names, token) ? names[token] : null;
 }
 
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
@@ -52,8 +57,8 @@ function token_element(token) {
   return make("bdi", {}, say(name), make("small", {}, ` ${visible(token)}`));
 }
 
-/** A number with three digits after the point, and a real minus sign. */
-const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");
+/** A number with two digits after the point, and a real minus sign. */
+const digits = (number, count = 2) => number.toFixed(count).replace("-", "−");
 
 // The colours of cividis, from weight 0 to weight 1.
 const CIVIDIS = `
@@ -105,7 +110,7 @@ function signed_picture({ rows, columns, data }, attributes, most = 0) {
 
 /** A vector as a strip of colours. */
 function strip(vector, most) {
-  const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x, 2));
+  const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x));
   const name = say("vector_name", { count: vector.length, low, high });
   const matrix = new Matrix(1, vector.length, vector);
   return signed_picture(matrix, { class: "strip", "aria-label": name }, most);
