@@ -16,8 +16,7 @@ SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
 TITLES = {"page_title", "things_digits", "things_numbers",
           *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
 PARTS = {"title", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
-SAME = {"side", "quoted_start", "box_add_norm", "box_norm", "box_sum", "box_softmax", "formula_sum",
-        "formula_softmax"}
+SAME = {"side", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
 BOXES = ["src_embedding", "tgt_embedding", "positions", "self_attention", "masked_attention",
          "cross_attention", "feed_forward", "add_norm", "norm", "sum", "output_projection",
          "softmax"]

@@ -211,7 +211,7 @@ const MEASURED = {
   causal: () => [say("if_causal_expect")],
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
   replaced: () => [say("if_replace_expect")],
-  state: () => [...said_sharpness(), say("if_state_expect")],
+  state: () => [say("if_state_expect")],
 };
 
 /** Of an answer that did not change: whether it does for another text. */

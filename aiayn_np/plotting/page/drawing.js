@@ -39,21 +39,17 @@ function visible(token) {
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
-/** The key of the word for a token that begins, ends or fills up a sequence. */
+/** The key of the word for a token that is a sign, such as the end. */
 function special_name(token) {
-  const { tokens, bos, eos, pad } = data.task;
-  const names = {
-    [tokens[bos]]: "token_start",
-    [tokens[eos]]: "token_end",
-    [tokens[pad]]: "token_pad",
-  };
-  return Object.hasOwn(names, token) ? names[token] : null;
+  const { tokens } = data.task;
+  const keys = { token_start: "bos", token_end: "eos", token_pad: "pad", token_unknown: "unk" };
+  return Object.keys(keys).find((key) => tokens[data.task[keys[key]]] === token) ?? null;
 }
 
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
 function token_element(token) {
   const name = special_name(token);
-  if (!name) return make("bdi", {}, visible(token));
+  if (!name) return make("bdi", {}, plain_name(token));
   return make("bdi", {}, say(name), make("small", {}, ` ${visible(token)}`));
 }
 

@@ -199,7 +199,7 @@ function layer_button(boxes, stack, frame) {
   const count = 1 + Math.max(...other.map(({ layer }) => layer));
   const there = other.filter(({ layer }) => layer === (now + 1) % count);
   const to = there.find(({ path }) => part(path) === part(boxes[view.box].path)) ?? there[0];
-  const words = `${say("layer", { layer: now + 1 })} / ${count}`;
+  const words = say("layer_of", { layer: now + 1, count });
   const attributes = { class: "layer-of", id: `${stack}-layer` };
   const button = make_button(words, () => choose_box(to.i), attributes);
   const low = -frame.y - frame.height / 2 - 4;

@@ -24,7 +24,8 @@ const BEGINS = /^[_▁](?=.)/; // a piece that begins a word
 /** A token of a drawing without its code: "start" for <bos>, and a piece without its space. */
 function plain_name(token) {
   if (special_name(token)) return say(special_name(token));
-  return visible(data.task.scores ? token.replace(BEGINS, "") : token);
+  if (!data.task.scores) return visible(token);
+  return visible(/^[_▁]$/.test(token) ? " " : token.replace(BEGINS, ""));
 }
 
 let flow_place = "";

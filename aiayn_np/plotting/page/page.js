@@ -44,13 +44,10 @@ function rethink(before_drawing = () => {}) {
 
 // ---- the address ---------------------------------------------------------------------------
 
-/** A link within the page, such as #maps, names no place of address.js. */
-const names_a_place = () => location.hash.includes("=");
-
 /** Show what the address names, or the beginning. */
 function open_address() {
   stop();
-  const { place, wrong } = read_address(names_a_place() ? location.hash.slice(1) : "", page);
+  const { place, wrong } = read_address(location.hash.slice(1), page);
   const step = tour_steps()[place.tour];
   if (step) find_clearest_head();
   if (step && !is_changed(place.changes)) delete place.changes; // those of the step
@@ -63,7 +60,7 @@ function open_address() {
     Object.assign(view, { layer: START.layer, head: START.head, ...place });
     if (!has_source && place.query === undefined) view.query = first_query();
     if (place.query === undefined && place.written === undefined) show_first_change();
-    left_out = [...wrong, ...leave_out_beyond(place)];
+    left_out = wrong;
     show_left_out();
   });
 }
@@ -94,29 +91,10 @@ function show_left_out() {
   element("address-note").textContent = list ? say("address_wrong", { list }) : "";
 }
 
-/** Another address: a place, or a part of the page, at which the place in the address stays. */
-function follow_address() {
-  if (names_a_place()) open_address();
-  else write_address();
-}
-
 /** The address bar follows what the reader does, so that copying it shares this moment. */
 function write_address() {
   element("link").href = `#${address_of(view, page)}`;
   if (location.hash !== element("link").hash) history.replaceState(null, "", element("link").hash);
-}
-
-/** Parts of an address that are wrong for what was computed; they are as at the start again. */
-function leave_out_beyond(place) {
-  const ends = { written: longest() + 1, side: thoughts.length };
-  const { queries, keys } = attended(thoughts[0]);
-  Object.assign(ends, { query: queries.length, key: keys.length });
-  return Object.keys(ends)
-    .filter((name) => place[name] >= ends[name])
-    .map((name) => {
-      view[name] = START[name];
-      return `${name === "written" ? "step" : name}=${place[name]}`;
-    });
 }
 
 // ---- typing and decoding -------------------------------------------------------------------
@@ -391,7 +369,7 @@ function listen() {
   on("state", "input", () =>
     show_place({ changes: AS_TRAINED, state: Number(element("state").value) }, show_first_change),
   );
-  addEventListener("hashchange", follow_address);
+  addEventListener("hashchange", open_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
   on("tour-begin", "click", () => go_on_tour(0));

@@ -33,7 +33,7 @@ const view = { ...START }; // and lang, once it is chosen
 function numbers_of(base64, size, read) {
   const end = base64.indexOf("=");
   const bytes = Math.floor((3 * (end < 0 ? base64.length : end)) / 4);
-  const [numbers, part] = [new Float64Array(bytes / size), 1 << 18];
+  const [numbers, part] = [new Float32Array(bytes / size), 1 << 18];
   for (let from = 0; from < base64.length; from += part) {
     const text = atob(base64.slice(from, from + part));
     const some = new Uint8Array(text.length);

@@ -124,8 +124,6 @@ function outcome_of(step) {
   return [happened(difference(...answers())), ...sentences_of(part)];
 }
 
-const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
-
 function draw_tour() {
   const steps = tour_steps();
   const step = steps[view.tour];
