@@ -119,7 +119,7 @@ def known_classes():
     return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
 
 
-def check_runnable(model):
+def check_runnable(model: Module) -> None:
     """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
     known, package = known_classes() | {"Dropout"}, __package__.split(".")[0]
     for path, layer in leaves(model, Module):

@@ -81,9 +81,12 @@ def test_a_layer_that_the_page_does_not_know_gets_maps_of_what_the_model_wrote(
     settled(page)
     assert page.locator("#written strong").inner_text() == run.task.text(
         run.decode(run.task.source("3 1 4"))[0])
-    weights = page.evaluate("[...attended(thoughts[0]).cache.weights[0].data]")
-    cache = run.attention(run.task.source("3 1 4"))[2]
-    np.testing.assert_allclose(weights, np.ravel(cache[0]), rtol=0, atol=1e-6)
+    src, written = run.task.source("3 1 4"), run.decode(run.task.source("3 1 4"))[0]
+    tgt = np.array([[run.task.bos, *written[:-1]]])
+    found = page.evaluate("[...attended(thoughts[0]).cache.weights[0].data]")
+    maps = attention_maps(run.trained().forward(src, tgt)[1])
+    want = maps["decoder.layers.0.cross_attention.attention.weights"][0, 0]
+    np.testing.assert_allclose(found, want.ravel(), rtol=0, atol=1e-6)
 
 
 def test_an_address_of_another_page_and_hostile_tokens_stay_text(visit, tmp_path):  # noqa: F811

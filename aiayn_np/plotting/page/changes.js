@@ -72,6 +72,7 @@ let guessed = {}; // the part that was guessed, and the choice
 function turn(part) {
   if (is_on(part) || known.has(part)) return make_change(part, null);
   asked = asked === part ? null : part;
+  draw_answer();
   draw_changes();
 }
 

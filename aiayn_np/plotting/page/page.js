@@ -386,14 +386,14 @@ function listen() {
     const step = target.matches("input") ? 0 : { ArrowLeft: -1, ArrowRight: 1 }[key];
     if (step) go_to(place_now() + step);
   });
-  for (const panel of document.querySelectorAll("main > details"))
+  for (const panel of document.querySelectorAll("details"))
     panel.addEventListener("toggle", draw);
   matchMedia("print").addEventListener("change", open_panels);
 }
 
 /** Paper cannot be unfolded. */
 function open_panels({ matches }) {
-  for (const panel of document.querySelectorAll("main > details")) panel.open ||= matches;
+  for (const panel of document.querySelectorAll("details")) panel.open ||= matches;
   draw();
 }
 
