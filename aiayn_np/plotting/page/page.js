@@ -386,8 +386,7 @@ function listen() {
     const step = target.matches("input") ? 0 : { ArrowLeft: -1, ArrowRight: 1 }[key];
     if (step) go_to(place_now() + step);
   });
-  for (const panel of document.querySelectorAll("details"))
-    panel.addEventListener("toggle", draw);
+  for (const panel of document.querySelectorAll("details")) panel.addEventListener("toggle", draw);
   matchMedia("print").addEventListener("change", open_panels);
 }
 
