@@ -41,9 +41,14 @@ function draw_flow() {
     const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
     const says = side_name(side, more ? "side_colon" : "side");
     if (more) says.push(say(more));
-    return make("div", { ...place, "aria-label": label }, ...says, drawing);
+    return make("div", {}, ...says, make("div", { ...place, "aria-label": label }, drawing));
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
+  for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
+    const scroller = lit.closest(".scroll"); // what is lit is in view
+    const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
+    scroller.scrollLeft = share * scroller.scrollWidth - scroller.clientWidth / 2;
+  }
   const { text, kind, layer, head, query, written } = view;
   const place = [text, kind, layer, head, query, written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew

@@ -57,7 +57,9 @@ function open_address() {
   translate();
   show_place({}, () => {
     find_clearest_head();
-    Object.assign(view, { layer: START.layer, head: START.head, ...place });
+    const { layer, head, query } = START;
+    const is_start = !step && view.text === START.text && place.written === undefined;
+    Object.assign(view, { layer, head, ...(is_start && { query }), ...place });
     if (!has_source && place.query === undefined) view.query = first_query();
     if (place.query === undefined && place.written === undefined) show_first_change();
     left_out = wrong;
@@ -80,7 +82,8 @@ let head_chosen = false;
 
 /** At the beginning, and in the tour, the head is the clearest one. */
 function find_clearest_head() {
-  if (!head_chosen && START.kind === "cross" && !data.recorded) START.head = clearest_head();
+  if (!head_chosen && START.kind === "cross" && !data.recorded)
+    Object.assign(START, clearest_head());
   head_chosen = true;
 }
 

@@ -18,12 +18,13 @@ const tour_steps = () =>
 let before_tour = null; // the reader's own view
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
- * answer changes, the one that looks most at what the first tokens are made of. */
+ * answer changes, the one that looks most at what the first tokens are made of; and such a token. */
 function clearest_head() {
   const thought = begin(trained, vocabulary.source(START.text).ids);
   while (thought.steps.length < 4 && !thought.done) think_on(thought);
   const { cache, tgt, token } = thought.kept;
-  const keys = [...tgt.slice(1), token].map((id, n) => {
+  const written = [...tgt.slice(1), token];
+  const keys = written.map((id, n) => {
     const { source } = shares(trained, cache, n, id);
     return source.indexOf(Math.max(...source));
   });
@@ -32,7 +33,10 @@ function clearest_head() {
   const clear = (head) =>
     keys.reduce((sum, key, n) => sum + (n ? 1 : 3) * weights[head].row(n)[key], 0); // at first
   const heads = data.telling?.length ? data.telling : [...weights.keys()];
-  return heads.reduce((one, other) => (clear(other) > clear(one) ? other : one));
+  const head = heads.reduce((one, other) => (clear(other) > clear(one) ? other : one));
+  const looks = (key, n) =>
+    weights[head].row(n)[key] > 0.5 && /[\p{L}\p{N}]/u.test(names(written)[n]); // no hyphen
+  return { head, query: Math.max(0, keys.findIndex(looks)) };
 }
 
 /** What a step shows when it asks, and what besides when a guess was made. */
