@@ -41,9 +41,9 @@ function visible(token) {
 
 /** The key of the word for a token that is a sign, such as the end. */
 function special_name(token) {
-  const { tokens } = data.task;
-  const keys = { token_start: "bos", token_end: "eos", token_pad: "pad", token_unknown: "unk" };
-  return Object.keys(keys).find((key) => tokens[data.task[keys[key]]] === token) ?? null;
+  const { tokens, bos, eos, pad, unk } = data.task;
+  const keys = ["token_start", "token_end", "token_pad", "token_unknown"];
+  return keys[[bos, eos, pad, unk].findIndex((id) => tokens[id] === token)] ?? null;
 }
 
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */

@@ -269,6 +269,7 @@ const within = (i, count) => Math.max(0, Math.min(i, count - 1));
 /** Make every part of the view one that exists. */
 function settle() {
   view.side = within(view.side, thoughts.length);
+  if (view.written > longest()) view.written = START.written;
   view.layer = within(view.layer, layer_count());
   const { queries, keys, cache } = attended(thoughts[view.side]);
   view.query = within(view.query, queries.length);
