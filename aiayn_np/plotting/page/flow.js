@@ -44,15 +44,20 @@ function draw_flow() {
     return make("div", {}, ...says, make("div", { ...place, "aria-label": label }, drawing));
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
-  for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
-    const scroller = lit.closest(".scroll"); // what is lit is in view
-    const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
-    scroller.scrollLeft = share * scroller.scrollWidth - scroller.clientWidth / 2;
-  }
+  requestAnimationFrame(scroll_to_lit); // all is laid out once
   const { text, kind, layer, head, query, written } = view;
   const place = [text, kind, layer, head, query, written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
   flow_place = place;
+}
+
+/** Scroll long drawings to the token that is lit. */
+function scroll_to_lit() {
+  for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
+    const scroller = lit.closest(".scroll");
+    const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
+    scroller.scrollLeft = share * scroller.scrollWidth - scroller.clientWidth / 2;
+  }
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */
