@@ -50,7 +50,9 @@ report = check_gradients(NotTransposed(), *np.random.default_rng(0).standard_nor
 print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2].numeric:.3f}")
 
 # %% [markdown]
-# Forward is right, so this backward is wrong. At the end of this lesson you have written a right one, line by line, and you know the check that tells the two apart.
+# Forward is right, so this backward is wrong.
+#
+# At the end of this lesson you have written a right one, line by line, and you know the check that tells the two apart.
 
 # %% [markdown]
 # ## 4.1 Two rules, and a third you know

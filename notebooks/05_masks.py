@@ -64,7 +64,9 @@ batch, cache = encoder.forward(x)                                       # (2, 4,
 print("birds, largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
 
 # %% [markdown]
-# They are not. So a translation would depend on the other sentences of its batch. Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
+# They are not. So a translation would depend on the other sentences of its batch.
+#
+# Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
 
 # %%
 figure_1("attention")

@@ -48,7 +48,9 @@ for sentence, V in values.items():
     print(sentence, "  before bites (dog, man):", attention(q_before, K, V)[0])
 
 # %% [markdown]
-# One question, and the right answer. The boxes of Figure 1 are called **multi-head** attention. What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
+# One question, and the right answer.
+#
+# The boxes of Figure 1 are called **multi-head** attention. What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
 #
 # ## 6.1 One softmax, two wishes
 #

@@ -59,13 +59,15 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
 print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=False)[-1]:.1g}")
 
 # %% [markdown]
-# About a millionth is left: the lowest layers learn nothing. Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
+# About a millionth is left: the lowest layers learn nothing.
+#
+# Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
 
 # %%
 figure_1("add_norm", "feed_forward")
 
 # %% [markdown]
-# Attention is called a **sub-layer**, and the feed-forward network another. Around each sub-layer the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
+# In the drawing, attention is a **sub-layer**, and the feed-forward network another. Around each sub-layer the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #

@@ -58,7 +58,9 @@ blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.rand
 print(f"written backwards without a mistake: {end.validation:.1%}")
 
 # %% [markdown]
-# It fails. This lesson is about the embeddings, and about the two circles where positions are added.
+# It fails.
+#
+# This lesson is about the embeddings, and about the two circles where positions are added.
 
 # %%
 figure_1("positions", "embedding")

@@ -59,7 +59,9 @@ for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
 fig
 
 # %% [markdown]
-# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query. Can one attend with that? In this lesson five Transformers with different scores learn to copy, and at the end one with a score of your own.
+# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query.
+#
+# Can one attend with that? In this lesson five Transformers with different scores learn to copy, and at the end one with a score of your own.
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand

@@ -63,7 +63,9 @@ for name, layer in layers.items():
     print(f"{name:15} {np.abs(moved[-1]).max():.0e}")
 
 # %% [markdown]
-# Two layers do not notice at all, the recurrent one hardly, and self-attention does. At the end of this lesson you can say what attention has gained, what it costs, and when you would go back.
+# Two layers do not notice at all, the recurrent one hardly, and self-attention does.
+#
+# At the end of this lesson you can say what attention has gained, what it costs, and when you would go back.
 
 # %%
 figure_1("self_attention")

@@ -61,7 +61,9 @@ german = "zwei hundert drei und fünfzig"
 print(*(dictionary[word] for word in german.split()))
 
 # %% [markdown]
-# Each word is right, and the line is wrong: German says the unit before the tens. In this lesson you train all of Figure 1 on text, in seconds. It translates numbers that nobody has shown it, and you measure how it finds its words.
+# Each word is right, and the line is wrong: German says the unit before the tens.
+#
+# In this lesson you train all of Figure 1 on text, in seconds. It translates numbers that nobody has shown it, and you measure how it finds its words.
 #
 # ## 14.1 Pairs of lines
 #

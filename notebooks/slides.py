@@ -5,19 +5,19 @@
     python notebooks/slides.py DIR 08 --pdf     one lesson, and a handout beside it
     python notebooks/slides.py DIR --zh         the Chinese lessons, in DIR/zh
 
-A deck has a title, Figure 1, what the lesson begins with, the slides of every section that is not
-optional, the summary and the questions. A section gives its first sentences, its formulas, lists and tables, one click each. Then
-come its predictions, pictures and programs, in the order of the lesson. A prediction has two
-slides. On the first are what is given, the question and the choices; a click marks the right one.
-On the second, the question stands above what was measured, drawn if it can be: rows of numbers get
-bars, and lines that say the same of other numbers become a table. A program is shown before what
-it prints. The last click of each of these slides adds the first sentences of the text
-that follows.
+A deck has a title with the first drawing, what the lesson begins with, the slides of every section
+that is not optional, the summary and the questions. A section gives its first sentences, its
+formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
+order of the lesson. A prediction has two slides. On the first are what is given, the question and
+the choices; a click marks the right one. On the second, the question stands above what was
+measured, drawn if it can be: rows of numbers get bars, and lines that say the same of other numbers
+become a table; what is printed beside a picture goes to the notes. A program is shown before what
+it prints. The last click of each of these slides adds the first sentences of the text that follows.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
-are common in the exercises, the text of the lesson, and the answers to the questions.
-Pandoc makes one HTML file: reveal.js,
-pictures and formulas (MathML) are in it, so it needs no network. Chromium prints the handout.
+are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
+one HTML file: reveal.js, pictures and formulas (MathML) are in it, so it needs no network. Chromium
+prints the handout.
 """
 
 import argparse
@@ -80,7 +80,6 @@ class Words:
     paper: str
     summary: str
     questions: str
-    in_the_paper: str
     stop: str
     minutes: str
     section: str
@@ -95,10 +94,9 @@ class Words:
 
 WORDS = {
     "en": Words("For the keen", "Check what this lesson", "You will learn", "Paper",
-                "Summary", "Questions", "In the paper:", "", "{}.",
-                "The section takes {}.", "{} is {}.", "Common mistakes in the exercises:",
-                "minute"),
-    "zh": Words("选读", "检验本课", "你将学到", "论文", "小结", "问题", "论文：",
+                "Summary", "Questions", "", "{}.", "The section takes {}.", "{} is {}.",
+                "Common mistakes in the exercises:", "minute"),
+    "zh": Words("选读", "检验本课", "你将学到", "论文", "小结", "问题",
                 "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
@@ -330,10 +328,6 @@ class Deck:
         if beside and few and len(ideas.parts) == 1:
             self.ideas.notes = ideas.notes
             return f"{lead}\n\n{ideas.parts[0]}".strip()
-        if few and not lead and self.result and self.result.said and not self.result.png:
-            self.result.said += "\n\n" + "\n\n".join(ideas.parts)
-            self.result.notes += ideas.notes
-            return ""
         if alone or (few and len(ideas.parts) == 1):                     # all that the text says
             ideas.parts, lead = clicks(self.told), ""
         filled = FULL + 1
@@ -568,7 +562,7 @@ def deck(notebook):
     plan = "\n".join(f"- {name}" for name in names)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
-                        f"**{words.in_the_paper}** {row[words.paper]}", plan])
+                        f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
                     [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CMAP, SIGNED_CMAP = "cividis", "PuOr"
 DPI, SCREEN = 150, 96  # pixels an inch in a file, and on the page of a notebook
 SMALL, WIDEST = 9.5, 9  # the smallest words in points, the widest picture in inches
+CARD = {"facecolor": "#F4F5F6", "edgecolor": "#B8BEC4"}  # of a picture in a notebook, light or dark
 SMALLEST = 0.18  # the least side of a cell in inches, so that its label has room
 NUMBERED = 5  # a map of at most so many rows and columns has its numbers in the cells
 # Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
@@ -70,12 +71,12 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
         file.write(content)
 
 
-def png_of(fig, dpi):
+def png_of(fig, dpi, **colours):
     """Return the bytes of a picture. One warning names the characters that no font has."""
     content = io.BytesIO()
     with warnings.catch_warnings(record=True) as told:
         warnings.filterwarnings("always", "Glyph ")
-        with_fall_backs(fig).savefig(content, format="png", dpi=dpi)
+        with_fall_backs(fig).savefig(content, format="png", dpi=dpi, **colours)
     missing = [w for w in told if str(w.message).startswith("Glyph ")]
     for other in (w for w in told if w not in missing):
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
@@ -124,7 +125,8 @@ def picture_class():
     class Picture(Figure):
         def _repr_png_(self):
             width, height = (round(SCREEN * inches) for inches in self.get_size_inches())
-            return few_colours(png_of(self, DPI)), {"width": width, "height": height}
+            self.set_linewidth(2)                                      # of its frame
+            return few_colours(png_of(self, DPI, **CARD)), {"width": width, "height": height}
 
     return Picture
 
