@@ -16,7 +16,7 @@ PAPER = {option: next(iter(names)) for option, names in CHOICES.items()}
 # every variant that the page runs, one at a time, and two together
 VARIANTS = [
     *(PAPER | {option: name} for option, names in (
-        ("attention", ["scaled-dot", "dot", "relative"]),
+        ("attention", ["scaled-dot", "dot", "general", "concat", "additive", "relative"]),
         ("positions", ["learned"]), ("norm", ["pre"]),
     ) for name in names),
     dict(attention="relative", positions="learned", norm="pre"),

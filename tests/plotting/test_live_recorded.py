@@ -75,7 +75,7 @@ def test_the_page_shows_the_maps_that_numpy_computes(model, visit, tmp_path):  #
 def test_a_layer_that_the_page_does_not_know_gets_maps_of_what_the_model_wrote(
         visit, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "copy", "--attention", "additive", "--N", "1", "--steps", "30"]) == 0
+    assert main(["train", "copy", "--attention", "rotary", "--N", "1", "--steps", "30"]) == 0
     assert main(["explore", "runs/copy", "3 1 4", "--out", "page.html"]) == 0
     run, page = open_run(tmp_path / "runs" / "copy"), visit(tmp_path / "page.html")
     settled(page)

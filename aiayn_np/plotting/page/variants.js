@@ -26,6 +26,51 @@ class DotScore extends Module {
   }
 }
 
+/** score(q, k) = q^T W k */
+class GeneralScore extends Module {
+  forward(Q, K) {
+    const mapped = each_head(Q, (i) => Q[i].times(this.W[i]));
+    return [each_head(Q, (i) => mapped[i].times(K[i].mT)), { mapped }];
+  }
+}
+
+/** hidden_ij = tanh(x_i + y_j), summed with v: what two scores share */
+class PairTanh extends Module {
+  forward(x, y, v) {
+    const score = (i, j) => {
+      const [a, b] = [x.row(i), y.row(j)];
+      return v.reduce((sum, weight, n) => sum + weight * Math.tanh(a[n] + b[n]), 0);
+    };
+    return Matrix.of(x.rows, y.rows, score);
+  }
+}
+
+/** score(q, k) = v^T tanh(W^T q + U^T k) */
+class AdditiveScore extends Module {
+  maps(head) {
+    return [this.W[head], this.U[head]];
+  }
+
+  forward(Q, K) {
+    const x = each_head(Q, (i) => Q[i].times(this.maps(i)[0]));
+    const y = each_head(Q, (i) => K[i].times(this.maps(i)[1]));
+    return [each_head(Q, (i) => this.pair_tanh.forward(x[i], y[i], this.v.row(i))), { x, y }];
+  }
+}
+
+/** score(q, k) = v^T tanh(W^T [q; k]): the first d_k rows of W meet q, the others k */
+class ConcatScore extends AdditiveScore {
+  maps(head) {
+    const W = this.W[head];
+    const half = W.rows / 2;
+    const middle = half * W.columns;
+    return [
+      new Matrix(half, W.columns, W.data.subarray(0, middle)),
+      new Matrix(half, W.columns, W.data.subarray(middle)),
+    ];
+  }
+}
+
 /** score(q, k) = q . k / sqrt(d_k) + bias */
 class RelativeScore extends Module {
   forward(Q, K) {
@@ -134,6 +179,10 @@ Object.assign(LAYERS, {
   ScoredAttention,
   RelativeAttention,
   DotScore,
+  GeneralScore,
+  PairTanh,
+  AdditiveScore,
+  ConcatScore,
   RelativeScore,
   RelativePositionBias,
   LearnedPositionalEncoding,

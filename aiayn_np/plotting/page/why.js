@@ -1,11 +1,32 @@
 "use strict";
 // Why is this weight what it is?
 
-/** How a score comes about: a row [query, key, product] for each feature, and their sum. */
-function terms_of({ Q, K }, head, query, key) {
-  const [q, k] = [Q[head].row(query), K[head].row(key)];
-  const rows = [...q].map((x, n) => [x, k[n], x * k[n]]);
-  return { rows, sum: rows.reduce((total, row) => total + row[2], 0) };
+/** How a score comes about: names of the columns, a row of numbers for each term, and their sum. */
+function terms_of(attention, cache, head, query, key) {
+  const [q, k] = [cache.Q[head].row(query), cache.K[head].row(key)];
+  const score = attention.score;
+  const products = (a, b, names) => {
+    const rows = [...a].map((x, n) => [x, b[n], x * b[n]]);
+    return { names, rows, sum: rows.reduce((total, row) => total + row[2], 0) };
+  };
+  if (score instanceof AdditiveScore) {
+    const [x, y] = [
+      cache.Q[head].times(score.maps(head)[0]).row(query),
+      cache.K[head].times(score.maps(head)[1]).row(key),
+    ];
+    const rows = [...x].map((a, n) => [
+      a,
+      y[n],
+      Math.tanh(a + y[n]),
+      Math.tanh(a + y[n]) * score.v.row(head)[n],
+    ]);
+    const names = ["why_x", "why_y", "why_tanh", "why_term"].map((name) => say(name));
+    return { names, rows, sum: rows.reduce((total, row) => total + row[3], 0) };
+  }
+  const names = ["why_query", "why_key", "why_product"].map((name) => say(name));
+  if (!(score instanceof GeneralScore)) return products(q, k, names);
+  const mapped = cache.Q[head].times(score.W[head]).row(query);
+  return products(mapped, k, [say("why_mapped"), ...names.slice(1)]);
 }
 
 /** The reason of the same cell of both models, each as a sentence and a picture. */
@@ -25,7 +46,7 @@ function cell_of(thought) {
   const there = query < found.queries.length && key < found.keys.length;
   if (!there) return { there };
   const { cache, place } = found;
-  const terms = terms_of(cache, head, query, key);
+  const terms = terms_of(place.attention, cache, head, query, key);
   const weight = cache.weights[head].row(query)[key];
   const free = keys_of(thought, query, found.keys);
   const low = weight < 1 / free.length - 1e-9; // less than an even share
@@ -69,8 +90,12 @@ function reason_of(cell, side) {
   if (cell.masked) return [...name, ...say_with(`${subject}_masked`, parts)];
   const list = cell.features.map((n) => n + 1).join(say("why_and"));
   const features = say(cell.features.length > 1 ? "why_features" : "why_feature", { list });
+  const additive = cell.attention.score instanceof AdditiveScore;
+  const [most, least] = additive
+    ? ["why_sum_of", "why_sum_of_least"]
+    : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
-  const reason = alone ? "why_alone" : low ? "why_agree_least" : "why_agree";
+  const reason = alone ? "why_alone" : low ? least : most;
   const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
   const end = list || alone ? say(reason, { features }) : say("why_stop");
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
@@ -95,12 +120,7 @@ const strip_row = (name, vector, most) => [make("span", {}, name), strip(vector,
 /** What the score is made of, feature by feature, and on to the weight. */
 function score_picture(cell) {
   const { terms, weight } = cell;
-  const columns = ["why_query", "why_key", "why_product"].map((name, n) =>
-    strip_row(
-      say(name),
-      terms.rows.map((row) => row[n]),
-    ),
-  );
+  const columns = terms.names.map((_, n) => terms.rows.map((row) => row[n]));
   const marks = cell.features.map((n) => {
     const mark = make("span", {}, `${n + 1}`);
     mark.style.gridColumn = n + 1;
@@ -113,7 +133,13 @@ function score_picture(cell) {
   return make(
     "div",
     {},
-    make("div", { class: "strips" }, ...columns.flat(), make("span"), features),
+    make(
+      "div",
+      { class: "strips" },
+      ...columns.flatMap((column, n) => strip_row(terms.names[n], column)),
+      make("span"),
+      features,
+    ),
     make("p", { class: "chain" }, chain),
   );
 }
