@@ -53,7 +53,8 @@ SAYS = {
     "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
            "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。"),
            "exercises": ("README.zh.md", "这个 notebook"),
-           "class": "{}（英文），源文件 {}", "tests": "由 {} 验证（英文）", "and": "、", "exercise": "练习 {}",
+           "class": "{}（英文），源文件 {}", "tests": "由 {} 验证（英文）",
+           "and": "、", "exercise": "练习 {}",
            "prompts": ("先预测，再看结果", "结果")},
 }
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")

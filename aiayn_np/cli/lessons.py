@@ -8,6 +8,7 @@ import importlib.util
 import json
 import posixpath
 import re
+import tempfile
 from pathlib import Path
 
 from ..files import new_folder
@@ -191,10 +192,13 @@ def without_dead_links(text, folder, files):
 
 def write_out(files, path, language, pages=False):
     """Write the files, and the pages if asked, into a new folder; say how they are opened."""
-    with new_folder(path) as folder:
+    with new_folder(path) as folder:                                   # empty while models train
         if pages:
             note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
-            make_pages(folder / "live")
+            with tempfile.TemporaryDirectory() as made:
+                make_pages(Path(made) / "live")
+                files = files | {f"live/{page.name}": page.read_bytes()
+                                 for page in Path(made, "live").iterdir()}
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)

@@ -109,10 +109,11 @@ def trace_command(args):
 def explore_command(args):
     """Write the page that runs the model, and print its path."""
     from ..plotting.live import NotRunnable
-    from ..runs.live_page import write_live_page
+    from ..runs.live_page import most_telling_first, write_live_page
 
     run = opened(args.run)
-    sources = [source_of(run, text) for text in args.sequence] or run.test_sources()
+    sources = ([source_of(run, text) for text in args.sequence]
+               or most_telling_first(run, run.test_sources()))
     path = args.out or args.run / "explore.html"
     check_file("--out", path, ".html", ".htm", force=args.force)
     try:

@@ -33,7 +33,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
     Raises UsageError for a page that is too large to be mailed, ImportError before any training if
     the extra `text` is not there, and KeyboardInterrupt when a training was interrupted.
     """
-    from ..runs.live_page import write_live_page
+    from ..runs.live_page import most_telling_first, write_live_page
 
     for package in ("sentencepiece", "sacrebleu"):                     # for the number words
         extra(package)
@@ -47,8 +47,8 @@ def make_pages(out: Path, lessons: str = "") -> None:
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
                 run.test_sources())
-            path = write_live_page(run, out / f"{page}.html", sources, lessons=lessons,
-                                   title=TITLES.get(page, ""))
+            path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
+                                   lessons=lessons, title=TITLES.get(page, ""))
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
                                  f" {path.stat().st_size:,}")

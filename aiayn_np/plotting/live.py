@@ -39,7 +39,7 @@ class NotRunnable(ValueError):
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
               states: dict | None = None, lessons: str = '', metrics: dict | None = None,
-              recorded: list[dict] | None = None) -> str:
+              recorded: list[dict] | None = None, telling: list[int] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
     Parameters
@@ -55,6 +55,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     metrics : what metrics.json has of the model, for its sentence at the top and for the footer
     recorded : for a model that is too large, what was computed before of each example: "text",
         "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
+    telling : heads of the decoder's last layer without which the first answer changes; the page
+        begins with one of them
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
@@ -77,7 +79,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=titles, task=task, model=tree, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        recorded=recorded, examples=examples, metrics=told_metrics(metrics or {}),
+        recorded=recorded, examples=examples, telling=telling or [],
+        metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
     return filled(data, words["en"], title=escape(titles["en"]), weights=weights,
@@ -101,7 +104,7 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
 
 def told_metrics(metrics):
     """Return what the page tells of metrics.json, without names of files."""
-    told = ("exact_match", "held_out", "steps", "seconds", "bleu")
+    told = ("exact_match", "held_out", "validation_pairs", "steps", "seconds")
     return {name: metrics[name] for name in told if name in metrics}
 
 
@@ -116,7 +119,7 @@ def known_classes():
     return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
 
 
-def check_runnable(model):
+def check_runnable(model: Module) -> None:
     """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
     known, package = known_classes() | {"Dropout"}, __package__.split(".")[0]
     for path, layer in leaves(model, Module):

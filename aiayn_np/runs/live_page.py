@@ -1,14 +1,19 @@
 """Write the page of a run, on which its model computes in the browser."""
 
+import copy
 import json
 from pathlib import Path
 
 import numpy as np
 
-from ..plotting.live import NotRunnable, write_live
+from ..decoding.greedy import greedy_decode
+from ..module import leaves
+from ..multi_head import MultiHeadAttention
+from ..plotting.live import NotRunnable, check_runnable, write_live
 from ..plotting.maps import attention_maps
 from ..text.cutting import rules_of
 from ..text.words import Characters, WordsTask
+from ..transformer import Transformer
 from .run import Run
 
 WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
@@ -19,27 +24,92 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
 
     title, lessons : as in `live_page`
 
-    A model that was imported or is too large has a page of maps that are computed now. Raises
-    NotRunnable if the page cannot run the model, or cannot cut sentences into pieces.
+    A model that was imported, or that has a layer which the page does not know, has a page of maps
+    that are computed now. Raises NotRunnable for too many weights, and if the page cannot cut
+    sentences into pieces.
     """
     examples = [run.task.text(src[0]) for src in sources]
-    if run.imported:
+    if not runs_in_a_page(run):
         task, recorded = recorded_of(run, sources, examples)
         return write_live(path, run.model, task, examples, title=title, recorded=recorded)
     states = run.states.states if run.states else {}
+    telling = told_changes(run, sources[0])[1] if sources else []
     metrics = {}
     if run.metrics.is_file():
         metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
-                      lessons=lessons, metrics=metrics)
+                      lessons=lessons, metrics=metrics, telling=telling)
+
+
+def runs_in_a_page(run: Run) -> bool:
+    """Return whether the page has all layers of the run's model."""
+    try:
+        check_runnable(run.model)
+    except NotRunnable:
+        return False
+    return not run.imported
+
+
+def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
+    """Return sources in order: first the one whose answer the most changes spoil, then the shorter.
+
+    The changes are two of the page, no positions and no scale, and each head of the last layer
+    muted; all heads count together as one.
+    """
+    def order(src):
+        others, heads = told_changes(run, src)
+        return -len(others) - len(heads) / 100, src.size
+
+    return sorted(sources, key=order)
+
+
+def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
+    """Return (the changes, the heads of the decoder's last layer) that an answer does not survive.
+
+    Both are empty for a model that the page does not run, or that has no source.
+    """
+    model = run.trained()
+    if not runs_in_a_page(run) or not isinstance(model, Transformer):
+        return [], []
+    right = greedy_decode(model, src, **run.ends)[0].tolist()
+
+    def breaks(change, *arguments):
+        other = copy.deepcopy(model)
+        change(other, *arguments)
+        return greedy_decode(other, src, **run.ends, keep=False)[0].tolist() != right
+
+    heads = range(model.decoder.layers[-1].cross_attention.h)
+    return ([change for change in (take_positions, take_scale) if breaks(change)],
+            [head for head in heads if breaks(take_head, head)])
+
+
+def take_positions(model):
+    """Let a model add no positions."""
+    model.positions.forward = lambda x, *, start=0: (x, None)
+
+
+def take_scale(model):
+    """Let the scores of a model be as large as if they were not divided by sqrt(d_k)."""
+    for _, attention in leaves(model, MultiHeadAttention):
+        for parameter in attention.linear_Q.parameters():
+            parameter.value *= np.sqrt(attention.d_k)
+
+
+def take_head(model, head):
+    """Let a head of the decoder's last layer give zeros."""
+    attention = model.decoder.layers[-1].cross_attention
+    attention.linear_O.W.value.reshape(attention.h, -1, model.d_model)[head] = 0
 
 
 def recorded_of(run, sources, texts):
     """Return (task, what the page shows of each text) for a model that does not run in a page."""
     labels: dict[str, int] = {}
     recorded = [record(run, src, text, labels) for src, text in zip(sources, texts)]
-    return dict(name=run.task.name, tokens=list(labels), pad=None, bos=None, eos=None,
-                max_length=run.task.max_length), recorded
+    ends = dict.fromkeys(("pad", "bos", "eos"))
+    if not run.imported and run.command != "generate":
+        ends |= {name: labels.get(run.task.tokens([getattr(run.task, name)])[0]) for name in ends}
+    return dict(name=run.task.name, tokens=list(labels), max_length=run.task.max_length,
+                **ends), recorded
 
 
 def record(run, src, text, labels):
@@ -58,11 +128,16 @@ def record(run, src, text, labels):
         masked = src[0] == run.not_asked
         reads, writes = run.task.tokens(src[0]), []
         steps = run.task.tokens(run.example(src)[2][0][masked])
-    else:
+    elif run.imported:
         _, tgt, out = run.example(src)
         logits, cache = run.trained().forward(src, tgt)
         reads, writes, *_ = run.attention(src)
         steps = run.task.tokens(out[0])
+    else:
+        out = greedy_decode(run.trained(), src, **run.ends)[0]
+        tgt = np.array([[run.task.bos, *out[:-1]]])
+        logits, cache = run.trained().forward(src, tgt)
+        reads, writes, steps = (run.task.tokens(ids) for ids in (src[0], tgt[0], out))
     five = []
     for row in logits[0]:
         shares = np.exp(row - row.max())

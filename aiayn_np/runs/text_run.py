@@ -175,8 +175,16 @@ class TextRun(Run):
 
         options : those of `translate`
         """
-        sources, references = zip(*self.validation)
-        lines = translate(model, self.task.vocabulary, sources, ranks=self.ranks, **options)
+        return self.scores_of(self.translations(model, **options))
+
+    def translations(self, model: Transformer, **options: Any) -> list[str]:
+        """Return a model's translations of the validation set; options: those of `translate`."""
+        sources = [source for source, _ in self.validation]
+        return translate(model, self.task.vocabulary, sources, ranks=self.ranks, **options)
+
+    def scores_of(self, lines: list[str]) -> tuple[Score, Score]:
+        """Return (BLEU, chrF) of translations of the validation set."""
+        references = [reference for _, reference in self.validation]
         return bleu(lines, references, tokenize=self.bleu_tokenize), chrf(lines, references)
 
     def finish(self, seconds: float) -> Any:
@@ -190,7 +198,8 @@ class TextRun(Run):
         """
         last, average = self.history[-1], self.trained()
         found = {"last state, greedy": self.scores(self.model)}
-        found["average, greedy"] = self.scores(average)
+        lines = self.translations(average)
+        found["average, greedy"] = self.scores_of(lines)
         found["average, beam 4, alpha 0.6"] = self.scores(average, beam=4, alpha=0.6)
         bleus, chrfs = ({name: round(scores[i].score, 2) for name, scores in found.items()}
                         for i in (0, 1))
@@ -200,6 +209,7 @@ class TextRun(Run):
             epochs=self.config["train"]["epochs"], pairs=len(self.batches.pairs),
             validation_pairs=len(self.validation), validation_loss=last.validation_loss,
             averaged_loss=last.averaged_loss, perplexity=math.exp(last.averaged_loss),
+            exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
             bleu=bleus, signature=signatures[0], chrf=chrfs, chrf_signature=signatures[1],
             tokens=tokens, seconds=seconds,
             tokens_per_second=round(tokens / max(last.seconds, 1e-9)), peak_memory=peak_memory(),

@@ -145,7 +145,7 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     page.locator("#head-0-1").check(force=True)
     place = "decoder.layers.0.cross_attention"
     nothing = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
-    for name, one in {"Large scores": dict(factor=4), "No positions": dict(positions=False),
+    for name, one in {"Scores not scaled": dict(factor=4), "No positions": dict(positions=False),
                       "Let it see ahead": dict(causal=False),
                       "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
         flip(page, name)
@@ -157,8 +157,7 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     flip(page, "No positions")
     assert page.evaluate("[changed_now(), view.state]") == ["positions", 3]
     assert page.get_by_role("grid").count() == 2
-    page.get_by_role("button", name="All as trained").click()
-    settled(page)
+    flip(page, "No positions")                                         # and back
     assert page.get_by_role("grid").count() == 1
     assert page.evaluate("is_changed(view.changes)") is False
     assert page.locator("#what-if :checked[type]").count() == 0
@@ -196,20 +195,32 @@ def test_after_a_change_the_first_place_that_changed_is_chosen_and_told(page):
       [...softmax(Float64Array.from(steps[{place}].row))])""")
     old, now = page.evaluate("([a, b]) => names([a, b]).map(plain_name)",
                              [before[place], after[place]])
-    assert (f"At place {place + 1} it wrote “{old}” ({shares[0][before[place]]:.2f}); now it writes"
-            f" “{now}” ({shares[1][after[place]]:.2f}), and “{old}” has"
-            f" {shares[1][before[place]]:.2f}.") in page.locator("#outcome").inner_text()
+    assert (f"At place {place + 1} it wrote “{old}” ({shares[0][before[place]]:.2f}), now “{now}”"
+            f" ({shares[1][after[place]]:.2f}).") in page.locator("#outcome").inner_text()
 
 
 def test_the_picture_is_saved_as_it_is_seen(page):
     flip(page, "No positions")
+    page.locator("#shares-says > div").nth(1).wait_for()
     with page.expect_download() as found:
         page.get_by_role("button", name="Save picture").click()
     file = found.value.path().read_bytes()
     width, height = (int.from_bytes(file[i:i + 4], "big") for i in (16, 20))
     assert file[:8] == b"\x89PNG\r\n\x1a\n"
-    assert (width, height) == (2400, 2 * (28 * 4 + 24 + 260))
+    lines = page.locator("#outcome, #shares-says > div").count()
+    assert width == 2400
+    assert height > 2 * (28 * 4 + 40 + 200 + 24 * lines)
     assert len(file) > 30_000                                          # not empty
+    assert found.value.suggested_filename == "reverse-3-1-4-1-5-No-positions.png"
+    words = page.evaluate("""[...whole_picture().querySelectorAll(":scope > text")].map(
+        (one) => one.textContent)""")
+    assert words[2].startswith("it writes: 5141")
+    assert {"as trained", "changed"} <= set(words)
+    assert any(one.startswith("Places that changed: ") for one in words)
+    assert any(one.startswith("as trained: Why “") for one in words)
+    red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
+        (one) => one.textContent)""")
+    assert red == page.locator("#written .differs, #written .wrong").all_inner_texts()
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -248,7 +259,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert says[0].startswith("as trained: To write “3” (place 2), it may not look at “3”")
     assert says[1].startswith("changed: “1” (place 1) ")               # which is read again
     assert page.locator("#address-note").inner_text() == ""
-    page.get_by_role("button", name="All as trained").click()
+    page.get_by_label("Let it see ahead").click()
     page.get_by_role("textbox", name="You type").fill("0 1 2")
     settled(page)
     before = page.evaluate("({ ...view })")
@@ -257,10 +268,6 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     settled(page)
     assert page.evaluate("({ ...view })") == before
     assert "src=0+1+2" in page.url
-    url = page.url
-    page.evaluate("location.hash = '#maps'")                           # not an address of a place
-    page.wait_for_url(url)                                             # the place is there again
-    assert page.evaluate("({ ...view })") == before
 
 
 def test_an_open_page_follows_another_address(page):
@@ -284,8 +291,7 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
     assert source == "</script><img src=x onerror=alert(1)>"
     assert "Left out: </script><img src=x" in page.locator("#source-note").inner_text()
     assert page.locator("#address-note").inner_text() == (
-        "Left out of the address, because this page has no such thing: what-if=foo, <b>=1, step=40,"
-        " side=1, query=9, key=50")
+        "Left out of the address, because this page has no such thing: what-if=foo, <b>=1")
     assert page.evaluate("[view.query, view.side, view.written === Infinity]") == [0, 0, True]
     assert page.evaluate("document.querySelectorAll('img, b, [onerror]').length") == 0
     typed(page, "3 1 4")
@@ -343,7 +349,7 @@ def test_the_terms_of_every_score_sum_to_it(visit, tmp_path, variant, rng):  # n
         const scale = place.attention.score?.scale || !place.attention.score;
         for (let head = 0; head < place.h; head++) {
           for (let i = 0; i < queries.length; i++) for (let j = 0; j < keys.length; j++) {
-            const { rows, sum } = terms_of(place.attention, cache, head, i, j);
+            const { rows, sum } = terms_of(cache, head, i, j);
             const bias = place.attention.score?.bias?.bias(head, i, j) ?? 0;
             const factor = scale ? 1 / Math.sqrt(place.d_k) : 1;
             const score = rows.reduce((a, row) => a + row.at(-1), 0) * factor + bias;
@@ -370,7 +376,7 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     weight = found.weights[0, 1, 2, 1]
 
     def digits(x):
-        return f"{x:.3f}".replace("-", "−")
+        return f"{x:.2f}".replace("-", "−")
 
     terms = page.evaluate("cell_of(thoughts[0]).terms.rows")
     np.testing.assert_allclose(terms, [(a, b, a * b) for a, b in zip(q, k)], rtol=0, atol=1e-4)
@@ -428,6 +434,8 @@ def test_a_box_of_figure_1_shows_what_the_model_would_say(page, run):
 def test_next_and_play_write_one_token_at_a_time(page, run):
     typed(page, "3 1 4")
     assert lines(page) == ["4 1 3"]
+    page.get_by_role("button", name="Next", exact=True).click()        # from the token in view
+    assert page.locator("#written .answer .tokens").inner_text() == "4"
     page.evaluate("go_to(0)")
     assert page.locator("#written .answer .tokens").inner_text() == ""
     assert page.locator("#written .coming").inner_text() == "4"        # the one to come
@@ -587,7 +595,7 @@ def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
             continue
         assert seen, name
         reached.append(name)
-    for name in ("source", "back", "play", "state", "if-factor", "if-positions", "if-causal",
+    for name in ("source", "next", "play", "state", "if-factor", "if-positions", "if-causal",
                  "if-muted", "kind",
                  page.evaluate("`head-${START.layer}-${START.head}`"), "box-0"):
         assert name in reached, name
@@ -665,7 +673,7 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
     for present in (False, True)[: 1 + (width > 800)]:
         if present:
             page.get_by_role("button", name="Present").click()
-        for place in ("#written .row:nth-child(2) .answer", "#if-positions", "#flow-1 svg"):
+        for place in ("#written .row:nth-child(2) .tokens", "#if-positions", "#flow-1 svg"):
             box = page.locator(place).bounding_box()
             assert box["y"] >= 0, (place, present)
             assert box["y"] + box["height"] <= height, (place, present)

@@ -3,12 +3,14 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from browser import api, chromium, visit  # noqa: F401
-from javascript import changed
+from javascript import changed, without_future_mask
 from test_live_browser import flip, lines, model_of, path, run, settled, typed  # noqa: F401
 
 from aiayn_np import greedy_decode
+from aiayn_np.cli.main import main
 
 pytestmark = pytest.mark.slow
 
@@ -34,15 +36,13 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     flip(page, "No positions")
     out = page.locator("#outcome")
     api.expect(out).to_contain_text("The answer is the same here by luck. Without positions")
-    said = re.search(r"cannot tell (.+) from (.+): both get the answer ([\d ]+)\.",
-                     out.inner_text())
-    assert said[1] == lucky
-    assert answer(other, said[2]) == said[3] == answer(other, lucky)
-    assert answer(trained, said[2]) != said[3]
-    page.get_by_role("button", name=f"Try {said[2]}").click()
+    said = re.search(r"cannot tell this from “([\d ]+)”: both get this same answer\.",
+                     out.inner_text())[1]
+    assert answer(other, said) == answer(other, lucky) != answer(trained, said)
+    page.get_by_role("button", name=f"Try {said}").click()
     settled(page)
-    assert page.locator("#source").input_value() == said[2]
-    assert lines(page) == [answer(trained, said[2]), said[3]]
+    assert page.locator("#source").input_value() == said
+    assert lines(page) == [answer(trained, said), answer(other, lucky)]
     api.expect(out).to_contain_text("Places that changed: ")
     assert out.locator("button:not(.term)").count() == 0
 
@@ -70,7 +70,7 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         assert out.startswith(f"You guessed: {names[0]}. " + (
             "That is what happened." if not happened else f"What happened: {names[happened]}."))
         assert ("same here" in out) == (not count)
-        page.get_by_role("button", name="All as trained").click()
+        page.locator(f"#if-{part}").click()
         settled(page)
         assert page.locator("#outcome").inner_text() == ""
     page.locator("#if-positions").check()                              # it does not ask again
@@ -80,7 +80,7 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
 
 def test_the_highest_weights_are_those_of_the_map_in_view(page):
     typed(page, "3 1 4")
-    flip(page, "Large scores")
+    flip(page, "Scores not scaled")
     for layer, head in ((0, 1), (1, 0)):
         page.locator(f"#head-{layer}-{head}").check(force=True)
         means = page.evaluate(f"""thoughts.map((one) => {{
@@ -98,12 +98,78 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
 def test_without_the_mask_it_says_that_nothing_stands_ahead_while_it_writes(page):
     typed(page, "3 1 4")
     flip(page, "Let it see ahead")
-    assert "nothing stands after the newest token" in page.locator("#outcome").inner_text()
+    assert "nothing stands ahead yet" in page.locator("#outcome").inner_text()
     page.locator("#kind").select_option("Decoder self-attention (masked)")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()
     assert before.startswith("as trained: To write “1” (place 2)")
     assert after.startswith("changed: “4” (place 1) ")                 # the token is read again
+
+
+def test_without_the_mask_curves_and_reasons_are_those_of_the_reading_that_wrote(
+        page, run, monkeypatch):  # noqa: F811
+    """One view, one reading: row t of the map over the source is that of when token t was written,
+    as in Python, and not the row that the whole answer, read again, gives."""
+    typed(page, "3 1 4 1 5")
+    flip(page, "Let it see ahead")
+    src, ids = page.evaluate("[thoughts[1].src, [bos, ...real_ids(thoughts[1].steps)]]")
+    found = page.evaluate("""[...Array(attended(thoughts[1]).queries.length).keys()].map((query) =>
+        [...attended(thoughts[1]).cache.weights[view.head].row(query)])""")
+    layer, head = page.evaluate("[view.layer, view.head]")
+    without_future_mask(monkeypatch)
+    model = model_of(run)
+
+    def row(length, t):
+        _, cache = model.forward(np.array([src]), np.array([ids[:length]]))
+        return cache.decoder.layers[layer].cross_attention.attention.weights[0, head, t]
+
+    for t, weights in enumerate(found):
+        np.testing.assert_allclose(weights, row(t + 1, t), rtol=0, atol=1e-6)
+    assert any(abs(row(len(ids), t) - row(t + 1, t)).max() > 1e-3 for t in range(len(found) - 1))
+    for t in range(len(found)):
+        page.evaluate("(query) => choose({ query, key: null, side: 1 })", t)
+        weight = f"{max(found[t]):.2f}"
+        assert f" with {weight}" in page.locator("#why-1 .says").inner_text()
+
+
+def test_a_second_click_on_a_switch_that_asks_takes_it_back(page):
+    page.locator("#if-muted").click()
+    assert page.locator("[data-part=muted] .guess button").count() == 4
+    assert page.locator(".hint").inner_text() == ""                    # the guess comes first
+    page.locator("#if-muted").click()
+    assert page.locator(".guess button").count() == 0
+    assert page.locator("#if-muted").evaluate("e => [e.indeterminate, e.checked]") == [False] * 2
+    assert len(lines(page)) == 1
+    flip(page, "No positions")
+    page.locator("#if-muted").click()                                  # one box at a time
+    assert page.locator("#outcome").inner_text() == ""
+
+
+def test_the_page_begins_where_most_changes_show(visit, run):  # noqa: F811
+    """The first example is one whose answer the most changes spoil, the first head one of those
+    that matter to it; counted here by the page itself."""
+    file = run.folder / "first.html"
+    assert main(["explore", str(run.folder), "--out", str(file)]) == 0
+    page = visit(file)
+    settled(page)
+    counts, telling, chosen = page.evaluate("""() => {
+      const answer = (model, ids) =>
+        [...greedy_decode(model, ids, { bos, eos, max_len: 20 })].map(({ token }) => token).join();
+      const { layer } = START;
+      const path = `decoder.layers.${layer}.cross_attention`;
+      const heads = [0, 1].map((head) => ({ muted: [{ path, head }] }));
+      const changes = [{ positions: false }, { factor: factor_without_scale(trained) }, ...heads];
+      const spoilt = data.examples.map((text) => {
+        const { ids } = vocabulary.source(text);
+        return changes.map((one) => answer(trained, ids) !==
+          answer(changed_model(trained, { ...AS_TRAINED, ...one }), ids));
+      });
+      return [spoilt.map((one) => [one[0] + one[1], one[2] + one[3]]),
+              [0, 1].filter((head) => spoilt[0][2 + head]), START.head];
+    }""")
+    assert len(counts) == 5
+    assert counts[0] == max(counts) > min(counts)
+    assert chosen in telling or not telling
 
 
 def test_a_model_that_does_not_end_is_stopped_soon(page):
@@ -115,3 +181,6 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     changed_places = re.search(r"changed: \d+(\+?)", page.locator("#outcome").inner_text())
     assert (changed_places[1] == "+") == (count == 9)                  # it was not at its end
     assert page.locator(".computing").count() == 0
+    assert (page.locator(".stopped").count() == 1) == (count == 9)
+    if count == 9:
+        assert page.locator(".stopped").inner_text() == "stopped at 8 tokens"

@@ -93,21 +93,17 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.wait_for_function("view.tour === 3")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
-        "Without positions the encoder cannot tell 3 1 4 1 5 from 5 1 4 1 3: both get the answer ")
+        "Without positions it cannot tell this from “5 1 4 1 3”: both get this same answer.")
 
 
-def test_what_an_answer_lost_is_said_and_nothing_else(page):
-    """The words of step 4 for answers that are the same, in another order, and others."""
-    said = page.evaluate("""() => {
+def test_what_became_of_an_answer_is_told_from_its_tokens(page):
+    """Which choice of step 4 happened: the same, in another order, or tokens lost or new."""
+    happened = page.evaluate("""() => {
       const [a, b, c] = [3, 4, 5], before = [a, b, c];
-      return [[a, b, c], [c, a, b], [b, c], [b, c, c, a]].map((answer) => {
-        const change = difference(before, answer);
-        return [SWITCHES.positions.happened(change), lost_and_new(change).join(" ")];
-      });
+      return [[a, b, c], [c, a, b], [b, c], [b, c, c, a]].map((answer) =>
+        SWITCHES.positions.happened(difference(before, answer)));
     }""")
-    a, c = page.evaluate("[vocabulary.text([3]), vocabulary.text([5])]")
-    assert said == [[0, ""], [1, "The same tokens, in another order."], [2, f"Lost: “{a}”."],
-                    [2, f"New: “{c}”."]]
+    assert happened == [0, 1, 2, 2]
     counts = page.evaluate("[[3, 4], [3, 4, 4], [4, 3], []].map((one) =>"
                            " difference([3, 4], one).count)")
     assert counts == [0, 1, 2, 2]
@@ -134,7 +130,7 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     settled(page)
     page.get_by_role("button", name="Present").click()
     sizes = page.evaluate(LETTERS)
-    assert len(sizes) > 20
+    assert len(sizes) >= 20
     assert [one for one in sizes if one[0] < height / 40] == []
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()

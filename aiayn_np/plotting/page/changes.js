@@ -68,14 +68,18 @@ let asked = null; // the switch that asks, and is half turned
 const known = new Set(); // switches that have asked: they do not ask again
 let guessed = {}; // the part that was guessed, and the choice
 
-/** A switch was clicked: the first time it asks, and a second click makes the change. */
-function turn(part, choice = null) {
+/** A switch was clicked: the first time it asks, and a second click takes that back. */
+function turn(part) {
+  if (is_on(part) || known.has(part)) return make_change(part, null);
+  asked = asked === part ? null : part;
+  draw_answer();
+  draw_changes();
+}
+
+/** Make a change, or take it back; `choice` is what was guessed. */
+function make_change(part, choice) {
   const on = is_on(part);
-  if (!on && !known.has(part)) {
-    known.add(part);
-    asked = part;
-    return draw_changes();
-  }
+  known.add(part);
   guessed = { part, choice };
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
@@ -100,7 +104,7 @@ const listed_choices = (key) => say(key).split(" | ");
 function guess_buttons(part) {
   const take = (i) => () => {
     element(`if-${part}`).focus();
-    turn(part, i);
+    make_change(part, i);
   };
   const [question, choices] = SWITCHES[part].asks;
   const buttons = listed_choices(choices).map((choice, i) => make_button(choice, take(i)));
@@ -109,7 +113,6 @@ function guess_buttons(part) {
 
 /** The switches as they are; the one that asks has its question, the one that is on its outcome. */
 function draw_changes() {
-  element("if-reset").hidden = !is_other();
   element("if-factor").disabled = factor_without_scale(trained) === 1;
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
@@ -181,46 +184,35 @@ function said_first() {
   const place = first_change();
   if (place === undefined) return [];
   const [before, after] = thoughts.map(({ steps }) => steps[place]);
-  const share = ({ row }, { token }) => digits(softmax(Float64Array.from(row))[token], 2);
+  const share = ({ row, token }) => digits(softmax(Float64Array.from(row))[token]);
   const [old, now] = names([before.token, after.token]).map(plain_name);
-  const shares = { before: share(before, before), after: share(after, after) };
-  return [say("out_first", { place: place + 1, old, now, ...shares, rest: share(after, before) })];
-}
-
-/** Each of the two is said only where it is so. */
-function lost_and_new({ lost, added, count }) {
-  if (count && lost.length + added.length === 0) return [say("out_moved")];
-  return [
-    ...(lost.length ? [say("out_lost", { list: listed(lost) })] : []),
-    ...(added.length ? [say("out_new", { list: listed(added) })] : []),
-  ];
+  const shares = { before: share(before), after: share(after) };
+  return [say("out_first", { place: place + 1, old, now, ...shares })];
 }
 
 /** Two sources that the model without positions cannot tell from each other, where it was so. */
 function said_equal() {
-  const { text, answer, equal } = thoughts[1].further ?? {};
-  if (!equal || !has_source || view.changes.positions) return [];
-  const source = listed(thoughts[0].src);
-  return [say("out_equal", { source, text, answer: listed(answer) })];
+  const { text, equal } = thoughts[1].further ?? {};
+  return equal && has_source && !view.changes.positions ? [say("out_equal", { text })] : [];
 }
 
 /** The highest weights before and after. */
 function said_sharpness() {
-  const [before, after] = thoughts.map((one) => digits(sharpness(one), 2));
+  const [before, after] = thoughts.map((one) => digits(sharpness(one)));
   return [say("out_sharp", { before, after })];
 }
 
 /** What is measured of a change besides its answer, and why it is so. */
 const MEASURED = {
-  positions(change) {
+  positions() {
     const equal = said_equal();
-    return [...lost_and_new(change), ...(equal.length ? equal : [say("if_positions_expect")])];
+    return equal.length ? equal : [say("if_positions_expect")];
   },
   factor: () => [say("if_scale_expect"), ...said_sharpness()],
   causal: () => [say("if_causal_expect")],
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
   replaced: () => [say("if_replace_expect")],
-  state: () => [...said_sharpness(), say("if_state_expect")],
+  state: () => [say("if_state_expect")],
 };
 
 /** Of an answer that did not change: whether it does for another text. */
@@ -249,7 +241,8 @@ function sentences_of(part) {
 /** Under the switch that is on: the guess, what came of the change, and why. */
 function draw_outcome() {
   const part = changed_now();
-  if (thoughts.length < 2 || view.tour !== null || !part) return fill(element("outcome"), []);
+  if (thoughts.length < 2 || view.tour !== null || !part || asked)
+    return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));
   const { asks, happened, lesson } = SWITCHES[part] ?? LESSON_OF[part];
@@ -266,14 +259,13 @@ const LESSON_OF = { replaced: { lesson: "11" }, state: { lesson: "10" } };
 /** Sentences with a gap between each two. */
 const spaced = (list) => list.flatMap((one) => [say("gap"), one]).slice(1);
 
-/** Other texts to try a change on: the typed words in another order, and the examples. */
+/** Other texts to try a change on: without positions other orders of the words, or examples. */
 function other_texts() {
-  const [first, ...rest] = vocabulary.text(thoughts[0].src).split(" ");
-  const typed = [first, ...rest].join(" ");
+  const typed = vocabulary.text(thoughts[0].src);
+  const [first, ...rest] = typed.split(" ");
   const orders = [[...rest].reverse().concat(first), [...rest, first]].map((one) => one.join(" "));
-  return [...new Set([...orders, ...data.examples])]
-    .filter((text) => text.trim() && text !== typed)
-    .slice(0, 6);
+  const texts = view.changes.positions ? data.examples : orders;
+  return texts.filter((text) => text.trim() && text !== typed);
 }
 
 /** Look for a text on which the change shows, after all is drawn; typing never waits. */
@@ -295,7 +287,7 @@ async function look_further() {
     }
     const [wanted, answer] = pair.map(({ steps }) => real_ids(steps));
     if (wanted.join() === answer.join()) continue;
-    other.further = { text, answer, equal: answer.join() === real_ids(other.steps).join() };
+    other.further = { text, equal: answer.join() === real_ids(other.steps).join() };
     break;
   }
   other.further ??= { count: texts.length };

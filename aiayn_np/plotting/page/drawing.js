@@ -39,21 +39,22 @@ function visible(token) {
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
-/** The key of the word for a token that begins or ends a sequence. */
+/** The key of the word for a token that is a sign, such as the end. */
 function special_name(token) {
-  const { tokens, bos, eos } = data.task;
-  return token === tokens[bos] ? "token_start" : token === tokens[eos] ? "token_end" : null;
+  const { tokens, bos, eos, pad, unk } = data.task;
+  const keys = ["token_start", "token_end", "token_pad", "token_unknown"];
+  return keys[[bos, eos, pad, unk].findIndex((id) => tokens[id] === token)] ?? null;
 }
 
 /** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
 function token_element(token) {
   const name = special_name(token);
-  if (!name) return make("bdi", {}, visible(token));
+  if (!name) return make("bdi", {}, plain_name(token));
   return make("bdi", {}, say(name), make("small", {}, ` ${visible(token)}`));
 }
 
-/** A number with three digits after the point, and a real minus sign. */
-const digits = (number, count = 3) => number.toFixed(count).replace("-", "−");
+/** A number with two digits after the point, and a real minus sign. */
+const digits = (number, count = 2) => number.toFixed(count).replace("-", "−");
 
 // The colours of cividis, from weight 0 to weight 1.
 const CIVIDIS = `
@@ -105,7 +106,7 @@ function signed_picture({ rows, columns, data }, attributes, most = 0) {
 
 /** A vector as a strip of colours. */
 function strip(vector, most) {
-  const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x, 2));
+  const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x));
   const name = say("vector_name", { count: vector.length, low, high });
   const matrix = new Matrix(1, vector.length, vector);
   return signed_picture(matrix, { class: "strip", "aria-label": name }, most);

@@ -163,7 +163,7 @@ function foot_of(thought, { stack, x }) {
 /** The probabilities that come out, the best three. */
 function chances(thought, top) {
   const { x } = STACKS.decoder;
-  const found = best(shown(thought).logits.row(best_place(thought)), 3);
+  const found = best(logits_of(thought, best_place(thought)), 3);
   return found.flatMap(([token, share], i) => {
     const y = 4 * i - top - 15;
     return [
@@ -173,7 +173,7 @@ function chances(thought, top) {
         special_name(token) ? plain_name(token) : visible(token),
       ),
       drawn("rect", { x: x - 1, y, width: (15 * share).toFixed(2), height: 3, class: "share" }),
-      drawn("text", { x: x + 15.5 * share, y: y + 2.6, class: "soft left" }, digits(share, 2)),
+      drawn("text", { x: x + 15.5 * share, y: y + 2.6, class: "soft left" }, digits(share)),
     ];
   });
 }
@@ -199,7 +199,7 @@ function layer_button(boxes, stack, frame) {
   const count = 1 + Math.max(...other.map(({ layer }) => layer));
   const there = other.filter(({ layer }) => layer === (now + 1) % count);
   const to = there.find(({ path }) => part(path) === part(boxes[view.box].path)) ?? there[0];
-  const words = `${say("layer", { layer: now + 1 })} / ${count}`;
+  const words = say("layer_of", { layer: now + 1, count });
   const attributes = { class: "layer-of", id: `${stack}-layer` };
   const button = make_button(words, () => choose_box(to.i), attributes);
   const low = -frame.y - frame.height / 2 - 4;
@@ -229,7 +229,7 @@ function would_say({ stack, path, y }, thought) {
   const x = norm && !path.endsWith("norm") ? norm.forward(y)[0] : y;
   const logits = thought.model.output_projection.forward(x)[0];
   const [[token, share]] = best(logits.row(best_place(thought)), 1);
-  const said = { token: make("strong", {}, bare(token)), share: digits(share, 2) };
+  const said = { token: make("strong", {}, bare(token)), share: digits(share) };
   return [make("p", { id: "would-say" }, ...say_with("would_say", said))];
 }
 

@@ -24,7 +24,8 @@ const BEGINS = /^[_▁](?=.)/; // a piece that begins a word
 /** A token of a drawing without its code: "start" for <bos>, and a piece without its space. */
 function plain_name(token) {
   if (special_name(token)) return say(special_name(token));
-  return visible(data.task.scores ? token.replace(BEGINS, "") : token);
+  if (!data.task.scores) return visible(token);
+  return visible(/^[_▁]$/.test(token) ? " " : token.replace(BEGINS, ""));
 }
 
 let flow_place = "";
@@ -37,28 +38,26 @@ function draw_flow() {
     const drawing = flow(thought, side);
     const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
-    const more = silent ? "why_muted" : side && !view.changes.causal ? "read_again" : null;
+    const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
     const says = side_name(side, more ? "side_colon" : "side");
     if (more) says.push(say(more));
-    return make("div", { ...place, "aria-label": label }, ...says, drawing);
+    return make("div", {}, ...says, make("div", { ...place, "aria-label": label }, drawing));
   });
-  const before = new Map(curves_drawn().map((one) => [one.id, one]));
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
-  if (!matchMedia("(prefers-reduced-motion: reduce)").matches)
-    for (const curve of curves_drawn()) grow(curve, before.get(curve.id));
+  requestAnimationFrame(scroll_to_lit); // all is laid out once
   const { text, kind, layer, head, query, written } = view;
   const place = [text, kind, layer, head, query, written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
   flow_place = place;
 }
 
-const curves_drawn = () => [...element("flow").querySelectorAll(".curve")];
-
-/** Let a curve become as wide as it is, from what it was before, or from nothing. */
-function grow(curve, before) {
-  const [from, to] = [before, curve].map((one) => one?.getAttribute("stroke-width") ?? 0);
-  if (from !== to)
-    curve.animate({ strokeWidth: [from, to] }, { duration: 300, easing: "ease-out" });
+/** Scroll long drawings to the token that is lit. */
+function scroll_to_lit() {
+  for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
+    const scroller = lit.closest(".scroll");
+    const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
+    scroller.scrollLeft = share * scroller.scrollWidth - scroller.clientWidth / 2;
+  }
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */
@@ -70,23 +69,29 @@ function flow(thought, side) {
   const count = Math.max(rows[0].length, ...thoughts.map(longest_row));
   const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
   const width = Math.max(300, step * count);
-  const height = 2 * (TOKEN_HEIGHT + TOP) + GAP;
+  const is_long = width > 760; // two such drawings stand one above the other
+  const labelled = !is_present() && innerWidth > 800; // elsewhere they are too small to be read
+  const top = labelled ? TOP : 4;
+  const gap = is_long && thoughts.length > 1 ? 64 : GAP;
+  const height = 2 * (TOKEN_HEIGHT + top) + gap;
+  element("flow").classList.toggle("long", is_long);
   const x = (i) => (i + 0.5) * step;
-  const curves = curves_of(thought, cache.weights[view.head], x, side);
+  const curves = curves_of(thought, cache.weights[view.head], x, [top, gap]);
   const room = Math.min(step - 12, 11 * longest + 46);
   const tokens = rows.map((row, n) =>
-    row.map((name, i) => flow_token(name, x(i), room, side, n ? "query" : "key", i)),
+    row.map((name, i) =>
+      flow_token(name, [x(i), top + n * (TOKEN_HEIGHT + gap)], room, side, n ? "query" : "key", i),
+    ),
   );
   const comes = view.kind !== "encoder_self" && is_walking(thought);
   if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
   const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
-  const encoder = view.kind === "encoder_self";
+  const writes = view.kind === "encoder_self" ? "flow_queries" : "flow_written";
   const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";
   const svg = drawn(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
-    label(reads, 16),
-    label(encoder ? "flow_queries" : "flow_written", height - 8),
+    ...(labelled ? [label(reads, 16), label(writes, height - 8)] : []),
     ...curves,
     ...tokens.flat(),
   );
@@ -102,9 +107,10 @@ function longest_row({ src, steps }) {
 }
 
 /** A curve from every key to every query that looks at it; those of the chosen query are lit. */
-function curves_of(thought, weights, x, side) {
+function curves_of(thought, weights, x, [space, gap]) {
   const free = allowed(thought);
-  const [top, bottom] = [TOP + TOKEN_HEIGHT, TOP + TOKEN_HEIGHT + GAP];
+  const top = space + TOKEN_HEIGHT;
+  const bottom = top + gap;
   const middle = (top + bottom) / 2;
   const curves = [];
   for (let i = 0; i < weights.rows; i++)
@@ -118,7 +124,6 @@ function curves_of(thought, weights, x, side) {
         "stroke-width": (0.5 + 15 * weight).toFixed(1),
         pathLength: 1,
         opacity: (0.4 + 0.6 * weight).toFixed(2),
-        id: `curve-${side}-${i}-${j}`,
         "data-query": i,
         "data-key": j,
       });
@@ -128,8 +133,7 @@ function curves_of(thought, weights, x, side) {
 }
 
 /** A token of the drawing. To point at it fades all other curves, a click chooses it. */
-function flow_token(name, x, width, side, role, i) {
-  const y = role === "key" ? TOP : TOP + TOKEN_HEIGHT + GAP;
+function flow_token(name, [x, y], width, side, role, i) {
   const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
   const most = 12;
   const short = [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;

@@ -43,12 +43,11 @@ function term(text, sentence) {
 
 /** What the model was trained for, how often it is right, and at the foot how it was trained. */
 function tell_about() {
-  const { exact_match, held_out, steps, seconds, bleu } = data.metrics;
+  const { exact_match, held_out, validation_pairs, steps, seconds } = data.metrics;
   const about = data.recorded ? [] : [say("about_what"), say("gap")];
-  const right = { right: Math.round(exact_match * held_out), count: held_out };
-  if (held_out) about.push(say("about_right", right), say("gap"));
-  const scores = Object.values(bleu ?? {});
-  if (scores.length) about.push(say("about_bleu", { bleu: Math.round(scores.at(-1)) }), say("gap"));
+  const count_of = (count) => ({ right: Math.round(exact_match * count), count });
+  if (held_out) about.push(say("about_right", count_of(held_out)), say("gap"));
+  else if (exact_match) about.push(say("about_exact", count_of(validation_pairs)), say("gap"));
   element("about").replaceChildren(...about, say(ABOUT));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
@@ -81,7 +80,8 @@ function translate_page() {
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
-  element("examples").replaceChildren(...data.examples.map(chip));
+  const chips = data.recorded ? data.examples : data.examples.slice(0, 3);
+  element("examples").replaceChildren(...chips.map(chip));
   const place = element("kind").selectedIndex;
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
   element("kind").selectedIndex = Math.max(place, 0);

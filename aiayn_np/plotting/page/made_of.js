@@ -16,6 +16,7 @@ async function draw_shares() {
   for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
+    if (is_read_again(one)) continue;
     const says = [...side_name(side, "side_colon"), ...why_written(one), ...said_one_head(one)];
     sentences.push(make("div", {}, ...says));
   }
@@ -53,8 +54,7 @@ function shares_at(thought, place) {
   const step = shown(thought);
   step.shares ??= [];
   if (step.shares[place]) return step.shares[place];
-  const before = step.tgt.slice(0, place + 1);
-  const cache = view.changes.causal ? step.cache : thought.model.forward(thought.src, before)[1];
+  const cache = rereads(thought) ? passes(thought)[place] : step.cache;
   const found = shares(thought.model, cache, place, written_ids(thought)[place]);
   const later = new Array(step.tgt.length - found.target.length).fill(0);
   step.shares[place] = { ...found, target: [...found.target, ...later] };
@@ -96,7 +96,7 @@ function why_written(thought, place = best_place(thought)) {
 
 /** That the curves of the shown head lead to another token than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
-  if (view.kind !== "cross" || !view.changes.causal) return [];
+  if (view.kind !== "cross") return [];
   const { cache, keys } = attended(thought);
   const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
   const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));

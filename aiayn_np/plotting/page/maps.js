@@ -63,6 +63,7 @@ function map_name() {
 function draw_grids() {
   const two = thoughts.length > 1;
   element("map-heading").textContent = map_name();
+  element("legend-masked").hidden = view.kind !== "decoder_self" && !thoughts[0].src.includes(pad);
   const grids = thoughts.map((thought, side) => {
     const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
     const table = make("div", { class: "scroll" }, grid(thought, side));

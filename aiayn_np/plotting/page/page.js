@@ -44,13 +44,10 @@ function rethink(before_drawing = () => {}) {
 
 // ---- the address ---------------------------------------------------------------------------
 
-/** A link within the page, such as #maps, names no place of address.js. */
-const names_a_place = () => location.hash.includes("=");
-
 /** Show what the address names, or the beginning. */
 function open_address() {
   stop();
-  const { place, wrong } = read_address(names_a_place() ? location.hash.slice(1) : "", page);
+  const { place, wrong } = read_address(location.hash.slice(1), page);
   const step = tour_steps()[place.tour];
   if (step) find_clearest_head();
   if (step && !is_changed(place.changes)) delete place.changes; // those of the step
@@ -60,10 +57,12 @@ function open_address() {
   translate();
   show_place({}, () => {
     find_clearest_head();
-    Object.assign(view, { layer: START.layer, head: START.head, ...place });
+    const { layer, head, query } = START;
+    const is_start = !step && view.text === START.text && place.written === undefined;
+    Object.assign(view, { layer, head, ...(is_start && { query }), ...place });
     if (!has_source && place.query === undefined) view.query = first_query();
     if (place.query === undefined && place.written === undefined) show_first_change();
-    left_out = [...wrong, ...leave_out_beyond(place)];
+    left_out = wrong;
     show_left_out();
   });
 }
@@ -95,29 +94,10 @@ function show_left_out() {
   element("address-note").textContent = list ? say("address_wrong", { list }) : "";
 }
 
-/** Another address: a place, or a part of the page, at which the place in the address stays. */
-function follow_address() {
-  if (names_a_place()) open_address();
-  else write_address();
-}
-
 /** The address bar follows what the reader does, so that copying it shares this moment. */
 function write_address() {
   element("link").href = `#${address_of(view, page)}`;
   if (location.hash !== element("link").hash) history.replaceState(null, "", element("link").hash);
-}
-
-/** Parts of an address that are wrong for what was computed; they are as at the start again. */
-function leave_out_beyond(place) {
-  const ends = { written: longest() + 1, side: thoughts.length };
-  const { queries, keys } = attended(thoughts[0]);
-  Object.assign(ends, { query: queries.length, key: keys.length });
-  return Object.keys(ends)
-    .filter((name) => place[name] >= ends[name])
-    .map((name) => {
-      view[name] = START[name];
-      return `${name === "written" ? "step" : name}=${place[name]}`;
-    });
 }
 
 // ---- typing and decoding -------------------------------------------------------------------
@@ -155,17 +135,19 @@ function show_unread(unknown) {
 function draw_note() {
   const { ids, unknown, cut, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
-  const pieces = Boolean(data.task.scores);
   const lines = [];
+  const pieces = Boolean(data.task.scores);
+  const found = pieces && has_source ? words_apart() : [];
+  const rare = pieces && has_source && !found.length ? vocabulary.fragments(view.text) : [];
   if (!count && !unknown.length) lines.push(say("empty"));
   if (unknown.length) lines.push(unknown_note(unknown));
+  else if (rare.length) lines.push(say("rare", { list: rare.map(visible).join(" ") }));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
-  if (pieces && count !== view.text.trim().split(/\s+/).length)
-    // a word is cut
-    lines.push(say("cut_into", { count, list: names(ids.slice(0, count)).map(visible).join(" ") }));
-  const found = pieces ? words_apart() : [];
+  const words = view.text.split(/\s+/).filter(Boolean);
+  if (pieces && count && count !== words.length && count < 40)
+    lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
 }
 
@@ -180,15 +162,14 @@ function words_apart() {
 /** The strip: what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const rows = thoughts.map(answer_row);
-  const hint = make("div", { class: "hint" }, say("change_hint"));
+  const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
   element("best-heading").textContent = say("best_heading", {
     place: best_place() + 1 - first_query(),
   });
   element("best").replaceChildren(...thoughts.map(best_table));
-  const place = Math.min(view.written, longest());
-  element("back").disabled = place === 0;
-  element("next").disabled = place === longest();
+  element("back").disabled = place_now() === 0;
+  element("next").disabled = place_now() === longest();
 }
 
 /** What one of the models writes, and in a box of its own the token to come. */
@@ -198,12 +179,12 @@ function answer_row(thought, side) {
   const most = places();
   const style = (t) => {
     if (side && ids[t] !== base[t]?.token) return "differs";
-    return view.kind !== "encoder_self" && t + first_query() === view.query ? "now" : null;
+    if (view.kind !== "encoder_self" && t + first_query() === view.query) return "now";
+    return is_unsure(thought.steps[t]) ? "unsure" : null;
   };
   const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
     box_of(token, style(t), `${side}-${t}`),
   );
-  if (ids.length > most) spans.push(" …");
   if (side && !is_walking(thought))
     for (let t = spans.length; t < real_ids(base).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
@@ -229,13 +210,25 @@ function answer_row(thought, side) {
 const is_walking = (thought) =>
   !data.recorded && thought.done && written(thought) < thought.steps.length;
 
-/** A box for the token that is written next, or for the end that was written. */
+/** Whether a token was written with a probability of less than a half. */
+function is_unsure(step) {
+  if (!step.row || !has_source) return false;
+  step.share ??= softmax(Float64Array.from(step.row))[step.token];
+  return step.share < 0.5;
+}
+
+/** A box for the token that is written next, or the end: written, or that it was stopped. */
 function coming(thought) {
-  const [walks, last] = [is_walking(thought), written(thought)];
-  if (!walks && (data.recorded || thought.steps.at(-1).token !== eos)) return [];
-  const { token } = thought.steps[walks ? last : last - 1];
-  const name = plain_name(names([token])[0]);
-  return [make("span", { class: walks ? "coming" : "ended", "aria-hidden": "true" }, name)];
+  if (data.recorded || !thought.done) return [];
+  const { steps } = thought;
+  if (is_walking(thought)) {
+    const name = plain_name(names([steps[written(thought)].token])[0]);
+    return [make("span", { class: "coming", "aria-hidden": "true" }, name)];
+  }
+  const ended = steps.at(-1).token === eos || !has_source;
+  const count = Math.min(steps.length, places());
+  const says = ended ? plain_name(data.task.tokens[eos] ?? "") : say("stopped", { count });
+  return [make("span", { class: ended ? "ended" : "ended stopped" }, says)];
 }
 
 /** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
@@ -245,6 +238,10 @@ function choose_in_strip({ target }) {
   const [side, t] = place.split("-").map(Number);
   choose_written(t + first_query(), side);
 }
+
+/** A token among others of which some go on with a word: "…ty". */
+const piece_name = (token) =>
+  (data.task.scores && /^\p{L}/u.test(token) ? "…" : "") + plain_name(token);
 
 /** A token in a box; a piece that goes on with a word is close to the one before. */
 function box_of(token, style, place) {
@@ -287,12 +284,11 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 }
 
 function best_table(thought, side) {
-  const { logits, five } = shown(thought);
+  const { five } = shown(thought);
   const place = best_place(thought);
-  const step = thought.steps[place - first_query(thought)]; // its row is of when it was written
-  const found = five ? five[place] : best(step?.row ?? logits.row(place), 5);
+  const found = five ? five[place] : best(logits_of(thought, place), 5);
   const row = ([token, share]) => {
-    const name = make("th", { scope: "row" }, token_element(token));
+    const name = make("th", { scope: "row" }, make("bdi", {}, piece_name(token)));
     return make("tr", {}, name, make("td", {}, bar(share)), make("td", {}, digits(share)));
   };
   const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
@@ -303,6 +299,13 @@ function best_table(thought, side) {
     make("thead", {}, make("tr", {}, ...head)),
     make("tbody", {}, ...found.map(row)),
   );
+}
+
+/** How far the reader has walked: at first to the token in view. */
+function place_now() {
+  if (view.written < Infinity || view.kind === "encoder_self")
+    return Math.min(view.written, longest());
+  return Math.max(0, view.query - first_query());
 }
 
 let playing = null;
@@ -325,9 +328,9 @@ function go_to(place) {
 
 function play() {
   if (playing) return stop();
-  if (Math.min(view.written, longest()) === longest()) go_to(0);
+  if (view.written >= longest()) go_to(0);
   playing = setInterval(() => {
-    go_to(Math.min(view.written, longest()) + 1);
+    go_to(view.written + 1);
     if (view.written >= longest()) stop();
   }, 900);
   show_play();
@@ -361,19 +364,15 @@ function listen() {
     show_left_out();
     rethink();
   });
-  on("back", "click", () => go_to(Math.min(view.written, longest()) - 1));
-  on("next", "click", () => go_to(view.written + 1));
+  on("back", "click", () => go_to(place_now() - 1));
+  on("next", "click", () => go_to(place_now() + 1));
   on("play", "click", play);
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
-  on("if-reset", "click", () => {
-    change({});
-    element("if-positions").focus(); // the button is not there any more
-  });
   on("written", "click", choose_in_strip);
   on("state", "input", () =>
     show_place({ changes: AS_TRAINED, state: Number(element("state").value) }, show_first_change),
   );
-  addEventListener("hashchange", follow_address);
+  addEventListener("hashchange", open_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
   on("tour-begin", "click", () => go_on_tour(0));
@@ -388,16 +387,15 @@ function listen() {
     if (!is_present()) return;
     if (key === "Escape") present(false);
     const step = target.matches("input") ? 0 : { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (step) go_to(Math.min(view.written, longest()) + step);
+    if (step) go_to(place_now() + step);
   });
-  for (const panel of document.querySelectorAll("main > details"))
-    panel.addEventListener("toggle", draw);
+  for (const panel of document.querySelectorAll("details")) panel.addEventListener("toggle", draw);
   matchMedia("print").addEventListener("change", open_panels);
 }
 
 /** Paper cannot be unfolded. */
 function open_panels({ matches }) {
-  for (const panel of document.querySelectorAll("main > details")) panel.open ||= matches;
+  for (const panel of document.querySelectorAll("details")) panel.open ||= matches;
   draw();
 }
 
@@ -407,6 +405,7 @@ const is_present = () => document.documentElement.classList.contains("present");
 function present(on) {
   document.documentElement.classList.toggle("present", on);
   element("present").setAttribute("aria-pressed", on);
+  draw();
 }
 
 /** A drawing that stands alone, with the colours and the letters that it has here. */
@@ -421,32 +420,65 @@ function styled(svg) {
   return alone;
 }
 
-/** The title, the answers and the curves as one drawing, 600 units wide for each model. */
+/** An answer as a line of the drawing: what differs in red, and a dash for what is missing. */
+function answer_line(row) {
+  const parts = [...row.querySelectorAll(".tokens > span"), ...row.querySelectorAll(".mark")];
+  const name = row.querySelector(".label").textContent;
+  const red = getComputedStyle(element("app")).getPropertyValue("--marked");
+  const spans = parts.map((one) => {
+    const fill = /differs|wrong/.test(one.className) ? red : null;
+    return drawn("tspan", { dx: 10, fill }, one.textContent);
+  });
+  return [`${name}: `, ...spans];
+}
+
+/** A text in lines of at most `most` signs. */
+function wrapped(text, most) {
+  const lines = [""];
+  for (const word of text.split(/(?<=[\s，。；：])/)) {
+    if (lines.at(-1).length + word.length > most) lines.push("");
+    lines[lines.length - 1] += word;
+  }
+  return lines;
+}
+
+/** The title, the answers, the curves and why as one drawing, 600 units wide for each model. */
 function whole_picture() {
   const flows = [...document.querySelectorAll("#flow svg")];
   const width = 600 * flows.length;
-  const { color, fontFamily, fontSize } = getComputedStyle(document.body);
-  const ground = getComputedStyle(document.body).backgroundColor;
-  const answer = ({ steps }, side) =>
-    [side ? changed_name() : say("row_writes"), vocabulary.text(real_ids(steps))].join(": ");
-  const lines = [
-    data.title[language()],
-    `${say("ask_label")}: ${view.text}`,
-    ...thoughts.map(answer),
-  ];
-  const text = lines.map((line, i) =>
-    drawn("text", { x: 16, y: 40 + 28 * i, fill: color, "font-size": i ? 18 : 24 }, line),
-  );
-  const top = 28 * lines.length + 24;
-  const drawings = flows.map((svg, side) => {
+  const { color, fontFamily, backgroundColor } = getComputedStyle(document.body);
+  const line = (y, size, parts, x = 16) =>
+    drawn("text", { x, y, fill: color, "font-size": size }, ...parts);
+  const tops = [[data.title[language()]], [`${say("ask_label")}: ${view.text}`]];
+  const rows = [...document.querySelectorAll("#written .row")].map(answer_line);
+  const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
+  const top = 28 * text.length + 40;
+  const high = (svg) => (600 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
+  const deep = Math.max(...flows.map(high));
+  const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
-    const place = { x: 600 * side, y: top, width: 600, height: 250 };
+    const place = { x: 600 * side, y: top + 8, width: 600, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
-    return drawing;
+    const name = side_name(side).map((one) => one.textContent);
+    return [line(top, 18, name, 600 * side + 16), drawing];
   });
-  const size = { width, height: top + 260, "font-family": fontFamily, "font-size": fontSize };
-  const back = drawn("rect", { width, height: top + 260, fill: ground });
-  return drawn("svg", size, back, ...text, ...drawings);
+  const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
+  const why = [...says].flatMap((one) => wrapped(one.textContent, width / 9));
+  const below = why.map((words, i) => line(top + deep + 40 + 24 * i, 16, [words]));
+  const height = top + deep + 40 + 24 * why.length;
+  const size = { width, height, "font-family": fontFamily };
+  const back = drawn("rect", { width, height, fill: backgroundColor });
+  return drawn("svg", size, back, ...text, ...drawings, ...below);
+}
+
+/** A name for a file: the task, what was typed, and what was changed. */
+function file_name() {
+  const parts = [data.task.name, view.text, thoughts.length > 1 ? changed_name() : ""];
+  return `${parts
+    .join(" ")
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .slice(0, 80)
+    .replace(/-$/, "")}.png`;
 }
 
 /** Save what is seen as a PNG, twice as large. */
@@ -459,7 +491,7 @@ async function save_picture() {
   await image.decode();
   const canvas = make("canvas", { width, height });
   canvas.getContext("2d").drawImage(image, 0, 0, width, height);
-  make("a", { href: canvas.toDataURL(), download: "transformer.png" }).click();
+  make("a", { href: canvas.toDataURL(), download: file_name() }).click();
 }
 
 function copy_link(address) {

@@ -33,7 +33,7 @@ const view = { ...START }; // and lang, once it is chosen
 function numbers_of(base64, size, read) {
   const end = base64.indexOf("=");
   const bytes = Math.floor((3 * (end < 0 ? base64.length : end)) / 4);
-  const [numbers, part] = [new Float64Array(bytes / size), 1 << 18];
+  const [numbers, part] = [new Float32Array(bytes / size), 1 << 18];
   for (let from = 0; from < base64.length; from += part) {
     const text = atob(base64.slice(from, from + part));
     const some = new Uint8Array(text.length);
@@ -215,6 +215,31 @@ const tokens_of = (thought, stack) => names(stack === "encoder" ? thought.src : 
 const layer_count = (kind = view.kind) =>
   trained[kind === "encoder_self" ? "encoder" : "decoder"].layers.length;
 
+/** Whether a model reads its tokens again with those behind them: it has no causal mask. */
+const rereads = (thought) => !view.changes.causal && thought !== thoughts[0];
+
+/** Whether the rows of the map in view are not those that wrote. */
+const is_read_again = (thought) => rereads(thought) && view.kind === "decoder_self";
+
+/** The forward passes that wrote the tokens one by one, for a model that rereads. */
+function passes(thought) {
+  const kept = shown(thought);
+  const forward = (_, t) => thought.model.forward(thought.src, kept.tgt.slice(0, t + 1))[1];
+  kept.passes ??= kept.tgt.map(forward);
+  return kept.passes;
+}
+
+/** An attention over the source in which each row is the one that wrote its token. */
+function as_written(thought, path) {
+  const found = passes(thought).map((cache) => at(cache, path).attention);
+  const rows = (name) =>
+    found[0][name].map(({ columns }, head) =>
+      Matrix.of(found.length, columns, (t, j) => found[t][name][head].row(t)[j]),
+    );
+  const parts = ["Q", "scores", "weights", "kept"].map((name) => [name, rows(name)]);
+  return { ...found.at(-1), ...Object.fromEntries(parts) };
+}
+
 /** {path, cache, attention, queries, keys} of the chosen kind and layer of attention. */
 function attended(thought, kind = view.kind, layer = within(view.layer, layer_count(kind))) {
   const stack = kind === "encoder_self" ? "encoder" : "decoder";
@@ -222,7 +247,10 @@ function attended(thought, kind = view.kind, layer = within(view.layer, layer_co
   return {
     path,
     place: at(thought.model, path),
-    cache: at(shown(thought).cache, path).attention,
+    cache:
+      kind === "cross" && rereads(thought)
+        ? as_written(thought, path)
+        : at(shown(thought).cache, path).attention,
     queries: tokens_of(thought, stack),
     keys: tokens_of(thought, kind === "decoder_self" ? "decoder" : "encoder"),
   };
@@ -241,12 +269,17 @@ const within = (i, count) => Math.max(0, Math.min(i, count - 1));
 /** Make every part of the view one that exists. */
 function settle() {
   view.side = within(view.side, thoughts.length);
+  if (view.written > longest()) view.written = START.written;
   view.layer = within(view.layer, layer_count());
   const { queries, keys, cache } = attended(thoughts[view.side]);
   view.query = within(view.query, queries.length);
   const row = [...cache.weights[view.head].row(view.query)];
   view.key = within(view.key ?? row.indexOf(Math.max(...row)), keys.length);
 }
+
+/** The logits by which a token was written, before what stands after it. */
+const logits_of = (thought, place) =>
+  thought.steps[place - first_query(thought)]?.row ?? shown(thought).logits.row(place);
 
 /** Tokens and their probabilities, the best `count` of a row of logits. */
 function best(logits, count) {

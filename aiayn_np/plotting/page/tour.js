@@ -17,22 +17,26 @@ const tour_steps = () =>
 
 let before_tour = null; // the reader's own view
 
-/** The head that looks most at what the first tokens are made of: the one that is shown first. */
+/** The head that is shown first: of the last layer's, and if possible of those without which the
+ * answer changes, the one that looks most at what the first tokens are made of; and such a token. */
 function clearest_head() {
   const thought = begin(trained, vocabulary.source(START.text).ids);
   while (thought.steps.length < 4 && !thought.done) think_on(thought);
   const { cache, tgt, token } = thought.kept;
-  const keys = [...tgt.slice(1), token].map((id, n) => {
+  const written = [...tgt.slice(1), token];
+  const keys = written.map((id, n) => {
     const { source } = shares(trained, cache, n, id);
     return source.indexOf(Math.max(...source));
   });
-  const heads = cache.decoder.layers.flatMap(({ cross_attention: { attention } }, layer) =>
-    attention.weights.map((weights, head) => [
-      keys.reduce((sum, key, n) => sum + (n ? 1 : 3) * weights.row(n)[key], 0), // the first shows
-      { layer, head },
-    ]),
-  );
-  return heads.reduce((one, other) => (other[0] > one[0] ? other : one))[1];
+  const { layer } = START;
+  const { weights } = cache.decoder.layers[layer].cross_attention.attention;
+  const clear = (head) =>
+    keys.reduce((sum, key, n) => sum + (n ? 1 : 3) * weights[head].row(n)[key], 0); // at first
+  const heads = data.telling?.length ? data.telling : [...weights.keys()];
+  const head = heads.reduce((one, other) => (clear(other) > clear(one) ? other : one));
+  const looks = (key, n) =>
+    weights[head].row(n)[key] > 0.5 && /[\p{L}\p{N}]/u.test(names(written)[n]); // no hyphen
+  return { head, query: Math.max(0, keys.findIndex(looks)) };
 }
 
 /** What a step shows when it asks, and what besides when a guess was made. */
@@ -90,7 +94,7 @@ function said_look(query) {
   const written = written_by(thoughts[0])[query];
   const says = token === written ? "tour_look_why" : "tour_look_next";
   return [
-    say("tour_look_out", { ...place, key: name(key), weight: digits(weight, 2) }),
+    say("tour_look_out", { ...place, key: name(key), weight: digits(weight) }),
     say(says, { token: plain_name(written) }),
   ];
 }
@@ -104,7 +108,7 @@ const OUTCOMES = {
   },
   step(thought) {
     const [[token, share]] = best(thought.steps[Math.min(2, thought.steps.length - 1)].row, 1);
-    const values = { token: plain_name(token), share: digits(share, 2) };
+    const values = { token: plain_name(token), share: digits(share) };
     const choice = share < 0.5 ? 0 : share < 0.9 ? 1 : 2;
     return [choice, say("tour_step_out", values), ...said_look(2)];
   },
@@ -123,8 +127,6 @@ function outcome_of(step) {
   const happened = SWITCHES[part]?.happened ?? written_at_first;
   return [happened(difference(...answers())), ...sentences_of(part)];
 }
-
-const listed = (ids) => vocabulary.text(ids).replaceAll(names([bos])[0], say("token_start"));
 
 function draw_tour() {
   const steps = tour_steps();

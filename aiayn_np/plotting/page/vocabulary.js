@@ -69,9 +69,11 @@ class Pieces {
     this.strips = add_dummy_prefix || remove_extra_whitespaces; // the space that begins a line
     this.ids = new Map(pieces.map((piece, id) => [piece, id]));
     for (const id of [unk, eos, pad, bos]) this.ids.delete(pieces[id]);
+    this.is_lower = ![...this.ids.keys()].some((piece) => /\p{Lu}/u.test(piece));
   }
 
   source(text) {
+    if (this.is_lower) text = text.toLowerCase(); // it has no capitals
     const ids = [];
     const unknown = [];
     let before_unknown = false;
@@ -92,6 +94,16 @@ class Pieces {
       if (rest) return [word.slice(0, end), ...rest];
     }
     return null;
+  }
+
+  /** The words of a text that are cut into mostly single signs: training hardly had such. */
+  fragments(text) {
+    const words = (this.is_lower ? text.toLowerCase() : text).split(/\s+/);
+    return words.filter((word) => {
+      const parts = this.cut(this.normalised(word)).filter((part) => part !== SPACE);
+      const single = parts.filter((part) => [...part.replace(SPACE, "")].length === 1);
+      return parts.length > 1 && 2 * single.length >= parts.length;
+    });
   }
 
   /** Spaces as SentencePiece writes them. */

@@ -79,13 +79,10 @@ function reason_of(cell, side) {
     const words = say_with(place ? "quoted" : "quoted_start", { token: bare(token), place });
     return make("strong", {}, ...words);
   };
-  const again = side && !view.changes.causal; // without the mask each token is read again
+  const again = is_read_again(thought);
   const writes = view.kind === "encoder_self" || again ? null : written_by(thought)[query];
   const parts = {
-    query:
-      again && view.kind !== "encoder_self"
-        ? quoted(queries[query], query)
-        : quoted(writes ?? queries[query], query + 1),
+    query: again ? quoted(queries[query], query) : quoted(writes ?? queries[query], query + 1),
     key: quoted(keys[key], place_of(key)),
     weight: make("strong", {}, digits(weight)),
   };
