@@ -70,8 +70,8 @@ def explain(formula, stage, trials, wrong):
     for change in hypotheses:
         if change.free and solved(change, stage, largest, wrong) != "round":
             continue                                                   # nobody writes such a number
-        if explains(change, stage, failing[:1]) & set(wrong):          # most give nothing there
-            tensors = explains(change, stage, trials) & set(wrong)
+        if explains(change, stage, failing[:1], wrong):                # most give nothing there
+            tensors = explains(change, stage, trials, wrong)
             if len(tensors) > len(explained):
                 best, explained = change, tensors
             if len(explained) == len(wrong):
@@ -79,7 +79,7 @@ def explain(formula, stage, trials, wrong):
     if best is None:
         best = next((change for change in formula.several()
                      if solved(change, stage, largest, wrong)
-                     and explains(change, stage, trials) >= {*wrong}), None)
+                     and explains(change, stage, trials, wrong) == {*wrong}), None)
         explained = set(wrong)
     if best is None:
         return None
@@ -97,7 +97,7 @@ def needed(change, stage, trials, wrong):
     for part in change.parts:
         less = copy.copy(change)
         less.parts = [other for other in change.parts if other != part]
-        if less.parts and explains(less, stage, trials) >= {*wrong}:
+        if less.parts and explains(less, stage, trials, wrong) == {*wrong}:
             change = less
     return change
 
@@ -124,7 +124,7 @@ def solved(change, stage, trial, wrong):
     for kind, numbers in solutions(compute, starts, joined(seen.values()), names == ["it"]
                                    and change.known):
         change.numbers = dict(zip(names, numbers))
-        if explains(change, stage, [trial]) & set(wrong):
+        if explains(change, stage, [trial], wrong):
             return kind
     change.numbers = {}
     return ""
@@ -169,27 +169,28 @@ def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
 
 
-def explains(change, stage, trials):
-    """Return the wrong tensors that a change explains: it gives the student's numbers.
+def explains(change, stage, trials, wrong):
+    """Return those of the `wrong` tensors that a change explains: it gives the student's numbers.
 
     Return an empty set if the student has a tensor right and the change makes it wrong.
     """
-    differs, off = set(), set()
+    left, differs = {*wrong}, set()
     for trial in trials:
-        predicted = predict(change, stage, trial)
-        if predicted is None or not all(map(is_numbers, predicted.values())):
+        if (predicted := predict(change, stage, trial)) is None:
             return set()
-        for tensor, value in predicted.items():
+        for tensor in sorted(predicted, key=lambda tensor: tensor not in left):
+            if not left or not is_numbers(predicted[tensor]):
+                return set()
             if not has(trial, tensor):
                 continue
-            got, want = observed(trial, tensor)
+            (got, want), value = observed(trial, tensor), predicted[tensor]
             if not same(*finite_alike(got, value, want)):
-                off.add(tensor)
+                left.discard(tensor)
                 if change.whole and same(got, want):
                     return set()
-            elif not same(value, want) and (np.size(got) or change.known):
+            elif tensor in left and not same(value, want) and (np.size(got) or change.known):
                 differs.add(tensor)
-    return differs - off
+    return differs & left
 
 
 def finite_alike(got, value, want):

@@ -53,7 +53,7 @@ def solutions(function, starts, target, likely=False):
 
     function : takes an array of numbers, and returns an array or None
     starts : the right numbers, or likely ones
-    likely : whether powers of ten are tried, too
+    likely : whether powers of ten are tried, too, where a little more or less makes no difference
     """
     whole = [isinstance(start, (int, np.integer)) for start in starts]
 
@@ -75,7 +75,8 @@ def solutions(function, starts, target, likely=False):
                         if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
-    if likely:
+    beside = [function(typed(starts * size)) for size in (1, 1.001)]
+    if likely and not any(x is None for x in beside) and np.array_equal(*beside, equal_nan=True):
         yield from (("round", typed(starts * power)) for power in (1, *POWERS))
         yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
                     for kind in (np.float16, np.float32, np.float64))
