@@ -68,10 +68,11 @@ def explain(formula, stage, trials, wrong):
     best, explained = None, set[str]()
     largest = max(failing, key=lambda t: sum(map(np.size, t.expected.values())))
     for change in hypotheses:
-        if change.free and solved(change, stage, largest, wrong) != "round":
+        if change.free and solved(change, stage, failing[0], wrong) != "round":
             continue                                                   # nobody writes such a number
-        if explains(change, stage, failing[:1], wrong):                # most give nothing there
-            tensors = explains(change, stage, trials, wrong)
+        least = len(explained) + 1
+        if explains(change, stage, failing[:1], wrong, least):         # most give nothing there
+            tensors = explains(change, stage, trials, wrong, least)
             if len(tensors) > len(explained):
                 best, explained = change, tensors
             if len(explained) == len(wrong):
@@ -169,17 +170,18 @@ def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
 
 
-def explains(change, stage, trials, wrong):
+def explains(change, stage, trials, wrong, least=1):
     """Return those of the `wrong` tensors that a change explains: it gives the student's numbers.
 
-    Return an empty set if the student has a tensor right and the change makes it wrong.
+    Return an empty set if they are certain to be fewer than `least`, or if the student has a tensor
+    right and the change makes it wrong.
     """
     left, differs = {*wrong}, set()
     for trial in trials:
         if (predicted := predict(change, stage, trial)) is None:
             return set()
         for tensor in sorted(predicted, key=lambda tensor: tensor not in left):
-            if not left or not is_numbers(predicted[tensor]):
+            if len(left) < least or not is_numbers(predicted[tensor]):
                 return set()
             if not has(trial, tensor):
                 continue

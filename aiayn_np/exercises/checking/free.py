@@ -75,7 +75,7 @@ def solutions(function, starts, target, likely=False):
                         if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
-    beside = [function(typed(starts * size)) for size in (1, 1.001)]
+    beside = [function(typed(starts * size)) for size in (1, 1.001) if likely]
     if likely and not any(x is None for x in beside) and np.array_equal(*beside, equal_nan=True):
         yield from (("round", typed(starts * power)) for power in (1, *POWERS))
         yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
@@ -99,7 +99,7 @@ def newton(function, x, target):
         if size < 0.9 * best:
             best, found, since = size, x, 0
         since += 1
-        if size < 1e-15 or since > 2:
+        if size < 1e-15 or since > 1:
             break
         moves = np.maximum(1e-5 * np.abs(x), 1e-7) * np.eye(len(x))
         beside = [off(x + move) for move in moves]
