@@ -32,7 +32,6 @@ NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
 PATTERNS = (
     "{function} left out", "one entry instead of {function}", "{other} instead of {function}",
     "{option} not passed on", "{option} changes it", "{name} is fixed",
-    "value {number} after step {step}", "gradient {number} after step {step}",
 )
 
 chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)

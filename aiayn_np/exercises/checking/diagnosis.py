@@ -238,4 +238,4 @@ def observed(trial, tensor):
     """Return the student's value of a tensor, and the right one."""
     if tensor == "output":
         return np.asarray(trial.got), np.asarray(trial.want)
-    return trial.results[tensor], trial.expected[tensor]
+    return np.asarray(trial.results[tensor]), np.asarray(trial.expected[tensor])

@@ -1,15 +1,13 @@
 """Check a function, or a class that is no layer, such as an optimizer."""
 
 import dataclasses
-import functools
-import re
 
 import numpy as np
 
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Finding, explain, is_wrong, reason, telling
+from .diagnosis import Finding, compared, explain, is_wrong, reason, telling
 from .report import Row
 from .trial import NOTHING, check_shape
 
@@ -29,7 +27,7 @@ class FunctionCheck:
         self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
         self.formula = subject.formulas["function"]
         self.trials = [Tried(self, case) for case in self.cases]
-        self.rows = {name: Row(name) for trial in self.trials for name in trial.want}
+        self.rows = {name: Row(name) for trial in self.trials for name in trial.expected}
         self.stage, self.finding = "function", None
 
     def run(self):
@@ -54,8 +52,7 @@ class FunctionCheck:
 
     def compare(self, trials):
         """Compare the results of trials name by name."""
-        pairs = {name: [(trial.case, np.asarray(trial.got[name]), trial.want[name])
-                        for trial in trials if name in trial.want] for name in self.rows}
+        pairs = {name: compared(trials, name) for name in self.rows}
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
@@ -72,7 +69,7 @@ class FunctionCheck:
 
     def must_repeat(self, trial):
         """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
-        got, again = trial.got, self.student_on(trial.case)
+        got, again = trial.results, self.student_on(trial.case)
         if draws(getattr(self.student, "__code__", None)):
             raise Stop("random", say(
                 "Your code draws random numbers. Nothing is random here: a decoder takes the"
@@ -88,8 +85,8 @@ class FunctionCheck:
     def must_fit(self, trials):
         """Raise a Stop for the first result of a wrong shape or kind of number."""
         for trial in trials:
-            for name, want in trial.want.items():
-                self.must_be_comparable(name, trial.got.get(name), want, trial.case)
+            for name, want in trial.expected.items():
+                self.must_be_comparable(name, trial.results[name], want, trial.case)
 
     def student_on(self, case):
         """Return the student's {name: array}; raise a Stop for an error or a changed input."""
@@ -148,36 +145,17 @@ def draws(code):
 class Tried:
     """One case of a function.
 
-    want, expected : the right {name: array}, and the same as {kind: array}
-    got, results : the student's {name: array}, and the same as {kind: array}
+    expected : the right {name: array}      results : the student's {name: array}
     """
 
     def __init__(self, checking, case):
-        self.checking, self.case = checking, case
-        self.want = checking.subject.run(checking.formula.function, case)
-        self.got, self.expected = None, kinds(self.want)
+        self.checking, self.case, self.results = checking, case, None
+        self.expected = self.run(checking.formula.function)
 
     def compute(self, stage):
         """Keep what the student's function computes; there is one stage."""
-        self.got = self.checking.student_on(self.case)
-        self.results = kinds(self.got)
+        self.results = self.checking.student_on(self.case)
 
-    def run(self, change):
-        """Return the results of a Change in this case, by `kinds`."""
-        return kinds(self.checking.subject.run(change, self.case))
-
-
-@functools.cache
-def kind_of(name):
-    """Return the kind of a result, such as "value" for "value 0 after step 1"."""
-    return re.split(r" \d", name)[0]
-
-
-def kinds(results):
-    """Join numbered results, such as the values after each step, into {kind: array}."""
-    parts: dict[str, list] = {}
-    for name, array in results.items():
-        array = np.asarray(array if is_numbers(array) else np.nan)
-        parts.setdefault(kind_of(name), []).append(array)
-    return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
-            for kind, some in parts.items()}
+    def run(self, function):
+        """Return the results of a function in this case."""
+        return self.checking.subject.run(function, self.case)

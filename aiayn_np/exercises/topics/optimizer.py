@@ -13,19 +13,20 @@ EXERCISE = exercise(
 
 
 def after_steps(cls, case):
-    """Return the values of two parameters after each step."""
+    """Return the values and gradients of two parameters after each step."""
     (gradients,) = case.inputs
     parameters = [Parameter(x.copy()) for x in START.reshape(gradients.shape[1:])]
     adam = cls(iter(parameters), **case.options)
     values = [p.value for p in parameters]                             # layers hold them, too
-    results: dict[str, np.ndarray] = {}
-    for t, (grads, rate) in enumerate(zip(gradients, RATES), 1):
+    moved, kept = [], []
+    for grads, rate in zip(gradients, RATES):
         for p, grad in zip(parameters, grads):
             p.grad[...] = grad
         adam.step(rate)
-        results |= {f"value {i} after step {t}": p.value.copy() for i, p in enumerate(parameters)}
-        results |= {f"gradient {i} after step {t}": p.grad.copy() for i, p in enumerate(parameters)}
-    return results | {"arrays that layers hold": np.array(values)}
+        moved.append([p.value.copy() for p in parameters])
+        kept.append([p.grad.copy() for p in parameters])
+    return {"values after each step": np.array(moved), "gradients after each step": np.array(kept),
+            "arrays that layers hold": np.array(values)}
 
 
 START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
