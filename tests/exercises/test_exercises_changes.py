@@ -82,7 +82,7 @@ CAUSES = [  # exercise, class or function, the first hint without its code, what
      [("return weights * (", "return (")]),
     (2, "LayerNorm", "It is as if the term `self.eps` were missing",
      [("np.sqrt(variance + self.eps)", "np.sqrt(variance)")]),
-    (2, "LayerNorm", "It is as if `sqrt` were left out",
+    (2, "LayerNorm", "It is as if `sqrt` were left out, or divided by twice",
      [("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")]),
     (2, "LayerNorm", "It is as if the sign of `n * mean_gn` were the other",
      [("- n * mean_gn", "+ n * mean_gn")]),
@@ -95,7 +95,7 @@ CAUSES = [  # exercise, class or function, the first hint without its code, what
      [("rows.T @ grad_rows", "rows.T @ grad_rows / len(rows)")]),
     (4, "ScaledDotProductAttention", "It is as if the length of another axis stood here",
      [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[1])")]),
-    (6, "MultiHeadAttention", "It is as if `allowed` were not passed on",
+    (6, "MultiHeadAttention", "It is as if `allowed` were not passed on, or had no effect",
      [("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")]),
     (8, "OutputProjection", "It is as if there were one factor more,"
      " `math.sqrt(x.shape[-1])`",

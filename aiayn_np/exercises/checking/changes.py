@@ -88,6 +88,17 @@ class Formula:
         return tree
 
     @functools.cached_property
+    def made_of(self):
+        """What each name is made of that the formula gives a value once: {name: expression}."""
+        made: dict[str, list] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign):
+                both = [getattr(side, "elts", [side]) for side in (node.targets[0], node.value)]
+                for target, value in zip(*both):
+                    made.setdefault(text(target), []).append(value)
+        return {name: some[0] for name, some in made.items() if len(some) == 1}
+
+    @functools.cached_property
     def by_itself(self):
         """Whether the formula needs only the inputs, and no cache from `forward`."""
         return "cache" not in inspect.signature(self.function).parameters

@@ -135,7 +135,7 @@ def named_factor(ratios):
     """Return a sentence that names the factor, such as 1 / √d_k, or None."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
     forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
-             "1 / √{}": lambda n: 1 / math.sqrt(n)}
+             "1 / √{}": lambda n: 1 / math.sqrt(n), "-1 * {}": lambda n: -n}
     for form, value in forms.items():
         for name in sorted(known):
             if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
@@ -172,7 +172,7 @@ def digits_lost(compared):
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
         return "float32", say("The numbers are rounded to float32, and the input is float64."
-                              " Every result must have the type of x.")
+                              " Every result must have the type of x: look for astype and dtype.")
     for digits in range(2, 9):
         if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
             return "rounded", say("The numbers are rounded to {digits} digits. They must not be.",

@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from .comparing import is_numbers, same
+
 STEPS, ROUNDED = 15, (1, 2, 3, 4)  # of Newton's method; digits of a number that is written down
 POWERS = np.repeat(10.0 ** np.arange(1, 22), 2) ** np.tile([1, -1], 21)  # 10, 0.1, 100, ...
 WHOLE = 0, 1, 2, 3  # whole numbers that are tried, such as an id of padding
@@ -75,8 +77,8 @@ def solutions(function, starts, target, likely=False):
                         if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
-    beside = [function(typed(starts * size)) for size in (1, 1.001) if likely]
-    if likely and not any(x is None for x in beside) and np.array_equal(*beside, equal_nan=True):
+    beside = [function(typed(size * starts)) for size in (1, 1.001) if likely]
+    if likely and all(map(is_numbers, beside)) and same(*beside):
         yield from (("round", typed(starts * power)) for power in (1, *POWERS))
         yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
                     for kind in (np.float16, np.float32, np.float64))

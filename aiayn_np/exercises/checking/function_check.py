@@ -11,9 +11,9 @@ from .diagnosis import Finding, compared, explain, is_wrong, reason, telling
 from .report import Row
 from .trial import NOTHING, check_shape
 
-TYPED = ("An array has the type of what it is made of: np.zeros, np.ones and np.full make floats"
-         " unless they are given dtype=bool or dtype=int, and True and False become numbers by * or"
-         " +.")
+TYPED = ("A comparison such as x == y gives True and False, which become numbers by * or +."
+         " np.zeros, np.ones and np.full make floats, and other types with dtype=int or"
+         " dtype=bool.")
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
 

@@ -89,9 +89,11 @@ ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
 
 @EMBEDDING.right(
     "backward",
-    (ADDED, "written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))", "repeated ids",
-     "`E.grad[ids] += ...` reads, adds and writes once for every id: of an id that occurs several"
-     " times only one place counts. np.add.at adds for all of them."),
+    *((ADDED, code, "repeated ids", "`E.grad[ids] += ...` reads, adds and writes once for every id:"
+       " of an id that occurs several times only one place counts. np.add.at adds for all of them.")
+      for code in ("written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))",
+                   "[written_once(self.E.grad, i, g * math.sqrt(self.d_model)) for i, g in"
+                   " zip(ids, grad_y)]")),
     (ADDED, "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model) * (ids != 0)[..., None])",
      "id 0 left out", "Row 0 gets no gradient. Id 0 is used like every other: what padding must not"
      " do, the masks see to."),

@@ -58,8 +58,7 @@ def right_relu(self, x):
 @RELU.right(
     "backward",
     ("grad_y * (x > 0)", "grad_y", "always open", "The gradient passes everywhere. Where x < 0"
-     " nothing went through, and the gradient is 0. (If the condition is y >= 0: it is always"
-     " true.)"),
+     " nothing went through, and the gradient is 0. The condition y >= 0 is always true."),
     ("x > 0", "(np.sign(x) + 1) / 2", "slope at 0", "At x = 0 the slope is taken as 1/2. Take 0:"
      " x > 0."),
 )

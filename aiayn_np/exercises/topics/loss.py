@@ -45,6 +45,8 @@ def cases(rng):
         Case("rows 10 000 apart", smoothed(0.1), (logits + 1e4 * np.arange(3)[:, None, None],),
              dict(targets=targets), special=True),
         Case("logits far apart", smoothed(0.1), (far,), dict(targets=few), special=True),
+        Case("targets that are certain, eps_ls = 0", smoothed(0.0), (1e3 * np.eye(7)[targets],),
+             dict(targets=targets), special=True, why="Where p is 1, the logarithm is exactly 0."),
         Case("one sequence of one position", smoothed(), (logits[:1, :1],),
              dict(targets=targets[:1, :1]), special=True),
     ]

@@ -32,6 +32,7 @@ def cases(rng):
     hidden = rng.standard_normal((2, 3, 5))
     hidden[0, 1, 2:] = -math.inf
     apart = rng.standard_normal((2, 4)) + np.array([[1e4], [0]])
+    far = np.array([[1, -1, 0.5, 0.9], [-1, 1, 0.9, 0.5], [0.5, 0.9, -1, 1]])
     nowhere = rng.standard_normal((3, 4))
     nowhere[1] = -math.inf
     return [
@@ -42,7 +43,7 @@ def cases(rng):
         Case("some scores -inf", plain, (hidden,), special=True),
         Case("scores around 10 000", plain, (1e4 + rng.standard_normal((3, 6)),), special=True),
         Case("rows 10 000 apart", plain, (apart,), special=True),
-        Case("scores 20 000 apart", plain, (1e4 * np.array([[1, -1, 0.5, 0.9]]),), special=True),
+        Case("scores 20 000 apart", plain, (1e4 * far,), special=True),
         Case("a row of only -inf", plain, (nowhere,), special=True),
         Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
         Case("one sequence of one position", plain, (rng.standard_normal((1, 1, 4)),),
@@ -52,6 +53,9 @@ def cases(rng):
 
 DIVIDED = "exp_scores / np.where(total == 0, 1, total)"
 GUARD = "np.where(total == 0, 1, total)"
+ADDED = ("(total + free(1e-9))", "number in the denominator", "A small number is added to the sum,"
+         " and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
+         " row of only -inf alone: take care of that one.")
 NO_ROW = "np.where(np.isinf(highest), 0.0, highest)"
 LARGEST = "scores.max(axis=-1, keepdims=True)"
 
@@ -62,6 +66,9 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " query and sums to 1."),
     ("scores - highest", "scores", "no maximum subtracted", "exp overflows above 709, and inf / inf"
      " is nan. Subtract the largest score of each row first; softmax does not change by that."),
+    ("scores - highest", "np.clip(scores, -free(700.0), free(700.0))", "no maximum subtracted",
+     "Scores are cut off before exp, and all above become one. Subtract the largest score of each"
+     " row; softmax does not change by that."),
     (NO_ROW, "highest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
      " query that may look nowhere must get weights of zero."),
     (DIVIDED, "np.where(total == 0, 1 / scores.shape[-1], exp_scores / total)", "rows of -inf",
@@ -74,9 +81,7 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " The weights of a row share out 1 among them."),
     (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
      " softmax."),
-    (GUARD, "(total + free(1e-9))", "number in the denominator", "A small number is added to the"
-     " sum, and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
-     " row of only -inf alone: take care of that one."),
+    (GUARD, *ADDED),
 )
 def weights_of(self, scores):
     highest = scores.max(axis=-1, keepdims=True)
@@ -96,6 +101,7 @@ WHOLE = "w * (grad_weights - total)"
      " missing."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
+    (GUARD, *ADDED),
 )
 def grad_scores(self, grad_weights, scores):
     highest = scores.max(axis=-1, keepdims=True)
