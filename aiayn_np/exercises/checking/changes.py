@@ -37,7 +37,7 @@ IS_FIXED = "It is one fixed number in your code. It must be the one that is give
 ARE_FIXED = "They are fixed numbers in your code. They must be the ones that are given."
 CLIPPED = "A large number stays as it is: nothing is clipped."
 KNOWN, FREE, PAIR = -2, 1.2, 5  # costs: of a known mistake; with a free number; of two changes
-PAIRS = 300  # that are tried at most
+PAIRS = 600  # that are tried at most
 EQUAL = 50  # pairs of one kind
 FREED = 8  # pairs with a number that is free
 LIKELIEST = 150  # changes that are tried two at a time
@@ -272,7 +272,7 @@ class Formula:
             no effect; `partly` tells whether the Change gives some of the student's numbers
         """
         distinct: dict[Any, Any] = {}
-        likeliest, most = (n // 4 if self.is_dear else n for n in (LIKELIEST, PAIRS))
+        likeliest, most = (LIKELIEST // 4, PAIRS // 8) if self.is_dear else (LIKELIEST, PAIRS)
         for change in [c for c in self.changes if not c.free][:likeliest]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)

@@ -26,9 +26,7 @@ def errors(got, want, scale=None):
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
     scale = scale_of(want) if scale is None else scale
-    with np.errstate(all="ignore"):
-        difference = np.abs(got - want) / scale
-    difference = np.where(got == want, 0.0, difference)                # -inf equals -inf
+    difference = np.where(got == want, 0.0, np.abs(got - want) / scale)  # -inf equals -inf
     return np.where(np.isnan(got) & np.isnan(want), 0.0, np.nan_to_num(difference, nan=np.inf))
 
 
@@ -45,11 +43,10 @@ def same(got, want, tolerance=TOLERANCE):
     if got.shape != want.shape:
         return False
     if got.dtype.kind == want.dtype.kind == "f" and got.size:
-        with np.errstate(all="ignore"):
-            off = np.abs(got - want).max()
-            if off == 0:
-                return True
-            largest = np.abs(want).max()
+        off = np.abs(got - want).max()
+        if off == 0:
+            return True
+        largest = np.abs(want).max()
         if math.isfinite(largest) and math.isfinite(off):              # the usual case, in no time
             return bool(off <= tolerance * max(largest, 1e-30))
     return bool(np.all(errors(got, want) <= tolerance))

@@ -208,17 +208,16 @@ def finite_alike(got, value, want):
 def predict(formula, stage, trial):
     """Return {tensor: value} of a formula in one trial, or None if the formula raises an error."""
     try:
-        with np.errstate(all="ignore"):
-            if stage == "function":
-                return trial.run(formula)
-            case, options, layer = trial.case, copied(trial.case.options), trial.ours
-            if stage == "forward":
-                return {"output": np.asarray(formula(layer, *case.inputs, **options))}
-            if not formula.by_itself:
-                options = {"cache": trial.our_cache}
-            for p in trial.our_parameters.values():
-                p.grad[...] = 0
-            values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
+        if stage == "function":
+            return trial.run(formula)
+        case, options, layer = trial.case, copied(trial.case.options), trial.ours
+        if stage == "forward":
+            return {"output": np.asarray(formula(layer, *case.inputs, **options))}
+        if not formula.by_itself:
+            options = {"cache": trial.our_cache}
+        for p in trial.our_parameters.values():
+            p.grad[...] = 0
+        values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
     except Exception:                                                  # a change may break anything
         return None
     return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}

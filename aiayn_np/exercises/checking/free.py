@@ -66,10 +66,9 @@ def solutions(function, starts, target, likely=False):
     starts = np.array(starts, dtype=float)
     ways = (np.array, np.array, 1), (np.log, np.exp, 1), (np.log, np.exp, 1e-3)
     for there, back, size in ways if (starts > 0).all() else ways[:1]:
-        with np.errstate(all="ignore"):
-            found = newton(lambda x: function(typed(back(x))),  # noqa: B023
-                           there(size * starts), target)
-            found = None if found is None else back(found)
+        found = newton(lambda x: function(typed(back(x))),             # noqa: B023
+                       there(size * starts), target)
+        found = None if found is None else back(found)
         if found is not None:
             for digits in ROUNDED:
                 yield "round", typed(float(f"{n:.{digits - 1}e}") for n in found)

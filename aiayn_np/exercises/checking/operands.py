@@ -87,7 +87,7 @@ def value_of(node, frame):
     """Return the value of an expression in a frame, or FAILED if it raises an error."""
     try:
         code = compile(ast.Expression(node), "<part>", "eval")
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return eval(code, frame.f_globals, frame.f_locals)
     except Exception:
