@@ -177,13 +177,7 @@ class LayerCheck:
         An option such as `rng` must change nothing where dropout is off.
         """
         trial = next(t for t in trials if is_wrong(t, wrong))
-        for name in trial.case.options:
-            options = {n: option for n, option in trial.case.options.items() if n != name}
-            try:
-                y, _ = call("forward", trial.layer.forward, *copied(trial.case.inputs),
-                            **copied(options))
-            except Stop:
-                continue
+        for name, y in trial.without_each_option():
             if same(y, trial.want):
                 return f"{name} changes it", say(
                     "It is right without {name}, which must change nothing here ({case}). It is"

@@ -202,9 +202,6 @@ def called(node, code, names):
     for other in OTHERS.get(short, ()):
         yield 0.9, f"{other} instead of {short}", other, call(
             args, function=function.removesuffix(short) + other)
-    if short in ("any", "all"):
-        yield from ((2, f"one entry instead of {short}", "", f"{text(node.func.value)}[{i}]")
-                    for i in (0, -1))
     if isinstance(node.func, ast.Attribute):
         yield from turned(node.func.value, short, code)
         if isinstance(node.func.value, ast.BinOp) and short in ("sum", "mean"):

@@ -99,7 +99,6 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
                       "It is as if `sqrt` were left out, or divided by twice"),
     "{function} left out": (STEP, "It is as if {piece} were left out"),
     "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
-    "one entry instead of {function}": (FUNCTION, "It is as if one entry were asked, and not all"),
     "{option} not passed on": (
         "Which call must get this option, and what is in it?", "It is as if {piece} were not passed"
         " on, or had no effect"),

@@ -137,6 +137,16 @@ class Trial:
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
 
+    def without_each_option(self):
+        """Yield (name, the student's output without this option) where the output is numbers."""
+        for name in self.case.options:
+            rest = {n: option for n, option in self.case.options.items() if n != name}
+            with contextlib.suppress(Stop):
+                y, _ = call("forward", self.layer.forward, *copied(self.case.inputs),
+                            **copied(rest))
+                if is_numbers(y):
+                    yield name, y
+
     def others(self):
         """Return other inputs and options of the same sizes."""
         options = {name: another(option) for name, option in copied(self.case.options).items()}
