@@ -1,6 +1,7 @@
 """Try one case on the student's layer and on the right one, with the same parameters."""
 
 import contextlib
+import copy
 import dataclasses
 import inspect
 import math
@@ -34,9 +35,9 @@ class Trial:
 
     def __init__(self, subject, student, case, rng):
         self.case, self.name = case, subject.name
-        self.ours = case.make(subject.reference)
+        self.ours = copy.deepcopy(case.layer) or subject.reference()
         self.our_parameters = dict(self.ours.named_parameters())
-        self.layer = call(f"{self.name}.__init__", case.make, student)
+        self.layer = call(f"{self.name}.__init__", subject.made_like, student, self.ours)
         self.parameters = self.give_parameters(rng)
         self.case = case = self.scaled(subject.balanced)
         signature = inspect.signature(self.ours.forward).parameters.values()
