@@ -273,7 +273,7 @@ class Formula:
         """
         distinct: dict[Any, Any] = {}
         likeliest, most = (LIKELIEST // 4, PAIRS // 8) if self.is_dear else (LIKELIEST, PAIRS)
-        for change in [c for c in self.changes if not c.free][:likeliest]:
+        for change in [c for c in self.changes if c.whole and not c.free][:likeliest]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
         some = list(distinct.values())
@@ -284,7 +284,7 @@ class Formula:
         both = itertools.chain(self.equal(), itertools.islice((
             pair for pair in both if pair[0].apart_from(pair[1])), most))
         yield from (self.both(*pair) for pair in both if pair[0].apart_from(pair[1]))
-        known = [change for change in self.changes if change.cost < 0 and not change.free]
+        known = [change for change in self.changes if change.cost == KNOWN]
         yield from itertools.islice((Pair(one, other) for one in self.changes for other in known
                                      if one.free and one.known and one.apart_from(other)), FREED)
 
