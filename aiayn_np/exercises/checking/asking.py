@@ -139,6 +139,8 @@ class Story:
         if spot.doubt:
             where += say(" Or {name} in line {line} already.",
                          name=f"`{spot.doubt[2]}`", line=spot.doubt[1])
+        elif spot.helper:
+            where += say(" Or what {name} is given.", name=f"`{spot.helper}`")
         return where if width(where) <= WIDTH else where.replace(code, f"\n{code}")
 
     def measured(self):
