@@ -98,6 +98,14 @@ CAUSES = [  # exercise, class or function, the first hint without its code, what
      [("rows.T @ grad_rows", "rows.T @ grad_rows / len(rows)")]),
     (4, "ScaledDotProductAttention", "It is as if the length of another axis stood here",
      [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[1])")]),
+    (5, "not_padding", "It is as if no axis were inserted: None in an index puts in one of length"
+     " 1", [("(ids != pad)[:, None, None, :]", "ids != pad")]),
+    (5, "Mask", "It is as if `allowed` were turned into its opposite",
+     [("allowed, scores, -math.inf", "allowed, -math.inf, scores")]),
+    (11, "Adam", "It is as if `self.t += 1` were left out, or came too late",
+     [("        self.t += 1\n", "")]),
+    (12, "EncoderLayer", "It is as if `grad_y` arrived where the gradient of this part's own output"
+     " belongs", [("feed_forward.backward(grad_fed,", "feed_forward.backward(grad_y,")]),
     (6, "MultiHeadAttention", "It is as if `allowed` were not passed on, or had no effect",
      [("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")]),
     (8, "OutputProjection", "It is as if there were one factor more,"
@@ -117,7 +125,7 @@ CAUSES = [  # exercise, class or function, the first hint without its code, what
 @pytest.mark.parametrize(("number", "name", "cause", "edits"), CAUSES)
 def test_a_general_change_is_named_in_plain_words(number, name, cause, edits):
     hint = check(answer(number, name, *edits)).hints[0]
-    assert hint.partition(": your numbers are those of ")[0] == cause
+    assert hint.partition(": your numbers are those of ")[0].rstrip(".") == cause
 
 
 @pytest.mark.parametrize(("number", "name", "words", "edits"), UNPLANNED)

@@ -83,6 +83,10 @@ def test_a_squeezed_gradient_is_refused(name):
     (11, "Adam", ("self.t += 1", "if not any(p.grad.any() for p in self.parameters):\n"
                   "            return\n        self.t += 1"), "gradients of 0"),
     (11, "warmup_rate", ("min(step**-0.5, step", "min(max(step, 2)**-0.5, max(step, 2)"), ""),
+    (1, "Softmax", ("(total + (total == 0))", "(total + 1e-12)"), "is a small number added"),
+    (10, "LabelSmoothedCrossEntropy", ("keepdims=True))", "keepdims=True) + 1e-12)"), "exactly 0"),
+    (13, "greedy_decode", ("logits[:, -1].argmax(axis=-1)",
+                           "logits[:, -1].argsort(axis=1, kind='stable')[:, -1]"), "first one"),
     (13, "greedy_decode", ("    logits, _ = model", "    memory, _ = model.encode(src)\n"
                            "        logits, _ = model"), "encode once"),
 ])

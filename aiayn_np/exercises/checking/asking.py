@@ -70,17 +70,17 @@ def state_of(checking, stop):
 class Named(ast.NodeTransformer):
     """Put a student's names into code of the formula.
 
-    mine : {name in the formula: the student's name}      his : all names of the student
+    mine : {name in the formula: the student's name}      used : all names in the student's file
     made_of : what stands in the place of a name that the student does not have
     """
 
-    def __init__(self, mine, his, made_of):
-        self.mine, self.his, self.made_of = mine, his, made_of
+    def __init__(self, mine, used, made_of):
+        self.mine, self.used, self.made_of = mine, used, made_of
 
     def visit_Name(self, node):
         if node.id in self.mine:
             return ast.Name(self.mine[node.id])
-        unknown = node.id in self.made_of and node.id not in self.his
+        unknown = node.id in self.made_of and node.id not in self.used
         return self.visit(copy.deepcopy(self.made_of[node.id])) if unknown else node
 
 
@@ -220,8 +220,7 @@ class Story:
 
     def in_his_names(self, code):
         """Return code with the student's names, or with what a name is made of that he has not."""
-        his = {key[2] for values in self.watch.students for key in values}
-        names = Named(self.mine, his, self.watch.formula.made_of)
+        names = Named(self.mine, self.watch.names_used(), self.watch.formula.made_of)
         try:
             named = ast.unparse(names.visit(ast.parse(code)))
         except SyntaxError:

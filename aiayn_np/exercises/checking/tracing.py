@@ -301,6 +301,12 @@ class Watch:
                and not isinstance(statement_at(*key[:2]).value, (ast.Name, ast.Attribute))]
         return min(new, key=lambda key: mine[key].when[0], default=None)
 
+    def names_used(self):
+        """Return all names of variables in the student's files."""
+        return {getattr(node, "id", None) or node.arg for file in {key[0] for key in
+                self.students[0]} for node in ast.walk(tree_of(file))
+                if isinstance(node, (ast.Name, ast.arg))}
+
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""
         found: dict[str, set] = {}

@@ -43,7 +43,8 @@ def cases(rng):
         Case("some scores -inf", None, (hidden,), special=True),
         Case("scores around 10 000", None, (1e4 + rng.standard_normal((3, 6)),), special=True),
         Case("rows 10 000 apart", None, (apart,), special=True),
-        Case("scores 20 000 apart", None, (1e4 * far,), special=True),
+        Case("scores 20 000 apart", None, (1e4 * far,), special=True,
+             why="Here one weight is exactly 1: is a small number added to the sum?"),
         Case("a row of only -inf", None, (nowhere,), special=True),
         Case("one axis, (5,)", None, (rng.standard_normal(5),), special=True),
         Case("one sequence of one position", None, (rng.standard_normal((1, 1, 4)),), special=True),
@@ -52,9 +53,6 @@ def cases(rng):
 
 DIVIDED = "exp_scores / np.where(total == 0, 1, total)"
 GUARD = "np.where(total == 0, 1, total)"
-ADDED = ("(total + free(1e-9))", "number in the denominator", "A small number is added to the sum,"
-         " and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
-         " row of only -inf alone: take care of that one.")
 NO_ROW = "np.where(np.isinf(highest), 0.0, highest)"
 LARGEST = "scores.max(axis=-1, keepdims=True)"
 
@@ -80,7 +78,9 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " The weights of a row share out 1 among them."),
     (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
      " softmax."),
-    (GUARD, *ADDED),
+    (GUARD, "(total + free(1e-9))", "number in the denominator", "A small number is added to the"
+     " sum, and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
+     " row of only -inf alone: take care of that one."),
 )
 def weights_of(self, scores):
     highest = scores.max(axis=-1, keepdims=True)
@@ -100,7 +100,6 @@ WHOLE = "w * (grad_weights - total)"
      " missing."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
-    (GUARD, *ADDED),
 )
 def grad_scores(self, grad_weights, scores):
     highest = scores.max(axis=-1, keepdims=True)
