@@ -41,8 +41,9 @@ class Stop(Exception):
         self.by_error, self.got, self.cause = by_error, got, cause
         self.where, self.question, self.parts = where, question, parts
 
-    def explained(self, explanation):
+    def explained(self, finding):
         """Return a Stop that also says how an array of a wrong shape came about."""
+        explanation = finding.explanation
         plain = self.message.removesuffix(say(BESIDE)).strip()
         return Stop(explanation.key, f"{plain} {explanation.why}", self.tensor)
 

@@ -93,6 +93,16 @@ def explain(formula, stage, trials, wrong):
     return Explanation(best, why, left)
 
 
+def of_a_shape(stop, formula, stage, trials, tensors):
+    """Return a Finding with what explains arrays of wrong shapes, or raise the Stop."""
+    wrong = [] if stop.got is None else [
+        tensor for tensor in tensors if any(is_wrong(trial, [tensor]) for trial in trials)]
+    explanation = explain(formula, stage, trials, wrong) if wrong else None
+    if explanation is None:
+        raise stop
+    return Finding(stage, wrong, telling(trials, wrong), None, "", explanation)
+
+
 def needed(change, stage, trials, wrong):
     """Return a Change without the parts that are not needed to explain the wrong tensors."""
     for part in change.parts:

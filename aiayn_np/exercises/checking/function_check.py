@@ -7,7 +7,7 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Finding, compared, explain, is_wrong, reason, telling
+from .diagnosis import Finding, compared, explain, of_a_shape, reason, telling
 from .report import Row
 from .trial import NOTHING, check_shape
 
@@ -44,10 +44,8 @@ class FunctionCheck:
             self.must_fit(trials)
         except Stop as stop:
             self.must_repeat(trials[0])
-            if stop.got is None or not (explanation := self.explain(trials)):
-                raise
-            self.found(trials, None, "", explanation)
-            raise stop.explained(explanation) from stop
+            self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows)
+            raise stop.explained(self.finding) from stop
         self.compare(trials)
 
     def compare(self, trials):
@@ -56,16 +54,12 @@ class FunctionCheck:
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
-            seen, explanation = pairs[wrong[0]], self.explain(trials)
+            seen, explanation = pairs[wrong[0]], explain(self.formula, "function", trials, wrong)
             plain = look(seen)
             key, why = reason(plain, explanation) or guess(seen, seen)
-            self.found(trials, plain, why, explanation)
+            self.finding = Finding("function", wrong, telling(trials, wrong), plain, why,
+                                   explanation)
             raise Stop(key, why)
-
-    def found(self, trials, seen, why, explanation):
-        """Keep what is known of wrong numbers."""
-        wrong = [kind for kind in trials[0].expected if any(is_wrong(t, [kind]) for t in trials)]
-        self.finding = Finding("function", wrong, telling(trials, wrong), seen, why, explanation)
 
     def must_repeat(self, trial):
         """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
@@ -128,11 +122,6 @@ class FunctionCheck:
             raise Stop("too short" if columns < right else "too long", f"{where} {cause}", name,
                        where=where, cause=cause, got=got, question=say(
                            "After which token, or how many, must the loop end?"))
-
-    def explain(self, trials):
-        """Return an Explanation of the student's numbers, or None."""
-        wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
-        return explain(self.formula, "function", trials, wrong)
 
 
 def draws(code):

@@ -19,6 +19,7 @@ from .diagnosis import (
     compared,
     explain,
     is_wrong,
+    of_a_shape,
     reason,
     telling,
 )
@@ -81,23 +82,13 @@ class LayerCheck:
         except Stop as stop:
             if stop.by_error:
                 self.methods(trial)
-            if stop.got is None or not (explanation := self.of_a_shape(trials)):
+            for other in trials:
+                other.got = other.output()
+            if any(other.got is None for other in trials):
                 raise
-            self.finding = Finding("forward", ["output"], telling(trials, ["output"]), None, "",
-                                   explanation)
-            raise stop.explained(explanation) from stop
-
-    def of_a_shape(self, trials):
-        """Return an Explanation of outputs that have wrong shapes, or None."""
-        for trial in trials:
-            try:
-                trial.got, _ = trial.forward()
-            except Stop as stop:
-                trial.got = stop.got
-        if any(trial.got is None for trial in trials):
-            return None
-        formula = self.subject.formulas["forward"]
-        return explain(formula, "forward", trials, ["output"])
+            formula = self.subject.formulas["forward"]
+            self.finding = of_a_shape(stop, formula, "forward", trials, ["output"])
+            raise stop.explained(self.finding) from stop
 
     @contextlib.contextmanager
     def axes_counted(self, trial):

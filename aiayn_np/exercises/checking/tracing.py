@@ -303,9 +303,10 @@ class Watch:
 
     def names_used(self):
         """Return all names of variables in the student's files."""
-        return {getattr(node, "id", None) or node.arg for file in {key[0] for key in
-                self.students[0]} for node in ast.walk(tree_of(file))
-                if isinstance(node, (ast.Name, ast.arg))}
+        nodes = [node for file in {key[0] for key in self.students[0]}
+                 for node in ast.walk(tree_of(file))]
+        return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+            node.arg for node in nodes if isinstance(node, ast.arg)}
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""

@@ -138,6 +138,13 @@ class Trial:
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
 
+    def output(self):
+        """Return the student's output, also one of a wrong shape; None if there is none."""
+        try:
+            return self.forward()[0]
+        except Stop as stop:
+            return stop.got
+
     def without_each_option(self):
         """Yield (name, the student's output without this option) where the output is numbers."""
         for name in self.case.options:
