@@ -98,8 +98,8 @@ CAUSES = [  # exercise, class or function, the first hint without its code, what
      [("rows.T @ grad_rows", "rows.T @ grad_rows / len(rows)")]),
     (4, "ScaledDotProductAttention", "It is as if the length of another axis stood here",
      [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[1])")]),
-    (5, "not_padding", "It is as if no axis were inserted: None in an index puts in one of length"
-     " 1", [("(ids != pad)[:, None, None, :]", "ids != pad")]),
+    (5, "not_padding", "It is as if no axis were inserted (None in an index puts in one of length"
+     " 1)", [("(ids != pad)[:, None, None, :]", "ids != pad")]),
     (5, "Mask", "It is as if `allowed` were turned into its opposite",
      [("allowed, scores, -math.inf", "allowed, -math.inf, scores")]),
     (11, "Adam", "It is as if `self.t += 1` were left out, or came too late",

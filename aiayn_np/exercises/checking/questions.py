@@ -68,7 +68,7 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "another index": ("Which entries must be picked here?", "It is as if another entry were"
                       " picked"),
     "axes not inserted": ("How many axes must it have, and which of them have length 1?", "It is as"
-                          " if no axis were inserted: None in an index puts in one of length 1"),
+                          " if no axis were inserted (None in an index puts in one of length 1)"),
     "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
     "line left out": ("Which line is not there, or comes too late?", "It is as if {piece} were left"
                       " out, or came too late"),
