@@ -25,7 +25,7 @@ from .turning import turned
 
 FIRST = re.compile(r".*?(\.(?= )|。|$)", re.DOTALL)  # the first sentence
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
-NO_CAUSE = "What is known stands in the report: hint=3 gives the derivation."
+NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 LONG = 80  # columns of a line that is quoted
 UNREAL = "condition ignored", "computed and not added"  # what nobody writes as the change does it
 
@@ -82,6 +82,11 @@ class Named(ast.NodeTransformer):
             return ast.Name(self.mine[node.id])
         unknown = node.id in self.made_of and node.id not in self.used
         return self.visit(copy.deepcopy(self.made_of[node.id])) if unknown else node
+
+    def visit_Call(self, node):
+        """Leave out what the formula does for the type alone."""
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "np.float64" else node
 
 
 class Story:

@@ -12,8 +12,8 @@ from .report import Row
 from .trial import NOTHING, check_shape
 
 TYPED = ("A comparison such as x == y gives True and False, which become numbers by * or +."
-         " np.zeros, np.ones and np.full make floats, and other types with dtype=int or"
-         " dtype=bool.")
+         " np.zeros and np.ones make floats, and other types with dtype=int or dtype=bool; np.full"
+         " takes the type of what it is filled with.")
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
 
