@@ -160,7 +160,7 @@ class Result(Slide):
             self.notes = [*self.notes, printed]
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
         if wide or not lead + printed + self.said:
-            self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
+            self.said = sentence(self.said, 2 * SAID // 3)             # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
