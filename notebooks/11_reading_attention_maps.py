@@ -347,7 +347,7 @@ fig
 # %% [markdown]
 # The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# By hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #
 # ## 11.8 Read your own
 #
