@@ -220,10 +220,10 @@ with blas_threads():                                                   # one, as
         optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))    # Equation 3
         losses.append(token_scores(loss_cache)[0])                     # without smoothing
 for step in (1, 10, 20, 30):
-    print(f"step {step:2}  loss {losses[step - 1]:.2f}, above ln 13 by {losses[step - 1] - np.log(13):+.2f}")
+    print(f"step {step:2}  loss {losses[step - 1]:.2f}, of guessing {np.log(13):.2f}")
 
 # %% [markdown]
-# The first loss is above $\ln 13$: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).
+# The first loss is above $\ln 13$, that of guessing: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).
 #
 # The library's `train` is this loop, and hands you a record after each step.
 #

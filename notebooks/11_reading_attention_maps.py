@@ -70,7 +70,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# `solve` has trained them as in Lesson 10. All three read the same source.
+# `solve` has trained them as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -188,7 +188,7 @@ for name, task in tasks.items():
             found.append([on_answer, weights[:, :n, :n].mean(axis=(1, 2))])    # on any place
     aligned[name] = scores, shuffled = np.mean(found, axis=0)          # (N h,) each
     best[name] = head = int(scores.argmax())
-    print(f"{name:8} {named(head)}: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
+    print(f"{name:8} best head: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
 
 # %% [markdown]
 # All three look at the answer far more than at any other place. (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
@@ -347,7 +347,7 @@ fig
 # %% [markdown]
 # The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# By hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #
 # ## 11.8 Read your own
 #

@@ -9,10 +9,9 @@ A deck has a title with the first drawing, what the lesson begins with, the slid
 that is not optional, the summary and the questions. A section gives its first sentences, its
 formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
-the choices; a click marks the right one. On the second, the question stands above what was
-measured, drawn if it can be: rows of numbers get bars, and lines that say the same of other numbers
-become a table; what is printed beside a picture goes to the notes. A program is shown before what
-it prints. The last click of each of these slides adds the first sentences of the text that follows.
+the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
+of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
+before what it prints. The last click adds the first sentences of the text that follows.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
@@ -153,14 +152,15 @@ class Result(Slide):
     def drawing(self, lead):
         """The picture, with the words to its left if it is not wide and they are not."""
         png = image(self.png, self.title)
-        wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
+        width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
+        wide = width > (2.6 if self.answer else 2.2) * height or "$$" in lead
         printed = drawn(self.printed)
         lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
         if wide or not self.answer or "bars table" not in printed:     # there is no room for both
             self.notes = [*self.notes, printed]
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
         if wide or not lead + printed + self.said:
-            self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
+            self.said = sentence(self.said, 2 * SAID // 3)             # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
@@ -301,7 +301,8 @@ class Deck:
             lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
-            told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
+            prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
+            told = [found[0].strip() for found in SENTENCE.finditer("".join(prose[-1:]))]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
@@ -407,11 +408,6 @@ def height_of(part):
 def side_by_side(text, png, kind=""):
     """A text, in a box of its own whatever is in it, and a picture to its right."""
     return f":::: {{.beside{kind}}}\n::: left\n{text}\n:::\n\n{png}\n::::"
-
-
-def last_paragraph(text):
-    """The last paragraph of a text that is no formula, list or table."""
-    return next((p for p in reversed(text.split("\n\n")) if not BLOCK.match(p)), "")
 
 
 def last_sentence(text):
@@ -553,12 +549,6 @@ def table(rows):
     return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
 
 
-def is_wide(png, most):
-    """Whether a picture, base64 PNG, is more than `most` times as wide as it is high."""
-    width, height = struct.unpack(">II", b64decode(png)[16:24])       # of its header
-    return width > most * height
-
-
 def image(png, title):
     """A picture, base64 PNG, as HTML; nothing for nothing."""
     return f'<img src="data:image/png;base64,{png}" alt="{escape(title)}">' if png else ""
@@ -593,13 +583,10 @@ def deck(notebook):
 
 def first_drawing(notebook):
     """The picture that stands before the first section, or nothing."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and re.search(r"^## \d", cell.source, re.MULTILINE):
-            break
-        for output in cell.get("outputs", ()):
-            if "image/png" in output.get("data", {}):
-                return output.data["image/png"]
-    return ""
+    opening = itertools.takewhile(
+        lambda cell: not re.search(r"^## \d", cell.source, re.MULTILINE), notebook.cells)
+    shown = (output for cell in opening for output in cell.get("outputs", ()))
+    return next((o.data["image/png"] for o in shown if "image/png" in o.get("data", {})), "")
 
 
 def reveal_js():
