@@ -242,7 +242,16 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
 CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is changed
     (4, "ScaledDotProductAttention", "error", "`grad_scores` must be transposed",
      [("grad_scores.mT @ cache.Q", "grad_scores @ cache.Q")]),
-    (4, "ScaledDotProductAttention", "error", "`K.T` reverses all axes", [("Q @ K.mT", "Q @ K.T")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `K.T` are reversed",
+     [("Q @ K.mT", "Q @ K.T")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `np.transpose(K)` are reversed",
+     [("Q @ K.mT", "np.matmul(Q, np.transpose(K))")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `K_T` are reversed",
+     [("        scores = Q @ K.mT", "        K_T = K.transpose()\n        scores = Q @ K_T")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `grad_scores.T` are reversed",
+     [("grad_scores.mT @ cache.Q", "np.matmul(grad_scores.T, cache.Q)")]),
+    (4, "ScaledDotProductAttention", "error", "the last axis of a meets the last but one of b",
+     [("Q @ K.mT", "np.matmul(Q, K)")]),
     (9, "SinusoidalPositionalEncoding", "stale", "keeps something of the first call in itself",
      [("        pos = np.arange(", "        if len(getattr(self, 'kept', ())) == T:\n"
        "            return self.kept\n        pos = np.arange("),

@@ -108,9 +108,10 @@ def values(nodes, frame):
 
 
 def children(node):
-    """Return the parts of an expression that it puts together."""
+    """Return the parts of an expression that it puts together, without np and math."""
     if isinstance(node, ast.Call):
-        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        owner = [part.value for part in [node.func] if isinstance(part, ast.Attribute)
+                 and ast.unparse(part.value) not in ("np", "math")]
         return [*owner, *node.args]
     return list(ast.iter_child_nodes(node))
 
