@@ -252,6 +252,12 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("grad_scores.mT @ cache.Q", "np.matmul(grad_scores.T, cache.Q)")]),
     (4, "ScaledDotProductAttention", "error", "the last axis of a meets the last but one of b",
      [("Q @ K.mT", "np.matmul(Q, K)")]),
+    *((5, "Mask", "mask as an index", "does not broadcast", [
+        ("        return np.where(allowed, scores, -math.inf), Cache",
+         f"        y = scores.copy()\n        y[{index}] = -math.inf\n        return y, Cache")])
+      for index in ("~allowed", "..., ~allowed", ":, :, ~allowed")),
+    (5, "Mask", "mask as an index", "does not broadcast", [
+        ("np.where(cache.allowed, grad_y, 0.0)", "grad_y[cache.allowed]")]),
     (9, "SinusoidalPositionalEncoding", "stale", "keeps something of the first call in itself",
      [("        pos = np.arange(", "        if len(getattr(self, 'kept', ())) == T:\n"
        "            return self.kept\n        pos = np.arange("),

@@ -87,7 +87,8 @@ def of_the_errors():
     yield from (*questions.ASKED, *questions.SEEN.values())
     for key, both in questions.GENERAL.items():
         yield from (key, *both)
-    yield from (errors.WHICH, questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
+    yield from (*errors.MASK_INDEX, errors.WHICH)
+    yield from (questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
 
 
 def of_the_exercises():

@@ -119,7 +119,8 @@ OWN_ARRAY = ("Others still need what you did not make yourself: x = x + 1 and x.
 def seen_in(error, found, what, case):
     """Return (where, question): the student's line with the parts that it puts together."""
     text = describe(error)
-    of_shapes = len(found) > 1 and shown(found) and re.search("matmul|broadcast|aligned", text)
+    of_shapes = len(found) > 1 and shown(found) and re.search(
+        "matmul|broadcast|aligned|boolean index|too many indices", text)
     said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=what, line=line_of(error, 60),

@@ -109,12 +109,26 @@ def in_words(error):
                 say("with: {error}", error=error))
 
 
+MASK_INDEX = (  # diagnosis, question, sentence
+    "mask as an index", "Which axes has the array, and which has the mask?", "An index by a mask"
+    " does not broadcast: out[mask] needs a mask of the shape of out. np.where(mask, a, b)"
+    " broadcasts.")
+
+
+def is_mask_index(text, found):
+    """Tell whether it is an index that fails, and one of truth values."""
+    return text.startswith("IndexError") and any(
+        isinstance(value, np.ndarray) and value.dtype == bool for _, value in found)
+
+
 def advice(text, line, found, what=""):
     """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
 
     found : [(code, value)] of the parts of the line that fails
     """
     part = say(PARTS) if ".backward(" in line else ""
+    if is_mask_index(text, found):
+        return MASK_INDEX[0], say(MASK_INDEX[2])
     for pattern, diagnosis, sentence in SAID:
         if match := re.search(pattern, f"{what} {text} `{line}"):
             name = next(filter(None, match.groups()), "")
@@ -169,4 +183,6 @@ def question_of_error(text, line, found):
     """Return the question for an error, given its text, its line and the parts of the line."""
     if no_array(found, line) and not re.search("'Cache' object has no|KeyError", text):
         return WHICH
+    if is_mask_index(text, found):
+        return MASK_INDEX[1]
     return next(question for pattern, question in ASKED if re.search(pattern, text))

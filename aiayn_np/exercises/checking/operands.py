@@ -44,6 +44,8 @@ def parts(frame, line, last):
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]
         kept = [target] if isinstance(target, (ast.Subscript, ast.Attribute)) else []
+        if isinstance(target, ast.Subscript) and not values(kept, frame):
+            kept = children(target)                                    # it is the index that fails
         return values([*kept, statement.value], frame)
     return []
 

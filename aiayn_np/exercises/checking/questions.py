@@ -91,8 +91,8 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "reshape instead": (MOVED, "It is as if a reshape stood here"),
     "reshape for a transpose": (
         MOVED, "A reshape keeps the order of the numbers. It cannot exchange axes"),
-    "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it, and not the last"
-                          " two, as .mT does it"),
+    "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it, and not the"
+                          " last two, as .mT does it"),
     "wrong axis": (AXIS, "It is as if it went along axis {piece}"),
     "brackets": (ORDER, "It is as if brackets stood elsewhere"),
     "computed and not added": (STEP, "It is as if {piece} were computed and not added"),

@@ -9,7 +9,6 @@ from .comparing import same
 from .diagnosis import predict
 from .tracing import values_of
 
-
 REVERSED = re.compile(r"\.T$|\.transpose\(\)$|^np\.transpose\([^,]*\)$")
 REVERSES = "All axes of {code} are reversed, as .T does it. .mT swaps the last two alone."
 MEET = "In a @ b the last axis of a meets the last but one of b."
