@@ -123,8 +123,9 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [("(grad_y * n).sum(axis=positions)", "(grad_y * n).reshape(-1, self.d_model)[-1]")]),
     (3, "Linear", "factor", ["1 / the number of sequences"],
      [(W_GRAD, "self.W.grad += (cache.x.mT @ grad_y).reshape(-1, self.d_in, self.d_out).mean(0)")]),
-    (3, "Linear", "number of axes", ["X.T reverses all axes"],
-     [(W_GRAD, "self.W.grad += cache.x.T @ grad_y")]),
+    *((3, "Linear", "number of axes", ["X.T reverses all axes"],
+       [(W_GRAD, f"self.W.grad += {x_T} @ grad_y")])
+      for x_T in ("cache.x.T", "np.transpose(cache.x)")),
     (6, "MultiHeadAttention", "shapes", ["is undone in reverse order"],
      [(UNPACKED, "grad_V, grad_K, grad_Q = self.attention.")]),
     (3, "Linear", "einsum", ["einsum never sums over it"],
@@ -252,6 +253,11 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("grad_scores.mT @ cache.Q", "np.matmul(grad_scores.T, cache.Q)")]),
     (4, "ScaledDotProductAttention", "error", "the last axis of a meets the last but one of b",
      [("Q @ K.mT", "np.matmul(Q, K)")]),
+    *((3, "Linear", "number of axes", "sum over all axes in front", [edit]) for edit in (
+        (W_GRAD, "self.W.grad += (cache.x.mT @ grad_y).sum(axis=0)"),
+        ("grad_rows.sum(axis=0)", "grad_y.sum(axis=(0, 1))"))),
+    (3, "Linear", "number of axes", "lay all positions one below another",
+     [("rows.T @ grad_rows", "np.einsum('bti,bto->io', cache.x, grad_y)")]),
     *((5, "Mask", "mask as an index", "does not broadcast", [
         ("        return np.where(allowed, scores, -math.inf), Cache",
          f"        y = scores.copy()\n        y[{index}] = -math.inf\n        return y, Cache")])

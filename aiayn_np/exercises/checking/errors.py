@@ -68,7 +68,8 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"'NoneType' object", "None", "Something is None here: a bias that a layer does not have, an"
      " option that was not given, or a function without `return`."),
     (r"doesn't match the broadcast shape.*`[^=]*\.grad", "not summed", NOT_SUMMED),
-    (r"(?:matmul.*mismatch|not aligned).*`.*\.grad\b.*=.*\.T\b", "number of axes",
+    (r"(?:matmul.*mismatch|not aligned).*`.*\.grad\b.*=.*(?:\.T\b|transpose\()",
+     "number of axes",
      "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
      " a sum over all positions of all sequences: lay them one below another first,"
      " x.reshape(-1, x.shape[-1]), and grad_y too."),

@@ -34,6 +34,7 @@ SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
      " off or added there."),
     ("large numbers, around 1 000", 1e3, CLIPPED),
 )
+FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in front."
 DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
           " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
           " dtype.")
@@ -104,9 +105,10 @@ class LayerCheck:
             if not stop.by_error or not before or axes in before:
                 raise
             counts = say(" or ").join(map(str, sorted(before)))
-            cause = say("It works with {some} axes, and this input has {axes}. Count axes from the"
-                        " end, -1, -2: any number of axes may stand in front.", axes=axes,
+            cause = say("Your code works with {some} axes, and this input has {axes}.", axes=axes,
                         some=counts)
+            is_sum = stop.diagnosis in ("einsum", "not summed")
+            cause += " " + (stop.cause if is_sum else say(FROM_THE_END))
             raise Stop("number of axes", f"{stop.message} {cause}", where=stop.where, cause=cause,
                        by_error=True, question=say(
                            "Why does it work with {some} axes, and not with {axes}?", some=counts,

@@ -14,7 +14,8 @@ EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengt
              " or one of them 1. Go back to the line that made the one with the wrong length: along"
              " which axis did it go?")
 NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradient is the sum over"
-              " them: sum over every axis that the parameter does not have, without keepdims.")
+              " them: sum over all axes in front, without keepdims. They are one axis where the"
+              " positions are laid one below another, x.reshape(-1, x.shape[-1]), and grad_y too.")
 LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"
         " keepdims=True to stay beside it.")
 GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index"
