@@ -1,7 +1,7 @@
 """Kinds of mistakes that strangers made: each gets its reason, and no other one."""
 
 import pytest
-from solutions import answer
+from solutions import answer, edited, run, source
 
 from aiayn_np.exercises import check
 
@@ -240,6 +240,23 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
 ]
 
 
+MEANS = "mean_g, mean_gn = g.mean(axis=-1, keepdims=True), (g * n).mean(axis=-1, keepdims=True)"
+SUMS = [
+    (MEANS, f"inv_std = cache.inv_std\n        {MEANS.replace('mean(', 'sum(')}"),
+    ("cache.inv_std * (g", "inv_std / g.shape[-1] * (g"),
+]
+DOUBTS = [  # exercise, name, what is changed, code in the line that is doubted, or ""
+    (2, "LayerNorm", SUMS, ""),
+    (7, "PositionwiseFeedForward", [
+        ("np.maximum(x, 0), Cache(x=x)", "np.maximum(x, 0), x > 0"),
+        ("active, c.relu", "active, on"), ("return y, c", "return x + y, Cache(relu=on)")], ""),
+    (4, "ScaledDotProductAttention", [
+        ("scores, cache.mask = self.mask.forward(scores, allowed=allowed)", "c = cache"),
+        ("        cache.weights, ", "        weights, "),
+        ("        return cache.weights @ V", "        if allowed is not None:\n"
+         "            weights = 0 + weights * allowed\n        return weights @ V")],
+     "0 + weights"),
+]
 CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is changed
     (4, "ScaledDotProductAttention", "error", "`grad_scores` must be transposed",
      [("grad_scores.mT @ cache.Q", "grad_scores @ cache.Q")]),
@@ -258,6 +275,12 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
         ("grad_rows.sum(axis=0)", "grad_y.sum(axis=(0, 1))"))),
     (3, "Linear", "number of axes", "lay all positions one below another",
      [("rows.T @ grad_rows", "np.einsum('bti,bto->io', cache.x, grad_y)")]),
+    (7, "ReLU", "wrong", "The formula is y = max(0, x)",
+     [("np.maximum(x, 0)", "np.log1p(np.exp(x))")]),
+    (7, "ReLU", "order", "stands in the report",
+     [("np.maximum(x, 0), Cache(x=x)", "Cache(x=x), np.maximum(x, 0)")]),
+    (2, "LayerNorm", "length missing in a term", "g alone was not multiplied by d_model",
+     SUMS),
     *((5, "Mask", "mask as an index", "does not broadcast", [
         ("        return np.where(allowed, scores, -math.inf), Cache",
          f"        y = scores.copy()\n        y[{index}] = -math.inf\n        return y, Cache")])
@@ -284,6 +307,14 @@ def test_the_first_hint_names_the_cause(number, name, diagnosis, words, edits):
     report = check(answer(number, name, *edits))
     assert report.diagnosis == diagnosis
     assert words in report.hints[0]
+
+
+@pytest.mark.parametrize(("number", "name", "edits", "doubted"), DOUBTS)
+def test_a_right_line_is_not_doubted(number, name, edits, doubted):
+    code = edited(source(number), edits)
+    where = check(run(code)[name]).where
+    line = code[: code.index(doubted)].count("\n") + 1
+    assert where.endswith(f"` in line {line} already." if doubted else "`.")
 
 
 @pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edits"), KINDS)

@@ -26,6 +26,7 @@ from .turning import turned
 FIRST = re.compile(r".*?(\.(?= )|。|$)", re.DOTALL)  # the first sentence
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
+ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
 LONG = 80  # columns of a line that is quoted
 UNREAL = "condition ignored", "computed and not added"  # what nobody writes as the change does it
 
@@ -39,13 +40,22 @@ def told(subject, checking, stop):
         where = stop.where or stop.message.removesuffix(rest)
         cause = f"{turned(stop, checking)} {rest}".strip()
         return dict(state=state, where=sentence(where), question=sentence(stop.question),
-                    hints=(sentence(cause or say(NO_CAUSE)), say(NO_CODE), "\n".join(derivation)))
+                    hints=(sentence(cause or say(NO_CAUSE if stop.by_error else ALL_SAID)),
+                           say(NO_CODE), "\n".join(derivation)))
     story = Story(checking, checking.finding, stop.diagnosis)
-    cause = f"{sentence(story.cause())} {stop.cause}".strip()
+    cause = f"{sentence(story.cause())} {stop.cause}".strip() or short_formula(derivation)
     question = tidy(" ".join(filter(None, map(sentence, (story.measured(), story.question())))))
     return dict(state=state, where=sentence(story.where()), question=question,
-                hints=(cause or say(NO_CAUSE), sentence(story.code()) or say(NO_CODE),
+                hints=(cause, sentence(story.code()) or say(NO_CODE),
                        "\n".join(derivation)), example=story.example())
+
+
+def short_formula(derivation):
+    """Return a sentence with the formula that a derivation begins with, if it is one short line."""
+    formula = FIRST.match(derivation[0])[0]                            # type: ignore[index]
+    short = re.match(r"\w+ = .*", formula) and len(formula) <= LONG
+    return say("No single cause is known. The formula is {formula}", formula=formula) if (
+        short) else say(NO_CAUSE)
 
 
 def sentence(text):

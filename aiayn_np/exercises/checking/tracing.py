@@ -254,11 +254,33 @@ class Watch:
                     self.doubt(key, good, first), *smallest)
 
     def doubt(self, key, good, first):
-        """Return the key of a value that a line uses and that may be wrong already, or None."""
+        """Return the key of a value that a line uses and that may be wrong already, or None.
+
+        Of each name that the line uses it is the last value before. What a cache holds besides the
+        output is none of the output's.
+        """
         mine, statement = self.students[0], statement_at(*key[:2]) or ast.Pass()
+        if self.stage == "forward" and isinstance(statement, ast.Return) and isinstance(
+                statement.value, ast.Tuple):
+            statement = statement.value.elts[0]
         used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        return next((k for k in mine if k[2] in used and k[1] not in (ARGUMENT, key[1])
-                     and mine[k].when[0] < first and k not in good and mine[k][0].size > 1), None)
+        before = sorted((max(n for n in some.when if n < first), k) for k, some in mine.items()
+                        if k[2] in used and k[1] != key[1] and some.when[0] < first)
+        last = {k[2]: k for _, k in before}
+        return next((k for k in last.values() if k[1] != ARGUMENT and k not in good
+                     and mine[k][0].size > 1 and k not in self.as_good()), None)
+
+    def as_good(self):
+        """Return the student's keys that hold 1 / a right value, or the sum where it is a mean."""
+        def keys(other):
+            return {key for name in self.right[0] for key in self.keys([
+                [other(x, trial) for x in some.get(name, ())]
+                for some, trial in zip(self.right, self.trials)])}
+
+        with np.errstate(all="ignore"):
+            sums = keys(lambda x, trial: x * trial.grad_y.shape[-1]) if (
+                self.stage == "backward" and np.ndim(self.trials[0].grad_y)) else set()
+            return sums | keys(lambda x, trial: 1 / x)
 
     def good(self):
         """Return the student's keys that hold what the right formula computes on its way."""

@@ -82,6 +82,9 @@ INSIDE = "g - mean_g - n * mean_gn"
      " - n mean(g n)."),
     (INSIDE, "g - n * mean_gn", "mean terms missing", "The road through the mean is missing:"
      " - mean(g)."),
+    (INSIDE, "g / x.shape[-1] - mean_g - n * mean_gn", "length missing in a term", "The sums are"
+     " d_model times the means, and g alone was not multiplied by d_model: it is g - mean(g)"
+     " - n mean(g n), or d_model g - sum(g) - n sum(g n) and then a division by d_model."),
     (("grad_y * self.gamma.value", "(g - mean_g - n * mean_gn) / s"),
      ("grad_y", "self.gamma.value * (g - mean_g - n * mean_gn) / s"), "gamma outside the means",
      "gamma is multiplied at the end. It differs from feature to feature and belongs inside the"
