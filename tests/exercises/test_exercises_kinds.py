@@ -257,6 +257,10 @@ DOUBTS = [  # exercise, name, what is changed, code in the line that is doubted,
          "            weights = 0 + weights * allowed\n        return weights @ V")],
      "0 + weights"),
 ]
+OTHERS_CACHE = [
+    ("cache.x > 0", "cache > 0"), ("np.maximum(x, 0), Cache(x=x)", "np.maximum(x, 0), x"),
+    ("(grad_active, cache.relu)", "(grad_active, cache.linear_1)"),
+]
 CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is changed
     (4, "ScaledDotProductAttention", "error", "`grad_scores` must be transposed",
      [("grad_scores.mT @ cache.Q", "grad_scores @ cache.Q")]),
@@ -281,6 +285,12 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("np.maximum(x, 0), Cache(x=x)", "Cache(x=x), np.maximum(x, 0)")]),
     (2, "LayerNorm", "length missing in a term", "g alone was not multiplied by d_model",
      SUMS),
+    (7, "PositionwiseFeedForward", "cache for an array", "the cache of its own forward",
+     OTHERS_CACHE),
+    (13, "greedy_decode", "memory_allowed not passed on", "is passed on, and what is in it",
+     [("= not_padding(src, model.pad)", "= not_padding(src, eos)")]),
+    (13, "greedy_decode", "memory_allowed not passed on", "as if `memory_allowed` were not passed",
+     [(", memory_allowed=memory_allowed", "")]),
     *((5, "Mask", "mask as an index", "does not broadcast", [
         ("        return np.where(allowed, scores, -math.inf), Cache",
          f"        y = scores.copy()\n        y[{index}] = -math.inf\n        return y, Cache")])
@@ -307,6 +317,13 @@ def test_the_first_hint_names_the_cause(number, name, diagnosis, words, edits):
     report = check(answer(number, name, *edits))
     assert report.diagnosis == diagnosis
     assert words in report.hints[0]
+
+
+def test_the_line_that_calls_the_one_that_stops_is_named():
+    code = edited(source(7), OTHERS_CACHE)
+    line = code[: code.index("grad_hidden = ")].count("\n") + 1
+    where = check(run(code)["PositionwiseFeedForward"]).where
+    assert f"Line {line} calls it: `grad_hidden = " in where
 
 
 @pytest.mark.parametrize(("number", "name", "edits", "doubted"), DOUBTS)

@@ -18,6 +18,7 @@ from .comparing import same
 from .diagnosis import has, observed
 from .example import Example
 from .measuring import measured
+from .operands import tree_of
 from .questions import HAND, SEEN, TURN, general, question_of
 from .report import WIDTH, kinds_in, listed
 from .tracing import Watch
@@ -204,9 +205,23 @@ class Story:
         name = say_name(change.key)
         is_option = change.key.endswith("not passed on")
         piece = change.named if is_option else self.in_his_names(change.named)
+        if is_option and self.passes(change):
+            return say("{option} is passed on, and what is in it has no effect. The mistake stands"
+                       " where it is made: look at the arguments there.", option=f"`{piece}`")
         said = say(general(change.key)[1], piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said or name[0].upper() + name[1:], codes=listed(codes, 2) if codes else "")
+
+    def passes(self, change):
+        """Tell whether the student's code passes on the option that a change leaves out."""
+        def function(call):
+            return ast.unparse(call.func).removesuffix(".forward")
+
+        right = ast.parse(change.pieces[0][0], mode="eval").body
+        calls = [node for file in {key[0] for key in self.watch.students[0]}
+                 for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)]
+        return any(function(call) == function(right) and change.named in [
+            option.arg for option in call.keywords] for call in calls)
 
     def last_right(self):
         """Return a sentence on the last value that is right on the way, or ""."""

@@ -69,11 +69,15 @@ def call(what, function, *args, case="", **options):
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
-        key, why = advice(text, line_of(error), found, what)
+        caller = code_of(frames[-2]) if len(frames) > 1 else ""
+        in_part = bool(caller) and frame.f_code.co_name == "backward"
+        key, why = advice(text, line_of(error), found, what, in_part)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
         where, question = seen_in(error, found, what, case)
+        if caller and frames[-2][1] != number:                         # no generator of the line
+            where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1], code=caller)
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
                    question=question, parts=found) from error
 
@@ -139,11 +143,16 @@ def line_of(error, most=200):
     frames = student_frames(error)
     if not frames:
         return ""
-    frame, number = frames[-1]
-    code = textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), most,
-                            placeholder=" …")
+    number, code = frames[-1][1], code_of(frames[-1], most)
     return say(" in line {number}, `{code}`," if code else " in line {number}", number=number,
                code=code)
+
+
+def code_of(place, most=60):
+    """Return the line of code at a (frame, line), shortened to `most` columns."""
+    frame, number = place
+    return textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), most,
+                            placeholder=" …")
 
 
 def copied(thing):

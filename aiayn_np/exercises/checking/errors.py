@@ -122,10 +122,11 @@ def is_mask_index(text, found):
         isinstance(value, np.ndarray) and value.dtype == bool for _, value in found)
 
 
-def advice(text, line, found, what=""):
+def advice(text, line, found, what="", in_part=False):
     """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
 
     found : [(code, value)] of the parts of the line that fails
+    in_part : whether it stands in the student's own backward of a part of the layer
     """
     part = say(PARTS) if ".backward(" in line else ""
     if is_mask_index(text, found):
@@ -136,7 +137,7 @@ def advice(text, line, found, what=""):
             return diagnosis, f"{say(sentence, name=name)} {part}".strip()
     if entry := no_array(found, line):
         is_tuple = entry[0] is tuple and what.endswith(".backward")
-        return entry[1], say(GRADIENTS if is_tuple else entry[2])
+        return entry[1], say(PARTS if in_part else GRADIENTS if is_tuple else entry[2])
     diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
     return diagnosis, f"{said} {part}".strip()
 

@@ -101,8 +101,8 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "{function} left out": (STEP, "It is as if {piece} were left out"),
     "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
     "{option} not passed on": (
-        "Which call must get this option, and what is in it?", "It is as if {piece} were not passed"
-        " on, or had no effect"),
+        "Which call must get an option, and what does yours get?", "It is as if {piece} were not"
+        " passed on, or had no effect"),
 }
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once
