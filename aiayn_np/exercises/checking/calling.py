@@ -70,7 +70,7 @@ def call(what, function, *args, case="", **options):
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
         caller = code_of(frames[-2]) if len(frames) > 1 else ""
-        in_part = bool(caller) and frame.f_code.co_name == "backward"
+        in_part = len(frames) > 1 and frames[-1][0].f_code.co_name == "backward"
         key, why = advice(text, line_of(error), found, what, in_part)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
