@@ -202,7 +202,7 @@ def test_an_option_without_effect_and_one_with_too_much_are_named():
         "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
         "scores, cache.mask = self.mask.forward(scores + 0.1 * (rng is not None), allowed=allowed)"
         "; scores = scores * (1 + (rng is not None))")))
-    assert "It is right without rng" in ignored.message
+    assert "The output is right without rng" in ignored.message
 
 
 def test_only_what_was_tried_is_called_right():

@@ -158,26 +158,27 @@ def no_array(found, line):
     return None
 
 
-WHICH = "Which of them is no array, and where is the array in it?"
+WHICH = "What stands here that is no array, and where is the array in it?"
 ASKED = (  # what the error says, or what stands there; a question
     (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
     (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
      " happen along them?"),
     (r"broadcast", "Beside each other from the last axis on: which two lengths do not fit?"),
-    (r"must have (?!same)", "Which array belongs there, and which one stands there?"),
+    (r"must have (?!same)", "Which array belongs here, and which one stands here?"),
     (r"unpack", "How many things stand on the right, and how many names on the left?"),
     (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "Which index is the last one"
      " here, and for which do you ask?"),
-    (r"axis|axes|dimensions|index|subscripts|1- or 2-d", "How many axes has it here, and on"
-     " how many do you count?"),
-    (r"reshape", "How many numbers has it, and how many must the new shape hold?"),
+    (r"axis|axes|dimensions|index|subscripts|1- or 2-d", "How many axes has the array"
+     " here, and on how many do you count?"),
+    (r"reshape", "How many numbers has the array, and how many must the new shape hold?"),
     (r"truth value", "How many truth values are there?"),
     (r"NoneType", "What is None here, and in which case?"),
-    (r"'numpy.ndarray' object has no attribute", "Which of them must be no array, and what must"
-     " stand in its place?"),
-    (r"NameError|AttributeError|KeyError", "Where was it made, and under which name was it kept?"),
+    (r"'numpy.ndarray' object has no attribute", "Which array stands in the place of something"
+     " else here, and of what?"),
+    (r"NameError|AttributeError|KeyError", "Where was the missing value made, and under which"
+     " name was it kept?"),
     (r"argument", "What does the first line of the function take, and what is it given?"),
-    (r"", "What stands there, and what did you expect?"),
+    (r"", "What stands in this line, and what did you expect?"),
 )
 
 

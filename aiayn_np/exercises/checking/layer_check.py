@@ -111,8 +111,8 @@ class LayerCheck:
             cause += " " + (stop.cause if is_sum else say(FROM_THE_END))
             raise Stop("number of axes", f"{stop.message} {cause}", where=stop.where, cause=cause,
                        by_error=True, question=say(
-                           "Why does it work with {some} axes, and not with {axes}?", some=counts,
-                           axes=axes)) from stop
+                           "Why does your code work with {some} axes, and not with {axes}?",
+                           some=counts, axes=axes)) from stop
 
     def wrong(self, tensors, trials):
         """Return the tensors that are wrong in some case, and fill their rows."""
@@ -173,8 +173,8 @@ class LayerCheck:
         for name, y in trial.without_each_option():
             if same(y, trial.want):
                 return f"{name} changes it", say(
-                    "It is right without {name}, which must change nothing here ({case}). It is"
-                    " passed on to the parts, and the layer itself does not use it.",
+                    "The output is right without {name}, which must change nothing here ({case})."
+                    " {name} is passed on to the parts, and the layer itself does not use it.",
                     name=name, case=say(trial.case.what))
         return None
 
@@ -338,7 +338,7 @@ class LayerCheck:
                         " here float32. {tensor} is {dtype}. {begins}", tensor=say_name(wrong[0]),
                         dtype=np.asarray(results[wrong[0]]).dtype, begins=begins)
             raise Stop("dtype", f"{where} {say(DOUBLE)}", wrong[0], where=where, cause=say(DOUBLE),
-                       question=say("Which array or number in that line is of another type?"))
+                       question=say("Which array or number is of another type?"))
 
 
 def axes_of(trial):

@@ -15,10 +15,10 @@ POWER = "Which power of the formula is not there?"
 CONDITION = "Which condition of the formula is not there?"
 STEP = "Which step of the formula is not there?"
 MORE = "What is there that the formula does not have?"
-AXIS = "Along which axis must it go, and along which does it go?"
-NUMBER, SIGN = "Which number does the formula have here?", "Which sign does it have in the formula?"
-DIVIDED = "Must it be multiplied here, or divided?"
-OPPOSITE = "Where must it be positive or True, and where is it?"
+AXIS = "Which axis does the formula name here, and which one does your code?"
+NUMBER, SIGN = "Which number does the formula have here?", "Which sign does the formula have here?"
+DIVIDED = "Does the formula multiply here, or divide?"
+OPPOSITE = "Where must the values be positive, or True, and where are yours?"
 ARRAY = "Which array does the formula have at this place?"
 FUNCTION = "Which function does the formula have here?"
 MOVED = "Follow one number: where does it stand before, and where after?"
@@ -35,8 +35,8 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "product instead of sum": (MORE, "It is as if a product stood in place of a sum"),
     "sum instead of product": (MORE, "It is as if a sum stood in place of a product"),
     "factor left out": (FACTOR, "It is as if the factor {piece} were missing"),
-    "divided": (DIVIDED, "It is as if it were divided by {piece}, and not multiplied"),
-    "multiplied": (DIVIDED, "It is as if it were multiplied by {piece}, and not divided"),
+    "divided": (DIVIDED, "It is as if a division by {piece} stood here, and no product"),
+    "multiplied": (DIVIDED, "It is as if a product with {piece} stood here, and no division"),
     "factor twice": (MORE, "It is as if the factor {piece} came in twice"),
     "factor": (MORE, "It is as if there were one factor more, {piece}"),
     "factor outside of the sum": (ORDER, "It is as if {piece} stood outside of the sum"),
@@ -67,12 +67,13 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
                      " of another axis stood here"),
     "another index": ("Which entries must be picked here?", "It is as if another entry were"
                       " picked"),
-    "axes not inserted": ("How many axes must it have, and which of them have length 1?", "It is as"
-                          " if no axis were inserted (None in an index puts in one of length 1)"),
+    "axes not inserted": ("How many axes must the array have, and which of them have length 1?",
+                          "It is as if no axis were inserted (None in an index puts in one of"
+                          " length 1)"),
     "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
     "line left out": ("Which line is not there, or comes too late?", "It is as if {piece} were left"
                       " out, or came too late"),
-    "lines in another order": (ORDER, "It is as if this came in another order"),
+    "lines in another order": (ORDER, "It is as if two lines came in another order"),
     "another array": (ARRAY, "It is as if {piece} stood in place of another array"),
     "another gradient": (
         "The gradient of whose output must arrive here?", "It is as if {piece} arrived where the"
@@ -93,10 +94,10 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
         MOVED, "A reshape keeps the order of the numbers. It cannot exchange axes"),
     "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it, and not the"
                           " last two, as .mT does it"),
-    "wrong axis": (AXIS, "It is as if it went along axis {piece}"),
+    "wrong axis": (AXIS, "It is as if axis {piece} stood here"),
     "brackets": (ORDER, "It is as if brackets stood elsewhere"),
     "computed and not added": (STEP, "It is as if {piece} were computed and not added"),
-    "sqrt left out": ("Under which root does it stand, and how often is it divided by the root?",
+    "sqrt left out": ("What does the formula divide by a root, and how often?",
                       "It is as if `sqrt` were left out, or divided by twice"),
     "{function} left out": (STEP, "It is as if {piece} were left out"),
     "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
@@ -106,7 +107,7 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
 }
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once
-    "zero": "Which line adds to it, and is that line reached?",
+    "zero": "Which line adds to the gradient, and is that line reached?",
     "no gradient": "When this input grows a little, what happens to the output?",
     "sign": "Where does a minus come in?",
     "float32": "Which line makes an array of its own, and of which type?",
@@ -173,7 +174,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "By which number must the sum of squares be divided?": ("unbiased variance",),
     "Where does eps stand in the formula: inside the root, or outside?": (
         "eps outside the root", "eps inside the root"),
-    "By what is it divided in the formula?": ("root missing",),
+    "What does the formula divide by?": ("root missing",),
     "Which parameter multiplies, and which is added?": ("gamma and beta exchanged",),
     "By which three roads does x_k move y_j?": ("mean terms missing",),
     "Which terms are divided by d_model, and which must be?": ("length missing in a term",),
