@@ -283,6 +283,8 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("np.maximum(x, 0)", "np.log1p(np.exp(x))")]),
     (7, "ReLU", "order", "stands in the report",
      [("np.maximum(x, 0), Cache(x=x)", "Cache(x=x), np.maximum(x, 0)")]),
+    (2, "LayerNorm", "x - mean instead of n", "the power of the variance is -1/2",
+     [("n * mean_gn)", "n * mean_gn / cache.inv_std**2)")]),
     (2, "LayerNorm", "length missing in a term", "g alone was not multiplied by d_model",
      SUMS),
     (7, "PositionwiseFeedForward", "cache for an array", "the cache of its own forward",

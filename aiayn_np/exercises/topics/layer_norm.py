@@ -91,7 +91,8 @@ INSIDE = "g - mean_g - n * mean_gn"
      " means: begin with g = grad_y * gamma."),
     (("n * mean_gn", "(g * n).mean(axis=-1, keepdims=True)"),
      ("centred * mean_gn", "(g * centred).mean(axis=-1, keepdims=True)"), "x - mean instead of n",
-     "The last term is made of x - mean. It must be n, which is divided by s."),
+     "The term of the variance is s^2 times too large: x - mean stands there and not n = (x - mean)"
+     " / s, or the power of the variance is -1/2 and not -3/2."),
     (("(grad_y * n).sum(axis=positions)", "grad_y.sum(axis=positions)"),
      ("grad_y.sum(axis=positions)", "(grad_y * n).sum(axis=positions)"), "gamma and beta exchanged",
      "gamma.grad and beta.grad are exchanged: y = gamma * n + beta."),
