@@ -214,14 +214,13 @@ class Story:
 
     def passes(self, change):
         """Tell whether the student's code passes on the option that a change leaves out."""
-        def function(call):
-            return ast.unparse(call.func).removesuffix(".forward")
+        def given(trees):
+            return {ast.unparse(node.func).removesuffix(".forward") for tree in trees
+                    for node in ast.walk(tree) if isinstance(node, ast.Call)
+                    and change.named in [option.arg for option in node.keywords]}
 
-        right = ast.parse(change.pieces[0][0], mode="eval").body
-        calls = [node for file in {key[0] for key in self.watch.students[0]}
-                 for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)]
-        return any(function(call) == function(right) and change.named in [
-            option.arg for option in call.keywords] for call in calls)
+        right = given(ast.parse(before) for before, _ in change.pieces)
+        return right <= given(map(tree_of, {key[0] for key in self.watch.students[0]}))
 
     def last_right(self):
         """Return a sentence on the last value that is right on the way, or ""."""

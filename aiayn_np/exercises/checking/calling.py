@@ -69,15 +69,15 @@ def call(what, function, *args, case="", **options):
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
-        caller = code_of(frames[-2]) if len(frames) > 1 else ""
         in_part = len(frames) > 1 and frames[-1][0].f_code.co_name == "backward"
         key, why = advice(text, line_of(error), found, what, in_part)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
         where, question = seen_in(error, found, what, case)
-        if caller and frames[-2][1] != number:                         # no generator of the line
-            where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1], code=caller)
+        if len(frames) > 1 and frames[-2][1] != number:                # no generator of the line
+            where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
+                         code=code_of(frames[-2]))
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
                    question=question, parts=found) from error
 

@@ -61,7 +61,7 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      " of a transpose are the columns of the array: is .T needed here?"),
     (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "index", "The first index is 0,"
      " so the last one is the length less 1: {name} is one too large."),
-    (r"index .*(out of bounds for axis|did not match)", "index", "The axis that is indexed is"
+    (r"index .*out of bounds for axis", "index", "The axis that is indexed is"
      " another one: look which axis counts what."),
     (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
      " many: choose with np.where, or ask .any() or .all()."),
@@ -118,8 +118,8 @@ MASK_INDEX = (  # diagnosis, question, sentence
 
 def is_mask_index(text, found):
     """Tell whether it is an index that fails, and one of truth values."""
-    return text.startswith("IndexError") and any(
-        isinstance(value, np.ndarray) and value.dtype == bool for _, value in found)
+    return text.startswith("IndexError") and ("boolean" in text or any(
+        isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
 
 
 def advice(text, line, found, what="", in_part=False):
