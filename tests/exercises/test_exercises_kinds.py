@@ -324,8 +324,9 @@ def test_the_first_hint_names_the_cause(number, name, diagnosis, words, edits):
 def test_the_line_that_calls_the_one_that_stops_is_named():
     code = edited(source(7), OTHERS_CACHE)
     line = code[: code.index("grad_hidden = ")].count("\n") + 1
-    where = check(run(code)["PositionwiseFeedForward"]).where
-    assert f"Line {line} calls it: `grad_hidden = " in where
+    report = check(run(code)["PositionwiseFeedForward"])
+    assert f"Line {line} calls it: `grad_hidden = " in report.where
+    assert "Whose cache does the calling line give" in report.question
 
 
 @pytest.mark.parametrize(("number", "name", "edits", "doubted"), DOUBTS)

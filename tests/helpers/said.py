@@ -87,7 +87,7 @@ def of_the_errors():
     yield from (*questions.ASKED, *questions.SEEN.values())
     for key, both in questions.GENERAL.items():
         yield from (key, *both)
-    yield from (*errors.MASK_INDEX, errors.WHICH)
+    yield from (*errors.MASK_INDEX, errors.WHICH, errors.WHOSE)
     yield from (questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
 
 

@@ -69,15 +69,11 @@ def call(what, function, *args, case="", **options):
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
-        in_part = len(frames) > 1 and frames[-1][0].f_code.co_name == "backward"
-        key, why = advice(text, line_of(error), found, what, in_part)
+        key, why = advice(text, line_of(error), found, what, is_in_part(frames))
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
         where, question = seen_in(error, found, what, case)
-        if len(frames) > 1 and frames[-2][1] != number:                # no generator of the line
-            where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
-                         code=code_of(frames[-2]))
         raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
                    question=question, parts=found) from error
 
@@ -129,7 +125,17 @@ def seen_in(error, found, what, case):
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=what, line=line_of(error, 60),
                 error=said, case=say(case))
-    return where, f"{shown(found)} {say(question_of_error(text, line_of(error), found))}".strip()
+    frames = student_frames(error)
+    if len(frames) > 1 and frames[-2][1] != frames[-1][1]:             # no generator of the line
+        where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
+                     code=code_of(frames[-2]))
+    question = question_of_error(text, line_of(error), found, is_in_part(frames))
+    return where, f"{shown(found)} {say(question)}".strip()
+
+
+def is_in_part(frames):
+    """Tell whether code stops in the student's own backward of a part of the layer."""
+    return len(frames) > 1 and frames[-1][0].f_code.co_name == "backward"
 
 
 def student_frames(error):

@@ -85,7 +85,7 @@ NO_ARRAY = (  # what stands in the place of an array; diagnosis, sentence
     ((Cache, dict), "cache for an array", "A cache stands here in the place of an array. Take the"
      " array out of it, or pass the cache that this function made itself."),
 )
-
+CACHES = NO_ARRAY[2:]
 
 PARTS = ("The backward of a part takes the gradient of its own output and the cache of its own"
          " forward. What is unpacked comes in the order in which it was packed.")
@@ -137,7 +137,8 @@ def advice(text, line, found, what="", in_part=False):
             return diagnosis, f"{say(sentence, name=name)} {part}".strip()
     if entry := no_array(found, line):
         is_tuple = entry[0] is tuple and what.endswith(".backward")
-        return entry[1], say(PARTS if in_part else GRADIENTS if is_tuple else entry[2])
+        is_others = in_part and entry in CACHES
+        return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
     diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
     return diagnosis, f"{said} {part}".strip()
 
@@ -158,6 +159,7 @@ def no_array(found, line):
     return None
 
 
+WHOSE = "Whose cache does the calling line give, and whose must it be?"
 WHICH = "What stands here that is no array, and where is the array in it?"
 ASKED = (  # what the error says, or what stands there; a question
     (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
@@ -182,10 +184,11 @@ ASKED = (  # what the error says, or what stands there; a question
 )
 
 
-def question_of_error(text, line, found):
-    """Return the question for an error, given its text, its line and the parts of the line."""
-    if no_array(found, line) and not re.search("'Cache' object has no|KeyError", text):
-        return WHICH
+def question_of_error(text, line, found, in_part=False):
+    """Return the question for an error; the arguments are those of `advice`."""
+    entry = no_array(found, line)
+    if entry and not re.search("'Cache' object has no|KeyError", text):
+        return WHOSE if in_part and entry in CACHES else WHICH
     if is_mask_index(text, found):
         return MASK_INDEX[1]
     return next(question for pattern, question in ASKED if re.search(pattern, text))
