@@ -58,11 +58,11 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
                   "the sign “start”") for i, x in enumerate(want.target)]
         share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(
-            f"Why “{plain(run.task, tgt[n + 1])}”? Of all that it read,"
-            f" {first} spoke most for it ({share:+.1f} to its score)")
+            f"Why “{plain(run.task, tgt[n + 1])}”? Through all heads, {first} adds most to its"
+            f" score ({share:+.1f}; in all {want.value:+.1f})".replace("-", "−"))
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
-    api.expect(page.locator("#shares-says")).to_contain_text("最支持它的是")
+    api.expect(page.locator("#shares-says")).to_contain_text("给分数加得最多的是")
 
 
 def plain(task, token):
