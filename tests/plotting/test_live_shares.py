@@ -77,14 +77,14 @@ def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
     api.expect(says).to_have_count(2)
     for side, name in enumerate(("as trained", "changed")):
         text = says.nth(side).inner_text()
-        assert text.startswith(f"{name}: Why “4”? Of all that it read, ")
-        source, target = page.evaluate("""(side) => {
-          const { source, target } = shares_at(thoughts[side], 0);
-          return [source, target];
+        assert text.startswith(f"{name}: Why “4”? Through all heads, ")
+        source, target, value = page.evaluate("""(side) => {
+          const { source, target, value } = shares_at(thoughts[side], 0);
+          return [source, target, value];
         }""", side)
         first, second = sorted([*source, *target])[:-3:-1]
         assert (", then " in text) == (second >= first / 2)
-        assert f"({first:+.1f} to its score)" in text
+        assert f"({first:+.1f}; in all {value:+.1f})".replace("-", "−") in text
     says.first.get_by_role("button").first.click()
     assert page.locator("#term").inner_text().startswith("A score says how strongly")
 

@@ -106,7 +106,8 @@ def test_no_english_sentence_stands_in_a_script():
                          "mark right", "mark wrong", "differs gone", "ended stopped",
                          "#flow.long .lit rect",
                          "curve lit", "flow-token lit", "map-heading grid-name-",
-                         "soft left", "aiayn-np explore RUN", "#flow svg", ".change input", "input, select",
+                         "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
+                         "input, select",
                          "linear-gradient(to right, )"}
 
 
