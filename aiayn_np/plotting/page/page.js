@@ -336,13 +336,13 @@ function go_to(place) {
 
 function play(pause = 900, at_end = () => {}) {
   if (playing) return stop();
-  if (view.written >= longest()) go_to(0);
   playing = setInterval(() => {
     go_to(view.written + 1);
     if (view.written < longest()) return;
     stop();
     at_end();
   }, pause);
+  if (view.written >= longest()) go_to(0);
   show_play();
 }
 
