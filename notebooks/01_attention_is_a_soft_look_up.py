@@ -36,7 +36,7 @@ from aiayn_np.plotting.drawings import SENTENCE, attention_shapes, figure_1
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Begin with a model. These lines make one from random numbers and train it for a few seconds. It learns to read
+# Begin with a model. These lines make one from random numbers and train it in less than half a minute. It learns to read
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand the lines: Lesson 10 explains them.)
 
@@ -48,7 +48,7 @@ size = dict(N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
 model = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
 for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validation_size=500):
     if progress.step % 50 == 0:
-        print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards without a mistake")
+        print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards, all right")
 
 # %% [markdown]
 # At the end all 500 are right. Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
@@ -154,6 +154,7 @@ q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 # %%
 d_k = K.shape[-1]
 scores = K @ q / math.sqrt(d_k)             # (4,)
+print("        ", *tokens)
 print("scores ", scores)
 
 # %%
@@ -164,7 +165,7 @@ print("weights", weights, " sum", weights.sum())
 
 # %%
 output = weights @ V                        # (2,)
-print("output ", output)
+print(f"output: thing {output[0]:.4f}, action {output[1]:.4f}")
 
 # %% [markdown]
 # The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. Half of the answer is what `cat` tells.
@@ -184,6 +185,7 @@ print("output ", output)
 
 # %%
 softmax = Softmax()
+print(" " * 20, *tokens)
 for length in (0, 1, 2, 4, 16):
     print(f"query × {length:2}   weights {softmax(length * K @ q / math.sqrt(d_k))}")
 
@@ -247,7 +249,7 @@ print(cache)
 # ## 1.5 Where do queries, keys and values come from?
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 8.5). Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
+# (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
 # it answers to, and $v = xW^V$ is what it tells.
 
 # %%
@@ -258,8 +260,7 @@ W_Q = Linear(d_model, d_k, bias=False, rng=rng)
 W_K = Linear(d_model, d_k, bias=False, rng=rng)
 W_V = Linear(d_model, d_v, bias=False, rng=rng)
 out, cache = attention.forward(W_Q(x), W_K(x), W_V(x))
-print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape)
-print("weights", cache.weights.shape, " out", out.shape)
+print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape, " out", out.shape)
 
 # %% [markdown]
 # > **Predict.** If one used $q = k = x$, without $W^Q$ and $W^K$, which token would each token mostly look at?
@@ -311,6 +312,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 query, keys = looks.Q[0, 0, 0], looks.K[0, 0]                      # (d_k,) and (T_src, d_k)
 its_scores = keys @ query / math.sqrt(len(query))
 row = softmax(its_scores)
+print("        ", *task.tokens(source[0]))
 print("scores ", its_scores, " d_k =", len(query))
 print("weights", row)
 print("the map", where[0])

@@ -250,12 +250,14 @@ def norm_of_J(w):
 norms = np.array([norm_of_J(softmax(s / tau)) for tau in taus])        # (36,)
 fig = new_figure(7, 3.8)
 ax = fig.subplots()
-ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5)
-ax.set(xlabel="temperature τ", ylabel="norm of J", title="A sure softmax has almost no Jacobian")
+ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
+ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ: what reaches the scores")
+ax.set(xlabel="temperature τ", ylim=1e-12, title="A sure softmax has almost no Jacobian")
+ax.legend()
 fig
 
 # %% [markdown]
-# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. (Both axes are logarithmic. The step from $s$ to $s / \tau$ adds a factor $1/\tau$: a very hot row passes little, too.)
+# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. (Both axes are logarithmic.) The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too.
 #
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one
 # (in the code `w[1]`). Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
@@ -276,7 +278,7 @@ for lead in (2.0, 10.0):
     print(f"lead {lead:4}   weight of the wanted key: {before:.6f} before, {after:.6f} after")
 
 # %% [markdown]
-# The row with the lead of 2 has learned. The row with the lead of 10 has not moved: it is completely wrong, the loss
+# The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning, and it has not moved: it is completely wrong, the loss
 # says so, and almost nothing of the gradient arrives.
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).

@@ -82,8 +82,7 @@ print(f"grad_A {grad_A.shape}", grad_A, f"grad_B {grad_B.shape}", grad_B, sep="\
 # %% [markdown]
 # Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. When $A_{01}$ rises by 1,
 # $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$, which is `grad_A[0, 1]`. The shapes help to remember which factor is transposed and on which side it
-# stands. But do not rely on them: when all matrices are square, `grad_y @ B` and `B @ grad_y` fit as well, and are
-# wrong. Lesson 4.7 plants a mistake of this kind.
+# stands. But do not rely on them: when all matrices are square, wrong products fit as well (Lesson 4.7).
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
@@ -131,6 +130,10 @@ grad_out = rng.standard_normal(out.shape)                              # (T_q, d
 grad_kept = grad_out @ cache.V.T                                       # (T_q, T_k)
 grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
 print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
+moved = cache.kept.copy()
+moved[0, 1] += 1                                                       # out is linear in kept: any step will do
+print(f"kept[0, 1] rises by 1, the loss by {(grad_out * (moved @ V - out)).sum():.4f}")
+print(f"[0, 1] of grad_out @ V.T {grad_kept[0, 1]:.4f}, of V @ grad_out.T {(V @ grad_out.T)[0, 1]:.4f}")
 
 # %% [markdown]
 # In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
@@ -228,13 +231,15 @@ print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
 
 # %% [markdown]
 # `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. Other random numbers may end otherwise, but one draw is
+# values until their mean is right. With other random numbers, too, `sat` mostly looks at `cat` less than with queries and keys alone, though seldom less than at the start. One draw is
 # enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
 #
 # ## 4.5 The check
 #
 # We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
-# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers. A step in the *imaginary* direction subtracts nothing (Squire and
+# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
+#
+# A step in the *imaginary* direction subtracts nothing (Squire and
 # Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part over $\delta$ is $2x$, exactly the slope. In general:
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
@@ -355,8 +360,12 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
 target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
 layers = [attention, ForgetsTheScale(), OnlyTheDiagonal(), NotTransposed()]
 curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer in layers}
-for name, losses in curves.items():
-    print(f"{name:26} loss {losses[0]:.4f} before, {losses[-1]:.0e} after")
+ax = new_figure(6.5, 3.6).subplots()
+for i, (name, losses) in enumerate(curves.items()):
+    ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=25, label=name)
+ax.set(xlabel="step", ylabel="loss", title="One right backward, three wrong ones")
+ax.legend()
+ax.figure
 
 # %% [markdown]
 # The loss falls with all four, and two of the wrong layers here end lower than the right one. **A falling loss proves nothing.**
@@ -427,7 +436,7 @@ print("all true")
 #   forward is right is another question.
 # - Where an array is used more than once, its gradients add up.
 #
-# **What you can do now:** write the backward of any chain of products and softmaxes, and prove it. Exercises 3 and 4 ask for it.
+# **What you can do now:** write the backward of any chain of products and softmaxes, and check it to twelve digits. Exercises 3 and 4 ask for it.
 #
 # ## Questions
 #

@@ -217,16 +217,16 @@ masked_model, leaking_model = (Transformer(task.vocab_size, **size, decoder_laye
 # > - At 4 only → Who may look at position 4?
 # > - At 3 only, where this token is the answer → The answer at 3 is what the loss compares. Does the model read it there?
 # > - At all seven → This is what happens without the mask.
-# > - At 4, 5 and 6 <!-- true: (moved["masked "] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
+# > - At 4, 5 and 6 <!-- true: (moved["masked"] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
 
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each
 changed, moved = tgt_in.copy(), {}
 changed[0, 4] = task.bos                                                # any other token would do
-for name, m in (("masked ", masked_model), ("leaking", leaking_model)):
+for name, m in (("masked", masked_model), ("leaking", leaking_model)):
     moved[name] = np.abs(m(src, tgt_in) - m(src, changed)).max(axis=-1)[0]  # (T,)
 for name, difference in moved.items():
-    print(name, difference)
+    print(f"{name:7}", difference)
 
 # %% [markdown]
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
@@ -283,11 +283,11 @@ fig
 
 # %%
 test, forced, decoded = task.test(200), {}, {}
-for name, m in (("honest ", honest), ("leaking", leaking)):
+for name, m in (("honest", honest), ("leaking", leaking)):
     forced[name] = scores(m, test)[1]
     decoded[name] = exact_match(m, test, bos=task.bos, eos=task.eos)
 for name in forced:
-    print(f"{name}  tokens right, teacher-forced {forced[name]:.2f}   sequences right, decoded {decoded[name]:.2f}")
+    print(f"{name:7}  tokens right, teacher-forced {forced[name]:.2f}   sequences right, decoded {decoded[name]:.2f}")
 
 # %% [markdown]
 # It decodes none. It was the dashed curve. It has learned to copy its input one place to the
@@ -310,10 +310,10 @@ def step_by_step(model, src, tgt):
 
 
 gap = {}
-for name, m in (("honest ", honest), ("leaking", leaking)):
+for name, m in (("honest", honest), ("leaking", leaking)):
     m.astype(np.float64)                                                # training was in float32
     gap[name] = np.abs(m(src, tgt_in) - step_by_step(m, src, tgt_in)).max()
-    print(f"{name}  one pass against {tgt_in.shape[1]} passes: largest difference {gap[name]:.0e}")
+    print(f"{name:7}  one pass against {tgt_in.shape[1]} passes: largest difference {gap[name]:.0e}")
 
 # %% [markdown]
 # For the honest model the difference is rounding. Because of the causal mask, position $t$ of the long pass is a function
@@ -332,8 +332,8 @@ assert np.allclose(ways["-inf before"][:3], ways["(three keys)"], rtol=0, atol=1
 assert (change[ids != 0] == 0).all()                    # nobody reads padded outputs
 assert not np.triu(jacobian.masked, 1).any()            # no output depends on a later input
 assert forced["leaking"] > 0.9                          # looks learned
-assert decoded["leaking"] < 0.1 < 0.9 < decoded["honest "]
-assert gap["honest "] < 1e-12 < gap["leaking"]
+assert decoded["leaking"] < 0.1 < 0.9 < decoded["honest"]
+assert gap["honest"] < 1e-12 < gap["leaking"]
 print("all true")
 
 # %% [markdown]
@@ -346,7 +346,7 @@ print("all true")
 #   decoding, one token at a time, evaluates the same function.
 # - A training curve need not show a leak. Decoding shows it, and so does the Jacobian.
 #
-# **What you can do now:** mask any batch, and prove that nothing of the future reaches an output. Exercise 5 asks for the masks.
+# **What you can do now:** mask any batch, and show that nothing of the future reaches an output. Exercise 5 asks for the masks.
 #
 # Try it: [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask). `python docs/make_live_pages.py` makes the page.
 #

@@ -59,7 +59,7 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
 print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=False)[-1]:.1g}")
 
 # %% [markdown]
-# About a millionth is left: the lowest layers learn nothing.
+# About a millionth is left: with plain gradient descent, the lowest layers would learn a million times more slowly.
 #
 # Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
 
@@ -67,7 +67,7 @@ print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=F
 figure_1("add_norm", "feed_forward")
 
 # %% [markdown]
-# In the drawing, attention is a **sub-layer**, and the feed-forward network another. Around each sub-layer the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4):
+# In the drawing, attention is a **sub-layer**, and the feed-forward network another. Around each sub-layer the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4; dropout is in Lesson 7.6):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #
@@ -79,7 +79,7 @@ figure_1("add_norm", "feed_forward")
 # >
 # > - Much shorter than 1: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
 # > - About 1, as it was sent in → The straight way alone would give this. What comes through f is added.
-# > - More than ten times as long <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, and nothing limits the sum.
+# > - More than ten times as long <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
 # >
 # > <!-- given: Each of 24 layers is $y = x + f(x)$, where $f$ is an untrained network. A gradient of length 1 goes in at the top. -->
 
@@ -96,7 +96,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# With the sum the gradient does not vanish; it has even grown. Without it, $0.57^{24} \approx 10^{-6}$ is left. The lines are medians of five stacks. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$ (each stack has its own $J_l$), then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$, and $1.15^{24} \approx 29$. Without the sum, $0.57^{24} \approx 10^{-6}$ is left. The lines are medians of five stacks. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$ (each stack has its own $J_l$), then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
@@ -308,7 +308,7 @@ print("variance after 0 to 4 layers:", np.round(variances(PreNormEncoderLayer, 4
 # > **Predict.** How large are the numbers, their standard deviation, after 24 layers of pre-norm?
 # >
 # > - About 1 → Each sub-layer gets an input of size 1. What does it do with the sum?
-# > - About 5 <!-- true: 3 < sizes["pre-norm"] < 7 and abs(sizes["post-norm"] - 1) < 0.01 --> → The variance goes on to rise by nearly 1 with each layer. The size is its root.
+# > - About 5 <!-- true: 3 < sizes["pre-norm"] < 7 and abs(sizes["post-norm"] - 1) < 0.01 --> → The variance goes on to rise, by about 1 with each layer. The size is its root.
 # > - About 25 → That is the variance. Random terms add up in variance, not in size.
 # > - Many thousands → Each layer would have to multiply. What does it do with the sum?
 # >
@@ -333,6 +333,7 @@ assert np.abs(with_means - from_class).max() < 1e-12
 assert abs(from_class.sum()) < 1e-12                                   # nothing along 1
 assert abs(from_class @ x_hat) < 1e-6                                  # nothing along x_hat
 assert check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8)))
+assert 24 < 1.15**24 < np.sqrt(1 + 0.57**2) ** 24 < 32                 # the sum of 7.1
 assert tokens.sum() == 1                                               # position-wise
 assert np.abs(by_hand - y).max() < 1e-12                               # four steps are the layer
 print("all true")

@@ -58,7 +58,7 @@ blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.rand
 print(f"written backwards without a mistake: {end.validation:.1%}")
 
 # %% [markdown]
-# It fails.
+# It fails. It knows which digits to write, and not in which order: it is right by luck, where there are only three or four.
 #
 # This lesson is about the embeddings, and about the two circles where positions are added.
 
@@ -161,7 +161,7 @@ for name, code in codes.items():
 # %% [markdown]
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
 #
-# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours (5). **The sinusoids** keep all five, the last one on average.
+# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours (5). **The sinusoids** keep all five, the last one on average (tried at the distances 1, 16 and 256).
 #
 # ## 8.3 Sinusoids by hand
 #
@@ -242,7 +242,7 @@ ROTATION.run().draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) Further out it sometimes rises a little, so wish 5 holds on average only.
+# The three positions have one curve, and it falls. (Grey: random vectors.) Further out than the picture it sometimes rises a little, so wish 5 holds on average only.
 #
 # ## 8.5 Added, and why √d_model
 #

@@ -71,7 +71,7 @@ for name, parameter in names.items():
         print(f"{name:45} {parameter.value.shape}")
 
 # %% [markdown]
-# In three boxes of Figure 1 stands a matrix $E$ with a row for each token: in the embedding of the source, in that of the target, and in the projection at the top.
+# Now look at Figure 1. In three of its boxes stands a matrix $E$ with a row for each token: in the embedding of the source, in that of the target, and in the projection at the top.
 #
 # > **Predict.** How many matrices $E$ does the list of all parameters hold?
 # >

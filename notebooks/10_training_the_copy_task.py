@@ -109,25 +109,32 @@ print("p", p, " q", q, " loss", loss_by_hand, "=", loss_by_hand / np.log(2), "ln
 
 # %%
 V, eps_ls = 13, 0.1
-smoothed, sure = LabelSmoothedCrossEntropy(eps_ls, pad=-1), []
-for p_target in (0.5, 0.8, 1 - eps_ls + eps_ls / V, 0.99, 0.9999):
-    p = np.full(V, (1 - p_target) / (V - 1))                           # (V,)
-    p[0] = p_target
-    loss, cache = smoothed.forward(np.log(p)[None], targets=np.array([0]))
-    sure.append(loss)
-    gradient = smoothed.backward(1.0, cache)[0, 0]
-    print(f"p_target {p_target:.4f}  loss {loss:.3f}  gradient {gradient:+.3f}  perplexity {1 / p_target:.3f}")
+best = 1 - eps_ls + eps_ls / V                                         # what q has for the target
+
+def smoothed_loss(p):                                                  # p: of the target
+    return -best * np.log(p) - (1 - best) * np.log((1 - p) / (V - 1))
+
+p = np.linspace(0.5, 0.9999, 400)
+sure = smoothed_loss(np.array([0.5, 0.8, best, 0.99, 0.9999]))
+print(f"loss {sure[0]:.2f} at 0.5, {sure[2]:.2f} at {best:.4f}, {sure[4]:.2f} at 0.9999")
+print(f"perplexity at {best:.4f}: {1 / best:.3f}")
+ax = new_figure(6, 2.6).subplots()
+ax.plot(p, smoothed_loss(p), color=COLORS[0])
+ax.plot(best, sure[2], "o", color=COLORS[1])
+ax.set(xlabel="probability of the target", ylabel="smoothed loss")
+ax.figure
 
 # %% [markdown]
-# At $p = q$ the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond that point the gradient has the other sign and pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$ (here 1.102 at best), and improves accuracy a little (Section 5.4; the experiment `label_smoothing`).
+# At $p = q$ the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$, about 0.9077. Beyond that point the loss rises and its gradient pushes *back*: the model is too sure. Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$ (here 1.102 at best), and improves accuracy a little (Section 5.4; the experiment `label_smoothing`).
 #
-# The other means of Section 5.4 against learning by heart is dropout (Lesson 7.6). The experiment `dropout` shows that it helps where data is scarce. Our task never runs out of fresh sequences, so we train without it.
+# Against learning by heart, Section 5.4 also has dropout (Lesson 7.6). It helps where data is scarce (the experiment `dropout`). Our task never runs out of fresh sequences, so we train without it.
 #
 # ## 10.3 Adam, three steps by hand
 #
 # Adam (Kingma and Ba, 2015) keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Section 5.3, with $\beta_1 = 0.9$,
 # $\beta_2 = 0.98$; here $v$ is no value and no token). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. Each step is the first mean over the root of the second:
 #
+# $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2$$
 # $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
 #
 # > **Predict.** The first gradient is 4000, the rate 0.1. How far does the first step go?
@@ -160,7 +167,7 @@ print("the class, difference:", abs(p.value[0] - value))
 #
 # ## 10.4 Warm-up
 #
-# So training starts with a tiny rate. In Equation 3 the rate rises linearly for `warmup_steps`, then falls:
+# A first step by the full rate, on the word of one batch, is rash. So training starts with a tiny rate. In Equation 3 the rate rises linearly for `warmup_steps`, then falls:
 #
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
 
@@ -171,7 +178,7 @@ ax.set(xlabel="step", ylabel="rate", title="the paper: d_model = 512, 4000 warm-
 ax.figure
 
 # %% [markdown]
-# What is warm-up for? The experiment `warm_up` trains models with $N = 4$, each for 120 steps. There are four peak rates. Each is tried twice: reached by warm-up, or used from the first step on. A model that does not read the source can still learn which symbols there are. That brings its loss down to 2.12, and no further: below 2.12 it reads.
+# What is warm-up for? The experiment `warm_up` trains models with $N = 4$, each for 120 steps. There are four peak rates. Each is tried twice: reached by a warm-up of 60 steps, or used from the first step on. A model that does not read the source can still learn which symbols there are. That brings its loss down to 2.12, and no further: below 2.12 it reads.
 #
 # > **Predict.** The models have the norm after each Add, as in the paper. At which peak rates does their loss get below 2.12 with warm-up, and not without it?
 # >
@@ -212,11 +219,11 @@ with blas_threads():                                                   # one, as
         model.backward(grad_logits, cache)                             # fills every grad
         optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))    # Equation 3
         losses.append(token_scores(loss_cache)[0])                     # without smoothing
-print("loss at steps 1, 10, 20, 30:", np.round(losses, 2)[[0, 9, 19, 29]])
-print("ln 13:", np.log(13).round(2))
+for step in (1, 10, 20, 30):
+    print(f"step {step:2}  loss {losses[step - 1]:.2f}, of guessing {np.log(13):.2f}")
 
 # %% [markdown]
-# The first loss is above $\ln 13$: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).
+# The first loss is above $\ln 13$, that of guessing: an untrained model prefers some classes, mostly wrong ones (Lesson 9.5).
 #
 # The library's `train` is this loop, and hands you a record after each step.
 #
@@ -234,7 +241,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
 print("our 30 losses, to the last bit:", losses == [r.loss for r in history[:30]])
 
 # %% [markdown]
-# Two numbers help: the loss of the best guess that does *not* read the source, and $-\ln p_\mathrm{target}$ of the best that smoothing allows.
+# Two numbers help: the loss of the best guess that does *not* read the source (not that of Lesson 10.4: the task has another length), and $-\ln p_\mathrm{target}$ of the best that smoothing allows.
 
 # %%
 blind = blind_loss(task)
@@ -277,7 +284,7 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tok
 # >
 # > - 0.88, the same → A sequence is right only if all its tokens are.
 # > - Three in four → Two tokens in a row are both right less often than one. A sequence has seven.
-# > - Four or five in ten → One wrong token spoils a sequence, and 0.88 to the power of 7.2 is about 0.41. Mistakes come together, so it is a little more. <!-- true: 0.4 < exact < 0.5 -->
+# > - Four or five in ten → One wrong token spoils a sequence, and 0.88 to the power of 7.2 is about 0.4. Mistakes come together, so it is a little more. <!-- true: 0.4 < exact < 0.5 -->
 # > - One in ten, or less → Multiply 0.88 by itself, seven times.
 # >
 # > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {length} tokens on average. -->
@@ -318,9 +325,9 @@ while tgt[-1] != task.eos and len(tgt) < 10:
 # ## 10.10 Check what this lesson claimed
 
 # %%
-drawn, kept = task.batch(20_000, np.random.default_rng(0))[0], validation[0]
-assert not {task.text(row) for row in drawn} & {task.text(row) for row in kept}   # splits never overlap
 assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
+by_class = LabelSmoothedCrossEntropy(eps_ls, pad=-1).forward(np.log(np.r_[0.8, [0.2 / 12] * 12])[None], targets=np.array([0]))
+assert abs(by_class[0] - sure[1]) < 1e-12
 assert losses == [r.loss for r in history[:30]]                        # the loop is train
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
 assert exact_match(model, task.test(500), bos=task.bos, eos=task.eos) > 0.95

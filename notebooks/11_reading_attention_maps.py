@@ -70,7 +70,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# `solve` has trained them as in Lesson 10. All three read the same source.
+# `solve` has trained them as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -120,13 +120,13 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
 #
-# > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline in all five. How large is it?
+# > **Predict.** 8 heads and 6 jobs are 48 numbers. Five models were *never trained*. Take the largest excess over the baseline among all 5 · 48 numbers. How large is it?
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - About 0.4 → That is true for good heads of trained models.
 # >
-# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. -->
+# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. Even weight would be one seventh on each of 7 places. -->
 
 # %%
 def margins(name, model, seed=0):
@@ -188,7 +188,7 @@ for name, task in tasks.items():
             found.append([on_answer, weights[:, :n, :n].mean(axis=(1, 2))])    # on any place
     aligned[name] = scores, shuffled = np.mean(found, axis=0)          # (N h,) each
     best[name] = head = int(scores.argmax())
-    print(f"{name:8} {named(head)}: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
+    print(f"{name:8} best head: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
 
 # %% [markdown]
 # All three look at the answer far more than at any other place. (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
@@ -267,7 +267,7 @@ def without(model, kind, layer, heads, how):
 # > - About half → Each of the eight brings an eighth or so of what all bring.
 # > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < exact["copy", "cross_attention", "mute"].mean() < 0.88 -->
 # >
-# > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. All test sequences are right before. -->
+# > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. To mute a head: its block of $W^O$ becomes 0, so it brings nothing. (To blind it: its block of $W^Q$ becomes 0, so all its weights are equal.) All test sequences are right before. -->
 
 # %%
 def exact_without(name, kind, how):
@@ -294,7 +294,7 @@ layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "
 print("copy, all cross heads of a layer muted:", np.array(layers))
 
 # %% [markdown]
-# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
+# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And in this model each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
 #
 # Is the best-aligned head missed most?
 
@@ -347,7 +347,7 @@ fig
 # %% [markdown]
 # The map says where this head looks: in most rows at the symbol that is written. Whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# By hand: [replace `5` by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #
 # ## 11.8 Read your own
 #

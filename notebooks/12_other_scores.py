@@ -40,7 +40,7 @@ from aiayn_np import (
 from aiayn_np.experiments.claims.additive import ADDITIVE, start_variances
 from aiayn_np.experiments.claims.additive_cost import ADDITIVE_COST
 from aiayn_np.experiments.learning import losses, small_model
-from aiayn_np.plotting.figures import new_figure
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.variants import scoring
 
 # %% [markdown]
@@ -202,7 +202,7 @@ cost.figure()
 # >
 # > - About a quarter more → Nothing divides its scores, and 64 products are added up. Does that hurt so little?
 # > - Twice to five times as large → Its scores are eight times as large, so its softmax starts out sure (Lesson 3.3). It does learn. <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
-# > - More than ten times, it learns nothing → The rest of the model adapts.
+# > - More than ten times, it learns nothing → Its scores are too large at the start, and training can make them smaller.
 # >
 # > <!-- given: A Transformer of one layer with 2 heads and $d_k = 64$ learns to copy up to 5 symbols. -->
 
@@ -219,7 +219,13 @@ curves = {name: train_with(factory) for name, factory in factories.items()}
 
 # %%
 last = {name: curve[-25:].mean() for name, curve in curves.items()}
-print(*(f"{name:11} loss at the end {loss:.2f}" for name, loss in last.items()), sep="\n")
+print("loss at the end:", *(f"{name} {loss:.2f}" for name, loss in last.items()))
+ax = new_figure(6.5, 3.4).subplots()
+for i, (name, curve) in enumerate(curves.items()):
+    ax.plot(curve.reshape(-1, 10).mean(axis=1), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
+ax.set(xlabel="tens of steps", ylabel="loss", ylim=0)
+ax.legend()
+ax.figure
 
 # %% [markdown]
 # This is one seed. Do not read an order of the other four from it: concat and additive are the same function. The experiment `additive` trains three scores with five seeds at each width:
@@ -229,12 +235,10 @@ if Path("../figures/additive.json").exists():                          # what th
     result = ADDITIVE.load("../figures")
 else:                                                                  # a small one, in seconds
     result = ADDITIVE.run(d_k=(4, 256), steps=120, seeds=(0, 1))
-print(f"{'median loss, d_k =':20}", *(f"{d:6}" for d in result.d_k))
-for name, loss in result.loss.items():                                 # (seeds, widths) each
-    print(f"{name:20}", *(f"{x:6.2f}" for x in np.median(loss, axis=0)))
+result.figure()
 
 # %% [markdown]
-# (The table is another experiment with other lengths and steps, so its numbers at $d_k = 64$ are not those above.) The wider the heads, the further the dot product without its scale falls behind. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# (It has one head and 10 symbols, where ours has two heads and 6. So its numbers at $d_k = 64$ are not those above, and there the dot product falls behind further.) The wider the heads, the further the dot product without its scale falls behind. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
 #

@@ -35,7 +35,7 @@ from aiayn_np.experiments.claims.complexity import COMPLEXITY
 from aiayn_np.experiments.counting import count
 from aiayn_np.experiments.measuring import peak_bytes
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import new_figure
+from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
@@ -111,13 +111,17 @@ for name in layers:
 # > <!-- given: Self-attention takes $2n^2d$ multiply-adds, a recurrent layer $2nd^2$. -->
 
 # %%
-print("multiply-adds in millions, d = 512, r = 5, k = 3")
-print("n    ", *(f"{name:>15}" for name in formula))
-for length in (32, 128, 512, 2048, 8192):
-    print(f"{length:<5}", *(f"{f(length, 512) / 1e6:15,.0f}" for f in formula.values()))
+lengths = np.array([32, 128, 512, 2048, 8192])
+ax = new_figure(6.5, 3.6).subplots()
+for i, (name, f) in enumerate(formula.items()):
+    ax.loglog(lengths, f(lengths, 512) / 1e6, color=COLORS[i], marker=MARKERS[i], label=name)
+ax.axvline(512, color="0.6", linestyle=":")                            # n = d
+ax.set(xlabel="n, tokens", ylabel="millions of multiply-adds", title="d = 512, r = 5, k = 3")
+ax.legend()
+ax.figure
 
 # %% [markdown]
-# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$ the two are equal, and at $n = 8192$ self-attention takes 16 times as many.
+# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal, and at $n = 8192$ self-attention takes 16 times as many.
 #
 # Table 1 leaves out the four projections of multi-head attention. They take $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
 #
@@ -159,7 +163,7 @@ plain, blockwise, band = ScaledDotProductAttention(), MemoryEfficientAttention(6
 print(f"512 tokens: plain {megabytes(plain, 512):.1f} MB, memory-efficient {megabytes(blockwise, 512):.1f} MB")
 
 # %% [markdown]
-# > **Predict.** Now 2048 tokens, four times as many. How many MB do the two need?
+# > **Predict.** Now 2048 tokens, four times as many. How many times as much memory do the two need?
 # >
 # > - 4 times as many, both → Plain attention keeps a number for each *pair* of tokens.
 # > - Plain 16 times as many, memory-efficient 4 times → Only plain attention keeps the map, a square. <!-- true: [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4] -->
@@ -279,7 +283,7 @@ for name, path in paths.items():
 # %% [markdown]
 # Restricted attention with $r = 9$ needs 7 layers, self-attention one, whatever the distance. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach all of 27 tokens, since $\log_3 27 = 3$.
+# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach 27 tokens, since $\log_3 27 = 3$. The output in the middle then hears all of them; the last one does if the windows look back only.
 #
 # The picture shows who hears whom: dark cells are exact zeros. Each row is an output.
 

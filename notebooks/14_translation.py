@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | learn a byte-pair vocabulary and do its first step by hand, make batches by length, train a translator in seconds, and measure where it looks when two languages order their words differently |
+# | **You will do** | learn a byte-pair vocabulary and do its first step by hand, make batches by length, train a translator in about a minute, and measure where it looks when two languages order their words differently |
 # | **You will learn** | who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
 # | **You need** | Lessons 10 and 11; Lesson 5 for padding |
 # | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
@@ -63,7 +63,7 @@ print(*(dictionary[word] for word in german.split()))
 # %% [markdown]
 # Each word is right, and the line is wrong: German says the unit before the tens.
 #
-# In this lesson you train all of Figure 1 on text, in seconds. It translates numbers that nobody has shown it, and you measure how it finds its words.
+# In this lesson you train all of Figure 1 on text, in about a minute. It translates numbers that nobody has shown it, and you measure how it finds its words.
 #
 # ## 14.1 Pairs of lines
 #
@@ -76,8 +76,6 @@ for german, english in numbers.test[:5]:
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
 # %% [markdown]
-# So a model cannot simply go through the source from left to right.
-#
 # We train on the first list, choose on the second, and the third says how good the choice is. No number of the third may be in the first, or we would test memory:
 
 # %%
@@ -130,7 +128,9 @@ for size in (60, 100, 200):
     print(f"{size:4} {pieces_of(size)}")
 
 # %% [markdown]
-# With 200 pieces each German word is a token, so the rows and columns of a map are words. But German really writes *zweihundertdreiundfünfzig* as *one* word.
+# With 200 pieces each German word is a token, so the rows and columns of a map are words.
+#
+# But German really writes *zweihundertdreiundfünfzig* as *one* word.
 #
 # > **Predict.** All numbers are written so, and there are 200 pieces again. How is *zweihundertdreiundfünfzig* cut now?
 # >
@@ -158,17 +158,18 @@ ids = list(zip(*(vocabulary.encode(side) for side in zip(*numbers.training))))
 batches = Batches(ids, 1000, seed=0)                                   # at most 1000 positions a side
 order = np.random.default_rng(0).permutation(len(ids))
 seven = [len(ids[i][0]) for i in order[:7]]
-print("tokens of seven lines:", seven, "  lines in a batch:", len(ids) // batches.per_epoch)
+longest = max(len(src) for src, _ in ids)
+print("tokens of seven German lines:", seven, "  of the longest of all:", longest)
 
 # %% [markdown]
 # > **Predict.** Take batches of lines in *random* order. What share of all positions is padding?
 # >
 # > - About 3 % → Then nearly all lines would be as long as the longest of their batch.
-# > - About 15 % → Compare the lengths of the seven lines with the longest of a batch.
+# > - About 15 % → That would do if the longest of these seven were the longest of a batch. A batch has more than a hundred lines.
 # > - About 40 % → The longest line of a batch sets its width, and most are much shorter. <!-- true: 0.35 < 1 - real / positions < 0.45 -->
 # > - About 75 % → Then the longest line of a batch would be four times as long as the mean.
 # >
-# > <!-- given: Seven lines have {seven} tokens. In a batch of {len(ids) // batches.per_epoch} lines, each is padded to the longest. -->
+# > <!-- given: Seven German lines have {seven} tokens, the longest of all {longest}. In a batch of more than a hundred lines, each is padded to the longest. -->
 
 # %%
 real, padded = batches.tokens()
@@ -261,7 +262,7 @@ fig
 
 # %% [markdown]
 # Go down the rows of head 1 (why this one, Lesson 14.7 says); rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then it goes on to *tausend*
-# and *vier*, and for "fifty", the hyphen and "two" it turns back once more. For "hundred" it looks elsewhere.
+# and *vier*, and for "fifty", the hyphen and "two" it turns back once more. For the comma, for "hundred" and for "and" it looks elsewhere.
 #
 # Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4). `python docs/make_live_pages.py` makes the page.
 #

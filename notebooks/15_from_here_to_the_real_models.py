@@ -208,7 +208,7 @@ for words, share, cost_of, held in ((german, found[at - 1].source, effect_of.sou
 #
 # GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
 #
-# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. The named arguments are what the table has. All gradients are checked. Then token 5 of 8 is changed: at which positions do the outputs move?
+# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. The named arguments are what the table has. All gradients are checked. Then the sixth of 8 tokens is changed: at which positions do the outputs move?
 
 # %%
 rng = np.random.default_rng(0)
@@ -239,7 +239,7 @@ for name, m in models.items():
 # >
 # > - By more than 1 → That would be true if the factor √64 = 8 were lost.
 # > - By less than a thousandth → The factor and the missing biases can be written as numbers. <!-- true: apart < 1e-3 -->
-# > - By a few hundredths → That would be true if GPT-2's biases were drawn anew.
+# > - By a few hundredths → That would be true if the numbers were written with three digits only.
 
 # %%
 rows = run.some.batch(1)[0]                                            # (B, 48)

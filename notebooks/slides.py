@@ -9,10 +9,9 @@ A deck has a title with the first drawing, what the lesson begins with, the slid
 that is not optional, the summary and the questions. A section gives its first sentences, its
 formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
-the choices; a click marks the right one. On the second, the question stands above what was
-measured, drawn if it can be: rows of numbers get bars, and lines that say the same of other numbers
-become a table; what is printed beside a picture goes to the notes. A program is shown before what
-it prints. The last click of each of these slides adds the first sentences of the text that follows.
+the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
+of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
+before what it prints. The last click adds the first sentences of the text that follows.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
@@ -53,7 +52,7 @@ STEP, SAID = 19, 300  # lines of a program and its print; letters of what is sai
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
-APART = 100  # times that the largest number of a table with bars is as large as the smallest
+APART = 200  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
@@ -138,7 +137,8 @@ class Result(Slide):
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
-        self.parts = [f"{lead}\n\n{first}".strip(), *more]
+        begin = [lead, first] if lead and not (self.answer or self.programs) else [f"{lead}\n\n{first}"]
+        self.parts = [*map(str.strip, begin), *more]
         return super().markdown()
 
     def steps(self):
@@ -152,12 +152,15 @@ class Result(Slide):
     def drawing(self, lead):
         """The picture, with the words to its left if it is not wide and they are not."""
         png = image(self.png, self.title)
-        wide = is_wide(self.png, 2.6 if self.answer or self.printed else 2.2) or "$$" in lead
+        width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
+        wide = width > (2.6 if self.answer else 2.2) * height or "$$" in lead
         printed = drawn(self.printed)
-        if not wide and "bars table" not in printed:                   # too wide for a column
-            self.notes, printed = [*self.notes, printed], ""
+        lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
+        if wide or not self.answer or "bars table" not in printed:     # there is no room for both
+            self.notes = [*self.notes, printed]
+            printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
         if wide or not lead + printed + self.said:
-            self.said = sentence(self.said, SAID // 2)                 # the picture needs the room
+            self.said = sentence(self.said, 2 * SAID // 3)             # the picture needs the room
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
@@ -231,7 +234,7 @@ class Deck:
         if not text:
             return
         self.told, first = text, sentence(text)
-        speaks = self.ideas
+        speaks, alone = self.ideas, False
         if self.result and not self.result.said:
             self.result.said, speaks = conclusion(text, self.result.answer), self.result
             if not self.result.said:                                   # it speaks of what comes
@@ -239,11 +242,18 @@ class Deck:
         elif self.lead is None and not BLOCK.match(text):
             self.lead = first
             text = text.replace(first, "", 1)
+        else:
+            alone = True                                               # nothing of it is said yet
         speaks.notes.append(self.told)
-        paragraphs = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
-        for before, block in zip(["", *paragraphs], paragraphs):
-            if BLOCK.match(block.strip()):
-                self.ideas.parts.append(f"{last_sentence(before)}\n\n{block}".strip())
+        said = []
+        for block in re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n"):
+            if not BLOCK.match(block.strip()):
+                said.append(block)
+                continue
+            if not alone and said:                                     # its first sentences are
+                said[0] = last_sentence(said[0]) if len(said) == 1 else ""
+            self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
+            said, alone = [], True
 
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
@@ -291,7 +301,8 @@ class Deck:
             lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
-            told = [found[0].strip() for found in SENTENCE.finditer(last_paragraph(self.told))]
+            prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
+            told = [found[0].strip() for found in SENTENCE.finditer("".join(prose[-1:]))]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
@@ -390,17 +401,13 @@ def height_of(part):
         return (1 + ("<span" in part)) * part.count("<tr>")
     text, *formulas = part.split("$$")
     rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
-    return text.count("\n") + 1 + 2 * rows if formulas else part.count("\n")
+    wraps = sum(len(line) // PROSE for line in text.splitlines())
+    return text.count("\n") + 1 + 2 * rows + wraps if formulas else part.count("\n") + wraps
 
 
 def side_by_side(text, png, kind=""):
     """A text, in a box of its own whatever is in it, and a picture to its right."""
     return f":::: {{.beside{kind}}}\n::: left\n{text}\n:::\n\n{png}\n::::"
-
-
-def last_paragraph(text):
-    """The last paragraph of a text that is no formula, list or table."""
-    return next((p for p in reversed(text.split("\n\n")) if not BLOCK.match(p)), "")
 
 
 def last_sentence(text):
@@ -441,6 +448,8 @@ def drawn(text):
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
                         else f"<td>{x:.4g}</td>" for x in found)
+        if not found and len(label.split()) == longest:                # the names of the columns
+            cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
         rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
         made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
@@ -540,12 +549,6 @@ def table(rows):
     return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
 
 
-def is_wide(png, most):
-    """Whether a picture, base64 PNG, is more than `most` times as wide as it is high."""
-    width, height = struct.unpack(">II", b64decode(png)[16:24])       # of its header
-    return width > most * height
-
-
 def image(png, title):
     """A picture, base64 PNG, as HTML; nothing for nothing."""
     return f'<img src="data:image/png;base64,{png}" alt="{escape(title)}">' if png else ""
@@ -573,19 +576,17 @@ def deck(notebook):
     points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
     slides = [opening, *made.slides, Slide(words.summary, points),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
-                    [f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1)])]
+                    [words.minutes.format(words.time(minutes.QUESTIONS)),
+                     *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
     return title, "\n\n".join(slide.markdown() for slide in slides)
 
 
 def first_drawing(notebook):
     """The picture that stands before the first section, or nothing."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and re.search(r"^## \d", cell.source, re.MULTILINE):
-            break
-        for output in cell.get("outputs", ()):
-            if "image/png" in output.get("data", {}):
-                return output.data["image/png"]
-    return ""
+    opening = itertools.takewhile(
+        lambda cell: not re.search(r"^## \d", cell.source, re.MULTILINE), notebook.cells)
+    shown = (output for cell in opening for output in cell.get("outputs", ()))
+    return next((o.data["image/png"] for o in shown if "image/png" in o.get("data", {})), "")
 
 
 def reveal_js():
@@ -603,7 +604,7 @@ def write_deck(lesson, folder):
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
-                    center="false", hash="true", slideNumber="true", pdfMaxPagesPerSlide="1")
+                    center="false", hash="true", controls="false", slideNumber="true", pdfMaxPagesPerSlide="1")
     settings["revealjs-url"] = reveal_js()
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",

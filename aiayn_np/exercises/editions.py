@@ -16,7 +16,9 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
 NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>"
-                  r"|^(?:Now|Then|Take|Look)\b|^(?:现在|然后|下面|再来)")
+                  r"|Figure 1|图 1|^(?:Now|Then|Take|Look|The experiment)\b"
+                  r"|^(?:现在|然后|下面|再来|实验|\$\$)"
+                  r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, and what is not whole
 LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
 
 
@@ -52,13 +54,11 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
 
 
 def folded(source: str, shows: str) -> str:
-    """Fold the first paragraph of a text, which says what was measured, with its formula if it has
-    one; not a heading, a question, or what is said of the next picture or asked to do next."""
+    """Fold the first paragraph of a text, which says what was measured; not a heading, a question,
+    a sentence that a formula ends, or what is said of the next picture or asked to do next."""
     first, *rest = source.split("\n\n")
     if first.startswith(("## ", "> ")) or NEXT.search(first):
         return source
-    if first.endswith((":", "：")) and rest:
-        first = f"{first}\n\n{rest.pop(0)}"
     return "\n\n".join([FOLD.format(shows, first), *rest])
 
 

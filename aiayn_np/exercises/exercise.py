@@ -14,7 +14,8 @@ class Case:
     """One call of the student's object and of the right one.
 
     what : what is special about the case, in a few words
-    make : makes the layer from a class: ``lambda cls: cls(4, 3, rng=rng)``
+    layer : a right layer; the student's gets its sizes, and both get new parameters. None for a
+        function, and for a layer without sizes
     inputs : the arrays by which we differentiate
     options : keyword arguments of forward
     sizes : names of numbers, {"d_k": 4}; a wrong result may be off by one of them, or by its root
@@ -25,7 +26,7 @@ class Case:
     """
 
     what: str
-    make: Callable[[Any], Any] | None
+    layer: Any
     inputs: tuple
     options: dict = field(default_factory=dict)
     sizes: dict = field(default_factory=dict)
@@ -66,7 +67,7 @@ class Subject:
         cache of the reference; it adds the gradients of parameters. "function" computes what the
         reference does.
     methods : {name: (arguments, options)} of other methods, which are called by themselves
-    made_like : for a layer: made_like(cls, ours) makes one with the sizes of ours
+    made_like : made_like(cls, ours) makes a layer of a class with the sizes of ours
     balanced : whether what is large gets small inputs: with large ones, too, a softmax would hold
         0 and 1 alone
     """
@@ -122,6 +123,6 @@ def function(exercise, reference, *hints, run):
     return Subject(exercise, reference, "function", hints, run)
 
 
-def plain(cls):
-    """Make a layer that takes no arguments."""
-    return cls()
+def seeded():
+    """Make a generator for the first parameters of a right layer."""
+    return np.random.default_rng(0)

@@ -30,9 +30,8 @@ WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
 NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
 # Names of mistakes and of tensors that are made from a pattern.
 PATTERNS = (
-    "{function} left out", "one entry instead of {function}", "{other} instead of {function}",
+    "{function} left out", "{other} instead of {function}",
     "{option} not passed on", "{option} changes it", "{name} is fixed",
-    "value {number} after step {step}", "gradient {number} after step {step}",
 )
 
 chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)

@@ -108,6 +108,35 @@ class Softmax(Module):
     assert report.stage == "forward"
 
 
+@pytest.mark.parametrize(("number", "name", "edits", "where", "cause"), [
+    (9, "SinusoidalPositionalEncoding", [("return PE", "return PE.T")],
+     "table must have shape (4, 6), and has (6, 4)", "transposed"),
+    (9, "SinusoidalPositionalEncoding",
+     [("def table(self, T, *, start=0):", "def table(self, T, *, start=0):\n        start = 0"),
+      ("self.table(x.shape[-2], start=start)", "np.roll(self.table(50), -start, 0)[:x.shape[-2]]")],
+     "`table(4, start=2)` by itself is not right: row 0 is 0 1 0 1 0 1,", "`start` has no effect"),
+    (9, "SinusoidalPositionalEncoding", [(", start=start)", ")")], "Or what `table` is given.", ""),
+    (6, "MultiHeadAttention", [("Q, c.linear_Q = self.linear_Q.forward(x_Q)",
+                                "Q, c.linear_Q = self.linear_Q(x_Q), x_Q")],
+     "'numpy.ndarray' object has no attribute", "in the place of a cache"),
+    (8, "Embedding", [("self.E.value[", "self.E.value.T[")], "index 4 is out of bounds",
+     "the rows of a transpose"),
+])
+def test_a_report_begins_at_the_part_that_is_wrong(number, name, edits, where, cause):
+    report = check(answer(number, name, *edits))
+    assert where in report.where
+    assert cause in report.cause
+    by_error = " stops in line " in report.where
+    assert by_error == any(row.verdict == "stops" for row in report.table)
+
+
+def test_code_of_the_formula_is_shown_in_names_that_the_student_has():
+    edit = "np.where(cache.real, p_minus_q, 0)", "p_minus_q"
+    hint = check(answer(10, "LabelSmoothedCrossEntropy", edit)).cause
+    assert hint.endswith("missing: your numbers are those of `grad_loss * (np.exp(log_p) - q) /"
+                         " real.sum()`.")                              # the formula calls it p
+
+
 HELPED = """
 import numpy as np
 from aiayn_np import Module
@@ -191,6 +220,7 @@ def test_the_parts_of_a_line_are_computed_again_only_if_that_changes_nothing():
     assert len(calls) == 1
 
 
+@np.errstate(all="ignore")
 def report_on(subject, stage, change):
     """The report on a student who makes a change of the right formula."""
     student = change if stage == "function" else layer_with(subject, stage, change)
@@ -201,8 +231,8 @@ def report_on(subject, stage, change):
 
 
 def words_before_the_table(text):
-    lines = itertools.takewhile(
-        lambda line: not re.match(r"  .*? {2}(ok|WRONG|not looked at)\b", line), text.splitlines())
+    row = re.compile(r"  .*? {2}(ok|WRONG|stops|not looked at)\b")
+    lines = itertools.takewhile(lambda line: not row.match(line), text.splitlines())
     return sum(len(line.split()) for line in lines)
 
 

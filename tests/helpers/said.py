@@ -26,8 +26,7 @@ CODE = re.compile(r"(\w+ ?((= ?[\w.]+ ?)+|\([\d, ]*\))(, )?)+|return .*|")  # th
 OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
-    "error",
-    "value", "gradient",
+    "error", "stops", "values after each step", "gradients after each step",
     changes.IS_FIXED, changes.ARE_FIXED, *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
 )

@@ -161,14 +161,14 @@ WRONG = [
     # Attention
     (4, "ScaledDotProductAttention", "factor left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
                                                        "Q @ K.mT")),
-    (4, "ScaledDotProductAttention", "factor on the wrong side", (
+    (4, "ScaledDotProductAttention", "multiplied", (
         "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT * math.sqrt(Q.shape[-1])")),
     (4, "ScaledDotProductAttention", "sqrt left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
                                                             "Q @ K.mT / Q.shape[-1]")),
     (4, "ScaledDotProductAttention", "scale by the length", (
         "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(K.shape[-2])")),
     (4, "ScaledDotProductAttention", "mask ignored", ("(scores, allowed=allowed)", "(scores)")),
-    (4, "ScaledDotProductAttention", "order of the arguments", (
+    (4, "ScaledDotProductAttention", "the opposite", (
         "(scores, allowed=allowed)", "(scores, allowed=None if allowed is None else ~allowed)")),
     (4, "ScaledDotProductAttention", "mask with 0", (
         "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
@@ -189,7 +189,7 @@ WRONG = [
         "scores.mT))")),
     (4, "ScaledDotProductAttention", "factor left out", (
         "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask)")),
-    (4, "ScaledDotProductAttention", "factor on the wrong side", (
+    (4, "ScaledDotProductAttention", "multiplied", (
         "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask) * cache.Q.shape[-1] ** 0.5")),
     (4, "ScaledDotProductAttention", "softmax skipped", (
         "self.softmax.backward(grad_weights, cache.softmax)", "grad_weights"),
@@ -204,7 +204,7 @@ WRONG = [
     (5, "causal", "dtype", ("np.tri(T, dtype=bool)", "np.tri(T)")),
     (5, "not_padding", "another comparison", ("(ids != pad)", "(ids == pad)")),
     (5, "not_padding", "pad is fixed", ("(ids != pad)", "(ids != 0)")),
-    (5, "not_padding", "index left out", ("(ids != pad)[:, None, None, :]", "ids != pad")),
+    (5, "not_padding", "axes not inserted", ("(ids != pad)[:, None, None, :]", "ids != pad")),
     (5, "not_padding", "shape", ("[:, None, None, :]", "[:, None, :]")),
     (5, "Mask", "large number instead of -inf", ("-math.inf)", "-1e9)")),
     (5, "Mask", "sign", ("-math.inf)", "math.inf)")),

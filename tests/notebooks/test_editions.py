@@ -54,6 +54,8 @@ def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
     assert len(found) >= 3
     wrong = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中")
     assert not [text for text in found if wrong.search(text)]
+    assert not [text for text in found if not re.search(r"[.。!！)）*]$", text)]   # whole sentences
+    assert not [text for text in found if re.match(r"[^.。]*[?？]|[^.。]*\$\$", text)]
 
 
 @lessons
@@ -262,6 +264,9 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     assert [s for s in sizes if s[1] > 1 or s[2] > 1280 or s[3] < 60 or s[4] > 720] == []
     assert [s for s in sizes if s[5] is not None and s[5] < 400] == []
     assert [s for s in sizes if s[6] < 12 and not s[7]] == []
+    margins = page.evaluate("""() => [...document.querySelectorAll(".choice > p")].map(
+        (words) => getComputedStyle(words).margin)""")
+    assert set(margins) == {"0px"}                                     # the right one looks alike
     assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
 
 

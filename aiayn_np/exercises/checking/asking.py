@@ -6,6 +6,7 @@ neither the cause nor the right code: a student asks for these by `hint=1` and `
 """
 
 import ast
+import copy
 import math
 import re
 
@@ -24,26 +25,26 @@ from .turning import turned
 
 FIRST = re.compile(r".*?(\.(?= )|。|$)", re.DOTALL)  # the first sentence
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
-NO_CAUSE = "What is known stands in the report. What must be there: {formula}"
+NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 LONG = 80  # columns of a line that is quoted
+UNREAL = "condition ignored", "computed and not added"  # what nobody writes as the change does it
 
 
 def told(subject, checking, stop):
     """Return the texts of a Report on what ended a check, as a dict."""
     derivation = [say(text) for text in subject.derivation(checking.stage)]
     state = state_of(checking, stop)
-    unknown = say(NO_CAUSE, formula=derivation[0])
     if checking.finding is None:
         rest = stop.cause or ("" if stop.where else FIRST.sub("", stop.message, count=1)).strip()
         where = stop.where or stop.message.removesuffix(rest)
         cause = f"{turned(stop, checking)} {rest}".strip()
         return dict(state=state, where=sentence(where), question=sentence(stop.question),
-                    hints=(sentence(cause or unknown), say(NO_CODE), "\n".join(derivation)))
+                    hints=(sentence(cause or say(NO_CAUSE)), say(NO_CODE), "\n".join(derivation)))
     story = Story(checking, checking.finding, stop.diagnosis)
     cause = f"{sentence(story.cause())} {stop.cause}".strip()
     question = tidy(" ".join(filter(None, map(sentence, (story.measured(), story.question())))))
     return dict(state=state, where=sentence(story.where()), question=question,
-                hints=(cause or unknown, sentence(story.code()) or say(NO_CODE),
+                hints=(cause or say(NO_CAUSE), sentence(story.code()) or say(NO_CODE),
                        "\n".join(derivation)), example=story.example())
 
 
@@ -64,6 +65,28 @@ def state_of(checking, stop):
         return say("Wrong: {wrong}.", wrong=say("forward"))
     wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
     return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
+
+
+class Named(ast.NodeTransformer):
+    """Put a student's names into code of the formula.
+
+    mine : {name in the formula: the student's name}      used : all names in the student's file
+    made_of : what stands in the place of a name that the student does not have
+    """
+
+    def __init__(self, mine, used, made_of):
+        self.mine, self.used, self.made_of = mine, used, made_of
+
+    def visit_Name(self, node):
+        if node.id in self.mine:
+            return ast.Name(self.mine[node.id])
+        unknown = node.id in self.made_of and node.id not in self.used
+        return self.visit(copy.deepcopy(self.made_of[node.id])) if unknown else node
+
+    def visit_Call(self, node):
+        """Leave out what the formula does for the type alone."""
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "np.float64" else node
 
 
 class Story:
@@ -121,6 +144,8 @@ class Story:
         if spot.doubt:
             where += say(" Or {name} in line {line} already.",
                          name=f"`{spot.doubt[2]}`", line=spot.doubt[1])
+        elif spot.helper:
+            where += say(" Or what {name} is given.", name=f"`{spot.helper}`")
         return where if width(where) <= WIDTH else where.replace(code, f"\n{code}")
 
     def measured(self):
@@ -140,7 +165,8 @@ class Story:
         seen, explanation = self.finding.seen, self.finding.explanation
         no_line = seen and seen[0] in ("nan", "inf") and not FIRST.sub("", seen[1], count=1)
         if seen and seen[0] in SEEN and not no_line and not (explanation and explanation.known):
-            return say(SEEN[seen[0]])
+            into = seen[0] == "zero" and self.finding.wrong[0].startswith("grad_")
+            return say(SEEN["no gradient" if into else seen[0]])
         if not explanation:
             return say(SEEN.get(self.diagnosis, HAND))
         if isinstance(self.change, Turn):
@@ -151,8 +177,7 @@ class Story:
         """Return the sentences that name the cause."""
         if self.change is None:
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
-            last = "" if self.diagnosis == "zero" else self.last_right()
-            return f"{rest.strip()} {last}".strip()
+            return rest.strip() or ("" if self.diagnosis == "zero" else self.last_right())
         return self.cause_of(self.change)
 
     def cause_of(self, change):
@@ -164,9 +189,12 @@ class Story:
             return change.why
         if change.known:
             return say(change.known)
-        codes = [f"`{self.in_his_names(after)}`" for _, after in change.pieces if after != "pass"]
+        codes = [f"`{self.in_his_names(after)}`" for _, after in change.pieces
+                 if after != "pass" and change.key not in UNREAL]
         name = say_name(change.key)
-        said = say(general(change.key)[1], piece=f"`{self.in_his_names(change.named)}`")
+        is_option = change.key.endswith("not passed on")
+        piece = change.named if is_option else self.in_his_names(change.named)
+        said = say(general(change.key)[1], piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said or name[0].upper() + name[1:], codes=listed(codes, 2) if codes else "")
 
@@ -196,12 +224,10 @@ class Story:
         return say("Your numbers{line} are those of {codes}.", line=line, codes=listed(shown, 2))
 
     def in_his_names(self, code):
-        """Return code with the student's name for each variable whose value only it holds."""
+        """Return code with the student's names, or with what a name is made of that he has not."""
+        names = Named(self.mine, self.watch.names_used(), self.watch.formula.made_of)
         try:
-            tree = ast.parse(code, mode="eval")
+            named = ast.unparse(names.visit(ast.parse(code)))
         except SyntaxError:
             return code
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id in self.mine:
-                node.id = self.mine[node.id]
-        return ast.unparse(tree)
+        return named if len(named) <= max(LONG, len(code)) else code

@@ -41,8 +41,9 @@ class Stop(Exception):
         self.by_error, self.got, self.cause = by_error, got, cause
         self.where, self.question, self.parts = where, question, parts
 
-    def explained(self, explanation):
+    def explained(self, finding):
         """Return a Stop that also says how an array of a wrong shape came about."""
+        explanation = finding.explanation
         plain = self.message.removesuffix(say(BESIDE)).strip()
         return Stop(explanation.key, f"{plain} {explanation.why}", self.tensor)
 
@@ -65,7 +66,9 @@ def call(what, function, *args, case="", **options):
                        " given. {why}", what=what, line=line_of(error, 60),
                        why=say(OWN_ARRAY)), cause=say(OWN_ARRAY)) from error
         frames = student_frames(error)
-        found = parts(*frames[-1]) if frames else []
+        last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
+        frame, number = frames[-1] if frames else (None, 0)
+        found = parts(frame, number, last) if frames else []
         key, why = advice(text, line_of(error), found, what)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
@@ -109,14 +112,14 @@ def forget():
     [np.full(n, np.nan) for n in range(1, 129) for _ in range(2)]
 
 
-OWN_ARRAY = ("Write x = x + 1 and not x += 1 for what you did not make yourself: others still need"
-             " it.")
+OWN_ARRAY = ("Others still need what you did not make yourself: x = x + 1 and x.reshape(...) make"
+             " new arrays, x += 1 and x.shape = ... change the old one.")
 
 
 def seen_in(error, found, what, case):
     """Return (where, question): the student's line with the parts that it puts together."""
     text = describe(error)
-    of_shapes = shown(found) and re.search("matmul|broadcast|aligned", text)
+    of_shapes = len(found) > 1 and shown(found) and re.search("matmul|broadcast|aligned", text)
     said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=what, line=line_of(error, 60),

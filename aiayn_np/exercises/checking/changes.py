@@ -37,7 +37,7 @@ IS_FIXED = "It is one fixed number in your code. It must be the one that is give
 ARE_FIXED = "They are fixed numbers in your code. They must be the ones that are given."
 CLIPPED = "A large number stays as it is: nothing is clipped."
 KNOWN, FREE, PAIR = -2, 1.2, 5  # costs: of a known mistake; with a free number; of two changes
-PAIRS = 300  # that are tried at most
+PAIRS = 600  # that are tried at most
 EQUAL = 50  # pairs of one kind
 FREED = 8  # pairs with a number that is free
 LIKELIEST = 150  # changes that are tried two at a time
@@ -53,12 +53,6 @@ class Place:
     field: str
     index: int | None
     codes: list[str] = dataclasses.field(default_factory=list)
-
-    def number(self, code):
-        """Return the number of a piece of code, and add the piece if it is new."""
-        if code not in self.codes:
-            self.codes.append(code)
-        return self.codes.index(code) + 1
 
     def put(self, node):
         """Put a node into this place of the tree."""
@@ -83,8 +77,7 @@ class Formula:
     """
 
     def __init__(self, function, known=()):
-        self.function, self.written = function, -1
-        self.free = Free()
+        self.function, self.compiled, self.free = function, None, Free()
         self.known = [entry for entry in known if len(entry) == 4]
         self.whys = dict(entry for entry in known if len(entry) == 2)
 
@@ -93,6 +86,17 @@ class Formula:
         tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         tree.body[0].decorator_list = []                               # type: ignore[attr-defined]
         return tree
+
+    @functools.cached_property
+    def made_of(self):
+        """What each name is made of that the formula gives a value once: {name: expression}."""
+        made: dict[str, list] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign):
+                both = [getattr(side, "elts", [side]) for side in (node.targets[0], node.value)]
+                for target, value in zip(*both):
+                    made.setdefault(text(target), []).append(value)
+        return {name: some[0] for name, some in made.items() if len(some) == 1}
 
     @functools.cached_property
     def by_itself(self):
@@ -119,6 +123,14 @@ class Formula:
         every = [*known, *self.turns(), *self.general(), *self.exchanged(), *self.moved()]
         return sorted(every, key=lambda change: change.cost)
 
+    def part(self, i, code):
+        """Return the part of a Change that puts a piece of code into place i; keep the piece."""
+        codes = self.places[i].codes
+        if code not in codes:
+            codes.append(code)
+            self.compiled = None
+        return i, codes.index(code) + 1
+
     def known_one(self, old, new, key, why):
         """Return the Change that makes a known mistake wherever the old code stands."""
         parts = []
@@ -126,7 +138,7 @@ class Formula:
             spots = [i for i, p in enumerate(self.places) if text(p.node) == normal(before)]
             if not spots:
                 raise ValueError(f"{self.function.__name__} has no {before}")
-            parts += [(i, self.places[i].number(after)) for i in spots]
+            parts += [self.part(i, after) for i in spots]
         return Change(self, key, parts, FREE if "free(" in str(new) else KNOWN, why)
 
     def general(self):
@@ -134,7 +146,7 @@ class Formula:
         names, every, groups = names_of(self.tree), [], dict[tuple, Change]()
         for i, place in enumerate(self.places):
             for cost, key, piece, code in replacements(place, names):
-                part, edit = (i, place.number(code)), (key, *edit_of(text(place.node), code))
+                part, edit = self.part(i, code), (key, *edit_of(text(place.node), code))
                 every.append(Change(self, key, [part], cost, self.said_of(key), edit, piece))
                 for where in ((edit, place.parents[0]), edit, (key, text(place.node), code)):
                     group = Change(self, key, [], cost, self.said_of(key), edit, piece)
@@ -170,8 +182,7 @@ class Formula:
         for one, other in (pair for kind in kinds for pair in itertools.combinations(kind, 2)):
             if one in codes and other in codes:
                 new = {one: other, other: one}
-                parts = [(i, self.places[i].number(new[code]))
-                         for i, code in enumerate(codes) if code in new]
+                parts = [self.part(i, new[code]) for i, code in enumerate(codes) if code in new]
                 yield Change(self, "exchanged", parts, 1)
 
     def moved(self):
@@ -180,9 +191,8 @@ class Formula:
         for i, j in itertools.combinations(lines, 2):
             one, other = self.places[i], self.places[j]
             if one.parents[-1] is other.parents[-1] and other.index - one.index < 3:
-                codes = text(other.node), text(one.node)
                 yield Change(self, "lines in another order", [
-                    (k, self.places[k].number(code)) for k, code in zip((i, j), codes)], 1.6)
+                    self.part(i, text(other.node)), self.part(j, text(one.node))], 1.6)
 
     def turns(self):
         """Yield a Turn for the first and last iteration of loops over sequences and positions."""
@@ -191,7 +201,7 @@ class Formula:
         spots = [i for i, place in enumerate(self.places) if text(place.node) == grad]
         for key, turn, i, axes in TURNS if spots else ():
             code = f"turn_alone({grad}, {i}, {axes})"
-            yield Turn(self, key, [(j, self.places[j].number(code)) for j in spots], turn)
+            yield Turn(self, key, [self.part(j, code) for j in spots], turn)
 
     def run(self, parts, args, options):
         """Compute the formula with the changes in `parts`.
@@ -199,9 +209,8 @@ class Formula:
         parts : a list of (index in `self.places`, number of the code to use there); 0 is the right
             code
         """
-        written = sum(map(len, [place.codes for place in self.places]))
-        if written != self.written:                                    # there are new ones
-            self.written, self.switches = written, [0] * len(self.places)
+        if self.compiled is None:
+            self.switches = [0] * len(self.places)
             names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
                      "turn_alone": turn_alone, "free": self.free}
             with warnings.catch_warnings():
@@ -263,8 +272,8 @@ class Formula:
             no effect; `partly` tells whether the Change gives some of the student's numbers
         """
         distinct: dict[Any, Any] = {}
-        likeliest, most = (n // 4 if self.is_dear else n for n in (LIKELIEST, PAIRS))
-        for change in [c for c in self.changes if not c.free][:likeliest]:
+        likeliest, most = (LIKELIEST // 4, PAIRS // 8) if self.is_dear else (LIKELIEST, PAIRS)
+        for change in [c for c in self.changes if c.whole and not c.free][:likeliest]:
             distinct.setdefault(computes(change), change)
         distinct.pop(None, None)
         some = list(distinct.values())
@@ -275,7 +284,7 @@ class Formula:
         both = itertools.chain(self.equal(), itertools.islice((
             pair for pair in both if pair[0].apart_from(pair[1])), most))
         yield from (self.both(*pair) for pair in both if pair[0].apart_from(pair[1]))
-        known = [change for change in self.changes if change.cost < 0 and not change.free]
+        known = [change for change in self.changes if change.cost == KNOWN]
         yield from itertools.islice((Pair(one, other) for one in self.changes for other in known
                                      if one.free and one.known and one.apart_from(other)), FREED)
 
@@ -466,7 +475,8 @@ def places(top):
     def visit(node, parents):
         for name, value in ast.iter_fields(node):
             for i, child in enumerate(value if isinstance(value, list) else [value]):
-                if isinstance(child, ast.arguments) or not isinstance(child, ast.AST):
+                if not isinstance(child, ast.AST) or isinstance(child, ast.arguments) or (
+                        name == "keys"):                               # names of results
                     continue
                 above = [node] if isinstance(node, ast.stmt) else [*parents, node]
                 index = i if isinstance(value, list) else None

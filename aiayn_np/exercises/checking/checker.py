@@ -46,6 +46,7 @@ def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, see
         return report
 
 
+@np.errstate(all="ignore")                                             # a change may do anything
 def checked(subject, student, seed, hint=0):
     """Return the Report of a check, in the user's language."""
     if hint not in range(4):
@@ -69,6 +70,9 @@ def report_of_stop(subject, checking, stop, hint):
     for name in stop.tensor if isinstance(stop.tensor, list) else [stop.tensor]:
         if name in rows:
             rows[name].verdict = "WRONG"
+    for row in rows.values():
+        if stop.by_error and (row.tensor == "output") == (checking.stage == "forward"):
+            row.verdict = "stops"
     said = told(subject, checking, stop)
     return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
                   sentence(stop.message), list(rows.values()), stage=checking.stage,

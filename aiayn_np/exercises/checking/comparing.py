@@ -26,9 +26,7 @@ def errors(got, want, scale=None):
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
     scale = scale_of(want) if scale is None else scale
-    with np.errstate(all="ignore"):
-        difference = np.abs(got - want) / scale
-    difference = np.where(got == want, 0.0, difference)                # -inf equals -inf
+    difference = np.where(got == want, 0.0, np.abs(got - want) / scale)  # -inf equals -inf
     return np.where(np.isnan(got) & np.isnan(want), 0.0, np.nan_to_num(difference, nan=np.inf))
 
 
@@ -45,11 +43,10 @@ def same(got, want, tolerance=TOLERANCE):
     if got.shape != want.shape:
         return False
     if got.dtype.kind == want.dtype.kind == "f" and got.size:
-        with np.errstate(all="ignore"):
-            off = np.abs(got - want).max()
-            if off == 0:
-                return True
-            largest = np.abs(want).max()
+        off = np.abs(got - want).max()
+        if off == 0:
+            return True
+        largest = np.abs(want).max()
         if math.isfinite(largest) and math.isfinite(off):              # the usual case, in no time
             return bool(off <= tolerance * max(largest, 1e-30))
     return bool(np.all(errors(got, want) <= tolerance))
@@ -135,7 +132,7 @@ def named_factor(ratios):
     """Return a sentence that names the factor, such as 1 / √d_k, or None."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
     forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
-             "1 / √{}": lambda n: 1 / math.sqrt(n)}
+             "1 / √{}": lambda n: 1 / math.sqrt(n), "-1 * {}": lambda n: -n}
     for form, value in forms.items():
         for name in sorted(known):
             if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
@@ -172,7 +169,7 @@ def digits_lost(compared):
         return None
     if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
         return "float32", say("The numbers are rounded to float32, and the input is float64."
-                              " Every result must have the type of x.")
+                              " Every result must have the type of x: look for astype and dtype.")
     for digits in range(2, 9):
         if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
             return "rounded", say("The numbers are rounded to {digits} digits. They must not be.",

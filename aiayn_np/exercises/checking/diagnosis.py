@@ -68,10 +68,11 @@ def explain(formula, stage, trials, wrong):
     best, explained = None, set[str]()
     largest = max(failing, key=lambda t: sum(map(np.size, t.expected.values())))
     for change in hypotheses:
-        if change.free and solved(change, stage, largest, wrong) != "round":
+        if change.free and solved(change, stage, failing[0], wrong) != "round":
             continue                                                   # nobody writes such a number
-        if explains(change, stage, failing[:1]) & set(wrong):          # most give nothing there
-            tensors = explains(change, stage, trials) & set(wrong)
+        least = len(explained) + 1
+        if explains(change, stage, failing[:1], wrong, least):         # most give nothing there
+            tensors = explains(change, stage, trials, wrong, least)
             if len(tensors) > len(explained):
                 best, explained = change, tensors
             if len(explained) == len(wrong):
@@ -79,7 +80,7 @@ def explain(formula, stage, trials, wrong):
     if best is None:
         best = next((change for change in formula.several()
                      if solved(change, stage, largest, wrong)
-                     and explains(change, stage, trials) >= {*wrong}), None)
+                     and explains(change, stage, trials, wrong) == {*wrong}), None)
         explained = set(wrong)
     if best is None:
         return None
@@ -92,12 +93,22 @@ def explain(formula, stage, trials, wrong):
     return Explanation(best, why, left)
 
 
+def of_a_shape(stop, formula, stage, trials, tensors):
+    """Return a Finding with what explains arrays of wrong shapes, or raise the Stop."""
+    wrong = [] if stop.got is None else [
+        tensor for tensor in tensors if any(is_wrong(trial, [tensor]) for trial in trials)]
+    explanation = explain(formula, stage, trials, wrong) if wrong else None
+    if explanation is None:
+        raise stop
+    return Finding(stage, wrong, telling(trials, wrong), None, "", explanation)
+
+
 def needed(change, stage, trials, wrong):
     """Return a Change without the parts that are not needed to explain the wrong tensors."""
     for part in change.parts:
         less = copy.copy(change)
         less.parts = [other for other in change.parts if other != part]
-        if less.parts and explains(less, stage, trials) >= {*wrong}:
+        if less.parts and explains(less, stage, trials, wrong) == {*wrong}:
             change = less
     return change
 
@@ -124,7 +135,7 @@ def solved(change, stage, trial, wrong):
     for kind, numbers in solutions(compute, starts, joined(seen.values()), names == ["it"]
                                    and change.known):
         change.numbers = dict(zip(names, numbers))
-        if explains(change, stage, [trial]) & set(wrong):
+        if explains(change, stage, [trial], wrong):
             return kind
     change.numbers = {}
     return ""
@@ -169,27 +180,29 @@ def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
 
 
-def explains(change, stage, trials):
-    """Return the wrong tensors that a change explains: it gives the student's numbers.
+def explains(change, stage, trials, wrong, least=1):
+    """Return those of the `wrong` tensors that a change explains: it gives the student's numbers.
 
-    Return an empty set if the student has a tensor right and the change makes it wrong.
+    Return an empty set if they are certain to be fewer than `least`, or if the student has a tensor
+    right and the change makes it wrong.
     """
-    differs, off = set(), set()
+    left, differs = {*wrong}, set()
     for trial in trials:
-        predicted = predict(change, stage, trial)
-        if predicted is None or not all(map(is_numbers, predicted.values())):
+        if (predicted := predict(change, stage, trial)) is None:
             return set()
-        for tensor, value in predicted.items():
+        for tensor in sorted(predicted, key=lambda tensor: tensor not in left):
+            if len(left) < least or not is_numbers(predicted[tensor]):
+                return set()
             if not has(trial, tensor):
                 continue
-            got, want = observed(trial, tensor)
+            (got, want), value = observed(trial, tensor), predicted[tensor]
             if not same(*finite_alike(got, value, want)):
-                off.add(tensor)
+                left.discard(tensor)
                 if change.whole and same(got, want):
                     return set()
-            elif not same(value, want) and (np.size(got) or change.known):
+            elif tensor in left and not same(value, want) and (np.size(got) or change.known):
                 differs.add(tensor)
-    return differs - off
+    return differs & left
 
 
 def finite_alike(got, value, want):
@@ -205,17 +218,16 @@ def finite_alike(got, value, want):
 def predict(formula, stage, trial):
     """Return {tensor: value} of a formula in one trial, or None if the formula raises an error."""
     try:
-        with np.errstate(all="ignore"):
-            if stage == "function":
-                return trial.run(formula)
-            case, options, layer = trial.case, copied(trial.case.options), trial.ours
-            if stage == "forward":
-                return {"output": np.asarray(formula(layer, *case.inputs, **options))}
-            if not formula.by_itself:
-                options = {"cache": trial.our_cache}
-            for p in trial.our_parameters.values():
-                p.grad[...] = 0
-            values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
+        if stage == "function":
+            return trial.run(formula)
+        case, options, layer = trial.case, copied(trial.case.options), trial.ours
+        if stage == "forward":
+            return {"output": np.asarray(formula(layer, *case.inputs, **options))}
+        if not formula.by_itself:
+            options = {"cache": trial.our_cache}
+        for p in trial.our_parameters.values():
+            p.grad[...] = 0
+        values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
     except Exception:                                                  # a change may break anything
         return None
     return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
@@ -235,4 +247,4 @@ def observed(trial, tensor):
     """Return the student's value of a tensor, and the right one."""
     if tensor == "output":
         return np.asarray(trial.got), np.asarray(trial.want)
-    return trial.results[tensor], trial.expected[tensor]
+    return np.asarray(trial.results[tensor]), np.asarray(trial.expected[tensor])

@@ -22,6 +22,9 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"name '(\w+)' is not defined", "unknown name", "{name} is not known here: what was computed"
      " in forward comes from the cache, what belongs to the layer from self, and np and math from"
      " an import at the top of the file."),
+    (r"'numpy.ndarray' object has no attribute.*`[^`]*\.backward\(", "not kept", "An array stands"
+     " in the place of a cache. A backward needs the cache that forward of the same part returned:"
+     " `y, cache = layer.forward(x)`."),
     (rf"'(?!tuple|NoneType|Parameter)[\w.]+' object has no attribute '(\w+)'|KeyError: '?(\w+)"
      rf"|'tuple' object has no attribute '(?!{OF_ARRAYS})(\w+)'", "not kept", "Nothing was kept"
      " under the name {name}: backward finds in the cache what forward put into it, and in self"
@@ -54,6 +57,8 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"axis -?\d+ is out of bounds|tuple index out of range|too many indices|must be 1- or 2-d"
      r"|must be 2-d|1-dimensional", "number of axes", "There may be any number of axes in front:"
      " count them from the end, -1, -2, and sum along the last one."),
+    (r"index \d+ is out of bounds.*`[^`]*\.m?T\b", "transposed", "An index picks rows, and the rows"
+     " of a transpose are the columns of the array: is .T needed here?"),
     (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "index", "The first index is 0,"
      " so the last one is the length less 1: {name} is one too large."),
     (r"index .*(out of bounds for axis|did not match)", "index", "The axis that is indexed is"
@@ -152,6 +157,8 @@ ASKED = (  # what the error says, or what stands there; a question
     (r"reshape", "How many numbers has it, and how many must the new shape hold?"),
     (r"truth value", "How many truth values are there?"),
     (r"NoneType", "What is None here, and in which case?"),
+    (r"'numpy.ndarray' object has no attribute", "Which of them must be no array, and what must"
+     " stand in its place?"),
     (r"NameError|AttributeError|KeyError", "Where was it made, and under which name was it kept?"),
     (r"argument", "What does the first line of the function take, and what is it given?"),
     (r"", "What stands there, and what did you expect?"),

@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from .comparing import is_numbers, same
+
 STEPS, ROUNDED = 15, (1, 2, 3, 4)  # of Newton's method; digits of a number that is written down
 POWERS = np.repeat(10.0 ** np.arange(1, 22), 2) ** np.tile([1, -1], 21)  # 10, 0.1, 100, ...
 WHOLE = 0, 1, 2, 3  # whole numbers that are tried, such as an id of padding
@@ -53,7 +55,7 @@ def solutions(function, starts, target, likely=False):
 
     function : takes an array of numbers, and returns an array or None
     starts : the right numbers, or likely ones
-    likely : whether powers of ten are tried, too
+    likely : whether powers of ten are tried, too, where a little more or less makes no difference
     """
     whole = [isinstance(start, (int, np.integer)) for start in starts]
 
@@ -64,10 +66,9 @@ def solutions(function, starts, target, likely=False):
     starts = np.array(starts, dtype=float)
     ways = (np.array, np.array, 1), (np.log, np.exp, 1), (np.log, np.exp, 1e-3)
     for there, back, size in ways if (starts > 0).all() else ways[:1]:
-        with np.errstate(all="ignore"):
-            found = newton(lambda x: function(typed(back(x))),  # noqa: B023
-                           there(size * starts), target)
-            found = None if found is None else back(found)
+        found = newton(lambda x: function(typed(back(x))),             # noqa: B023
+                       there(size * starts), target)
+        found = None if found is None else back(found)
         if found is not None:
             for digits in ROUNDED:
                 yield "round", typed(float(f"{n:.{digits - 1}e}") for n in found)
@@ -75,7 +76,8 @@ def solutions(function, starts, target, likely=False):
                         if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
-    if likely:
+    beside = [function(typed(size * starts)) for size in (1, 1.001) if likely]
+    if likely and all(map(is_numbers, beside)) and same(*beside):
         yield from (("round", typed(starts * power)) for power in (1, *POWERS))
         yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
                     for kind in (np.float16, np.float32, np.float64))
@@ -98,7 +100,7 @@ def newton(function, x, target):
         if size < 0.9 * best:
             best, found, since = size, x, 0
         since += 1
-        if size < 1e-15 or since > 2:
+        if size < 1e-15 or since > 1:
             break
         moves = np.maximum(1e-5 * np.abs(x), 1e-7) * np.eye(len(x))
         beside = [off(x + move) for move in moves]

@@ -1,21 +1,19 @@
 """Check a function, or a class that is no layer, such as an optimizer."""
 
 import dataclasses
-import functools
-import re
 
 import numpy as np
 
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Finding, explain, is_wrong, reason, telling
+from .diagnosis import Finding, compared, explain, of_a_shape, reason, telling
 from .report import Row
 from .trial import NOTHING, check_shape
 
-TYPED = ("An array has the type of what it is made of: np.zeros, np.ones and np.full make floats"
-         " unless they are given dtype=bool or dtype=int, and True and False become numbers by * or"
-         " +.")
+TYPED = ("A comparison such as x == y gives True and False, which become numbers by * or +."
+         " np.zeros and np.ones make floats, and other types with dtype=int or dtype=bool; np.full"
+         " takes the type of what it is filled with.")
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
 
@@ -29,7 +27,7 @@ class FunctionCheck:
         self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
         self.formula = subject.formulas["function"]
         self.trials = [Tried(self, case) for case in self.cases]
-        self.rows = {name: Row(name) for trial in self.trials for name in trial.want}
+        self.rows = {name: Row(name) for trial in self.trials for name in trial.expected}
         self.stage, self.finding = "function", None
 
     def run(self):
@@ -46,33 +44,26 @@ class FunctionCheck:
             self.must_fit(trials)
         except Stop as stop:
             self.must_repeat(trials[0])
-            if stop.got is None or not (explanation := self.explain(trials)):
-                raise
-            self.found(trials, None, "", explanation)
-            raise stop.explained(explanation) from stop
+            self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows)
+            raise stop.explained(self.finding) from stop
         self.compare(trials)
 
     def compare(self, trials):
         """Compare the results of trials name by name."""
-        pairs = {name: [(trial.case, np.asarray(trial.got[name]), trial.want[name])
-                        for trial in trials if name in trial.want] for name in self.rows}
+        pairs = {name: compared(trials, name) for name in self.rows}
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
-            seen, explanation = pairs[wrong[0]], self.explain(trials)
+            seen, explanation = pairs[wrong[0]], explain(self.formula, "function", trials, wrong)
             plain = look(seen)
             key, why = reason(plain, explanation) or guess(seen, seen)
-            self.found(trials, plain, why, explanation)
+            self.finding = Finding("function", wrong, telling(trials, wrong), plain, why,
+                                   explanation)
             raise Stop(key, why)
-
-    def found(self, trials, seen, why, explanation):
-        """Keep what is known of wrong numbers."""
-        wrong = [kind for kind in trials[0].expected if any(is_wrong(t, [kind]) for t in trials)]
-        self.finding = Finding("function", wrong, telling(trials, wrong), seen, why, explanation)
 
     def must_repeat(self, trial):
         """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
-        got, again = trial.got, self.student_on(trial.case)
+        got, again = trial.results, self.student_on(trial.case)
         if draws(getattr(self.student, "__code__", None)):
             raise Stop("random", say(
                 "Your code draws random numbers. Nothing is random here: a decoder takes the"
@@ -88,8 +79,8 @@ class FunctionCheck:
     def must_fit(self, trials):
         """Raise a Stop for the first result of a wrong shape or kind of number."""
         for trial in trials:
-            for name, want in trial.want.items():
-                self.must_be_comparable(name, trial.got.get(name), want, trial.case)
+            for name, want in trial.expected.items():
+                self.must_be_comparable(name, trial.results[name], want, trial.case)
 
     def student_on(self, case):
         """Return the student's {name: array}; raise a Stop for an error or a changed input."""
@@ -132,11 +123,6 @@ class FunctionCheck:
                        where=where, cause=cause, got=got, question=say(
                            "After which token, or how many, must the loop end?"))
 
-    def explain(self, trials):
-        """Return an Explanation of the student's numbers, or None."""
-        wrong = [n for n in trials[0].expected if any(is_wrong(trial, [n]) for trial in trials)]
-        return explain(self.formula, "function", trials, wrong)
-
 
 def draws(code):
     """Tell whether code, or a function inside it, names NumPy's or Python's random numbers."""
@@ -148,36 +134,17 @@ def draws(code):
 class Tried:
     """One case of a function.
 
-    want, expected : the right {name: array}, and the same as {kind: array}
-    got, results : the student's {name: array}, and the same as {kind: array}
+    expected : the right {name: array}      results : the student's {name: array}
     """
 
     def __init__(self, checking, case):
-        self.checking, self.case = checking, case
-        self.want = checking.subject.run(checking.formula.function, case)
-        self.got, self.expected = None, kinds(self.want)
+        self.checking, self.case, self.results = checking, case, None
+        self.expected = self.run(checking.formula.function)
 
     def compute(self, stage):
         """Keep what the student's function computes; there is one stage."""
-        self.got = self.checking.student_on(self.case)
-        self.results = kinds(self.got)
+        self.results = self.checking.student_on(self.case)
 
-    def run(self, change):
-        """Return the results of a Change in this case, by `kinds`."""
-        return kinds(self.checking.subject.run(change, self.case))
-
-
-@functools.cache
-def kind_of(name):
-    """Return the kind of a result, such as "value" for "value 0 after step 1"."""
-    return re.split(r" \d", name)[0]
-
-
-def kinds(results):
-    """Join numbered results, such as the values after each step, into {kind: array}."""
-    parts: dict[str, list] = {}
-    for name, array in results.items():
-        array = np.asarray(array if is_numbers(array) else np.nan)
-        parts.setdefault(kind_of(name), []).append(array)
-    return {kind: some[0] if len(some) == 1 else np.concatenate([x.ravel() for x in some])
-            for kind, some in parts.items()}
+    def run(self, function):
+        """Return the results of a function in this case."""
+        return self.checking.subject.run(function, self.case)

@@ -19,13 +19,15 @@ from .diagnosis import (
     compared,
     explain,
     is_wrong,
+    of_a_shape,
     reason,
     telling,
 )
 from .errors import in_words
+from .example import short
 from .report import Row, listed
 from .tracing import first_double
-from .trial import MUST_ADD, Trial, as_list
+from .trial import MUST_ADD, Trial, as_list, check_shape
 
 SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
     ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
@@ -78,23 +80,15 @@ class LayerCheck:
         try:
             trial.compute("forward")
         except Stop as stop:
-            if stop.got is None or not (explanation := self.of_a_shape(trials)):
+            if stop.by_error:
+                self.methods(trial)
+            for other in trials:
+                other.got = other.output()
+            if any(other.got is None for other in trials):
                 raise
-            self.finding = Finding("forward", ["output"], telling(trials, ["output"]), None, "",
-                                   explanation)
-            raise stop.explained(explanation) from stop
-
-    def of_a_shape(self, trials):
-        """Return an Explanation of outputs that have wrong shapes, or None."""
-        for trial in trials:
-            try:
-                trial.got, _ = trial.forward()
-            except Stop as stop:
-                trial.got = stop.got
-        if any(trial.got is None for trial in trials):
-            return None
-        formula = self.subject.formulas["forward"]
-        return explain(formula, "forward", trials, ["output"])
+            formula = self.subject.formulas["forward"]
+            self.finding = of_a_shape(stop, formula, "forward", trials, ["output"])
+            raise stop.explained(self.finding) from stop
 
     @contextlib.contextmanager
     def axes_counted(self, trial):
@@ -114,8 +108,9 @@ class LayerCheck:
                         " end, -1, -2: any number of axes may stand in front.", axes=axes,
                         some=counts)
             raise Stop("number of axes", f"{stop.message} {cause}", where=stop.where, cause=cause,
-                       question=say("Why does it work with {some} axes, and not with {axes}?",
-                                    some=counts, axes=axes)) from stop
+                       by_error=True, question=say(
+                           "Why does it work with {some} axes, and not with {axes}?", some=counts,
+                           axes=axes)) from stop
 
     def wrong(self, tensors, trials):
         """Return the tensors that are wrong in some case, and fill their rows."""
@@ -173,16 +168,11 @@ class LayerCheck:
         An option such as `rng` must change nothing where dropout is off.
         """
         trial = next(t for t in trials if is_wrong(t, wrong))
-        for name in trial.case.options:
-            options = {n: option for n, option in trial.case.options.items() if n != name}
-            try:
-                y, _ = call("forward", trial.layer.forward, *copied(trial.case.inputs),
-                            **copied(options))
-            except Stop:
-                continue
+        for name, y in trial.without_each_option():
             if same(y, trial.want):
                 return f"{name} changes it", say(
-                    "It is right without {name}, which must change nothing here ({case}).",
+                    "It is right without {name}, which must change nothing here ({case}). It is"
+                    " passed on to the parts, and the layer itself does not use it.",
                     name=name, case=say(trial.case.what))
         return None
 
@@ -300,10 +290,23 @@ class LayerCheck:
                 raise Stop("missing", say("{subject} has no {name}.", name=name,
                                           subject=self.subject.name))
             got = call(f"{self.subject.name}.{name}", method, *arguments, **options)
-            if not same(got, getattr(trial.ours, name)(*arguments, **options)):
-                raise Stop("wrong method", say(
-                    "forward and backward are right, but {name} called by itself gives something"
-                    " else.", name=name))
+            want = getattr(trial.ours, name)(*arguments, **options)
+            given = [*map(str, arguments), *(f"{key}={value}" for key, value in options.items())]
+            code = f"{name}({', '.join(given)})"
+            check_shape(self.subject.name, name, got, want,
+                        dataclasses.replace(trial.case, what=code, sizes={}))
+            for row, (mine, right) in enumerate(zip(got, want)):
+                if not same(mine, right):
+                    ignored = options and same(got, call(name, method, *arguments))
+                    where = say(
+                        "{code} by itself is not right: row {row} is {mine}, and must be {right}.",
+                        code=f"`{code}`", row=row, mine=" ".join(map(short, mine)),
+                        right=" ".join(map(short, right)))
+                    cause = say("{names} has no effect on it.", names=listed(
+                        [f"`{key}`" for key in options])) if ignored else say(
+                        "Compare it with what forward adds.")
+                    raise Stop("wrong method", f"{where} {cause}", where=where, cause=cause,
+                               question=say("What does each of its arguments change?"))
 
     def dtypes(self, case):
         """Raise a Stop unless read-only float32 arrays give float32 results."""

@@ -20,10 +20,11 @@ PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant, ast.Tup
         ast.cmpop, ast.boolop, ast.expr_context, ast.keyword, ast.Starred)
 
 
-def parts(frame, line):
+def parts(frame, line, last):
     """Return [(code, value)] of what stands around the operation that fails in a line, or [].
 
-    frame : the one that raised the error; only what changes nothing is computed again
+    frame : the student's frame in which it fails; only what changes nothing is computed again
+    last : the frame that raised the error, which may be one of a function that the line calls
     """
     statement = statement_at(frame.f_code.co_filename, line)
     if statement is None:
@@ -32,8 +33,10 @@ def parts(frame, line):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice)) and (
                 not isinstance(getattr(node, "ctx", None), ast.Store)):
             if not is_pure(node, frame):
-                if isinstance(node, ast.Call):
+                if isinstance(node, ast.Call) and may_fail(node.func, frame, last):
                     return values(node.args, frame)
+                if isinstance(node, ast.BinOp) and last is frame:
+                    return values(children(node), frame)
             elif value_of(node, frame) is FAILED:
                 return values(children(node), frame)
     if isinstance(statement, ast.AugAssign):
@@ -43,6 +46,12 @@ def parts(frame, line):
         kept = [target] if isinstance(target, (ast.Subscript, ast.Attribute)) else []
         return values([*kept, statement.value], frame)
     return []
+
+
+def may_fail(function, frame, last):
+    """Tell whether it may be this function that fails: if it is in Python, it has a last frame."""
+    code = getattr(is_pure(function, frame) and value_of(function, frame), "__code__", None)
+    return code is None or (last is not frame and code.co_filename != frame.f_code.co_filename)
 
 
 def shown(found):
@@ -78,7 +87,7 @@ def value_of(node, frame):
     """Return the value of an expression in a frame, or FAILED if it raises an error."""
     try:
         code = compile(ast.Expression(node), "<part>", "eval")
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return eval(code, frame.f_globals, frame.f_locals)
     except Exception:

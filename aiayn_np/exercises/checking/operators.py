@@ -39,13 +39,13 @@ OPERATORS = {
         (1, "term twice", "{r}", "{l} - 2 * {r}"), (1, "term twice", "{l}", "2 * {l} - {r}")),
     ast.Mult: table(
         (0.1, "factor left out", "{r}", "{l}"), (0.1, "factor left out", "{l}", "{r}"),
-        (1, "factor on the wrong side", "{r}", "{l} / {r}"),
+        (1, "divided", "{r}", "{l} / {r}"),
         (1, "factor twice", "{r}", "{l} * {r} * {r}"),
         (2, "sum instead of product", "", "{l} + {r}")),
     ast.Div: table(
         (-1, "whole-number division", "", "{l} // {r}"), (0.1, "factor left out", "{r}", "{l}"),
         (0.1, "factor left out", "{l}", "1 / {r}"),
-        (1, "factor on the wrong side", "{r}", "{l} * {r}"),
+        (1, "multiplied", "{r}", "{l} * {r}"),
         (1, "factor twice", "{r}", "{l} / {r} / {r}"), (2, "fraction turned", "", "{r} / {l}")),
     ast.Pow: table(
         (0, "power left out", "{r}", "{l}"), (1, "absolute value", "", "np.abs({l})"),
@@ -164,7 +164,9 @@ def codes(place, code, names):
     if kind := KINDS.get(type(node)):
         yield from kind(node, code, names)
     if is_array(place, code, names):
-        yield from ((1, "another array", name, name) for name in names[0] if name != code)
+        passed = text(getattr(holder, "func", node)).endswith(".backward")
+        yield from ((1, "another gradient" if passed and name[:5] == "grad_" else "another array",
+                     name, name) for name in names[0] if name != code)
     value: Any = getattr(node, "value", None)
     if isinstance(node, ast.Constant) and type(value) in (int, float):
         numbers = [f"{value + 1}", f"({value - 1})", f"-{code}"]
@@ -200,9 +202,6 @@ def called(node, code, names):
     for other in OTHERS.get(short, ()):
         yield 0.9, f"{other} instead of {short}", other, call(
             args, function=function.removesuffix(short) + other)
-    if short in ("any", "all"):
-        yield from ((2, f"one entry instead of {short}", "", f"{text(node.func.value)}[{i}]")
-                    for i in (0, -1))
     if isinstance(node.func, ast.Attribute):
         yield from turned(node.func.value, short, code)
         if isinstance(node.func.value, ast.BinOp) and short in ("sum", "mean"):
@@ -216,8 +215,11 @@ def called(node, code, names):
     yield from ((0, f"{short} left out", part, arg) for arg in args if not arg.startswith("*"))
     for i in range(len(args)):
         for j in range(i):
-            yield 1, "order of the arguments", "", call(
-                [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
+            code = call([*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]])
+            if short == "where" and j > 0:                             # the condition is inverted
+                yield 1, "the opposite", args[0], code
+            else:
+                yield 1, "order of the arguments", "", code
     if short == "exp":
         yield 4, "factor", "free(1.0)", f"{function}(({args[0]}) * free(1.0))"
     if len(args) == 1 and not options:
@@ -268,7 +270,8 @@ def added(node, code, names):
     yield from ((0.5, "terms left out", "", " + ".join(some)) for count in range(1, len(terms) - 1)
                 for some in itertools.combinations(terms, count))
     if isinstance(node.op, ast.Add) and ".backward(" in text(node.right):
-        yield -1, "computed and not added", "", f"({text(node.right)}, {text(node.left)})[1]"
+        yield -1, "computed and not added", text(node.right), (
+            f"({text(node.right)}, {text(node.left)})[1]")
 
 
 def terms_of(node):
@@ -280,7 +283,7 @@ def terms_of(node):
 
 
 def compared(node, code, names):
-    yield 0, "condition ignored", "", f"({text(node)}) | True"
+    yield 0, "condition ignored", text(node), f"({text(node)}) | True"
     for other in COMPARED:
         if not isinstance(node.ops[0], (other, ast.Is, ast.IsNot)):
             new = copy.copy(node)
@@ -289,7 +292,8 @@ def compared(node, code, names):
 
 
 def indexed(node, code, names):
-    yield 2, "index left out", "", text(node.value)
+    key = "axes not inserted" if "None" in text(node.slice) else "index left out"
+    yield 2, key, "", text(node.value)
 
 
 KINDS = {

@@ -21,9 +21,10 @@ def page(report):
     if report.verbose:
         words += [table(report.cells()), paragraph(report.message)]
     else:
+        rows = report.folded()
+        folded = f"<details><summary>{text(say('All tensors'))}</summary>{table(rows)}</details>"
         words += [paragraph(report.where), pictures(report.example), paragraph(report.question),
-                  f"<details><summary>{text(say('All tensors'))}</summary>"
-                  f"{table(report.folded())}</details>"]
+                  folded if rows else ""]
     return "".join([*words, paragraph(report.hint)])
 
 

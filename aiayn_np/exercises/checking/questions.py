@@ -18,6 +18,7 @@ MORE = "What is there that the formula does not have?"
 AXIS = "Along which axis must it go, and along which does it go?"
 NUMBER, SIGN = "Which number does the formula have here?", "Which sign does it have in the formula?"
 DIVIDED = "Must it be multiplied here, or divided?"
+OPPOSITE = "Where must it be positive or True, and where is it?"
 ARRAY = "Which array does the formula have at this place?"
 FUNCTION = "Which function does the formula have here?"
 MOVED = "Follow one number: where does it stand before, and where after?"
@@ -34,12 +35,13 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "product instead of sum": (MORE, "It is as if a product stood in place of a sum"),
     "sum instead of product": (MORE, "It is as if a sum stood in place of a product"),
     "factor left out": (FACTOR, "It is as if the factor {piece} were missing"),
-    "factor on the wrong side": (
-        DIVIDED, "It is as if {piece} divided where it must multiply, or the other way round"),
+    "divided": (DIVIDED, "It is as if it were divided by {piece}, and not multiplied"),
+    "multiplied": (DIVIDED, "It is as if it were multiplied by {piece}, and not divided"),
     "factor twice": (MORE, "It is as if the factor {piece} came in twice"),
     "factor": (MORE, "It is as if there were one factor more, {piece}"),
     "factor outside of the sum": (ORDER, "It is as if {piece} stood outside of the sum"),
-    "whole-number division": (DIVIDED, "It is as if `//` divided, to whole numbers"),
+    "whole-number division": (
+        "What is 5 / 2, and what is 5 // 2?", "It is as if `//` divided, to whole numbers"),
     "fraction turned": (DIVIDED, "It is as if the fraction were upside down"),
     "power left out": (POWER, "It is as if the power {piece} were missing"),
     "sign of the power": (SIGN, "It is as if the power had the other sign"),
@@ -47,12 +49,12 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "another product": (MOVED, "It is as if the product had its factors in another order, or one of"
                         " them transposed"),
     "condition left out": (CONDITION, "It is as if the condition {piece} were not there"),
-    "condition ignored": (CONDITION, "It is as if a condition had no effect"),
+    "condition ignored": (CONDITION, "It is as if the condition {piece} had no effect"),
     "another comparison": (COMPARED, "It is as if another comparison stood here"),
     "replaced by ones": (STEP, "It is as if {piece} were 1 everywhere"),
     "replaced by zeros": (STEP, "It is as if {piece} were 0 everywhere"),
     "off by one": (NUMBER, "It is as if {piece} were one larger or one smaller"),
-    "the opposite": (SIGN, "It is as if {piece} were turned into its opposite"),
+    "the opposite": (OPPOSITE, "It is as if {piece} were turned into its opposite"),
     "cut to whole numbers": (STEP, "It is as if {piece} were cut to whole numbers"),
     "reverse order": (MOVED, "It is as if {piece} stood in reverse order"),
     "a function too many": (MORE, "It is as if {piece} were applied, too"),
@@ -65,11 +67,19 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
                      " of another axis stood here"),
     "another index": ("Which entries must be picked here?", "It is as if another entry were"
                       " picked"),
+    "axes not inserted": ("How many axes must it have, and which of them have length 1?", "It is as"
+                          " if no axis were inserted (None in an index puts in one of length 1)"),
     "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
-    "line left out": (STEP, "It is as if this were left out"),
+    "line left out": ("Which line is not there, or comes too late?", "It is as if {piece} were left"
+                      " out, or came too late"),
     "lines in another order": (ORDER, "It is as if this came in another order"),
     "another array": (ARRAY, "It is as if {piece} stood in place of another array"),
-    "another part": (ARRAY, "It is as if {piece} stood in place of another part"),
+    "another gradient": (
+        "The gradient of whose output must arrive here?", "It is as if {piece} arrived where the"
+        " gradient of this part's own output belongs"),
+    "another part": (
+        "Which part of the layer does the formula have here?", "It is as if {piece} stood in place"
+        " of another part"),
     "another cache": (ARRAY, "It is as if {piece} stood in place of another cache"),
     "another number": (NUMBER, "It is as if the number {piece} stood here"),
     "results in another order": (
@@ -84,20 +94,24 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it"),
     "wrong axis": (AXIS, "It is as if it went along axis {piece}"),
     "brackets": (ORDER, "It is as if brackets stood elsewhere"),
-    "computed and not added": (STEP, "It is as if it were computed and not added"),
+    "computed and not added": (STEP, "It is as if {piece} were computed and not added"),
+    "sqrt left out": ("Under which root does it stand, and how often is it divided by the root?",
+                      "It is as if `sqrt` were left out, or divided by twice"),
     "{function} left out": (STEP, "It is as if {piece} were left out"),
     "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
-    "one entry instead of {function}": (FUNCTION, "It is as if one entry were asked, and not all"),
     "{option} not passed on": (
-        "Which call must get this option?", "It is as if {piece} were not passed on"),
+        "Which call must get this option, and what is in it?", "It is as if {piece} were not passed"
+        " on, or had no effect"),
 }
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once
     "zero": "Which line adds to it, and is that line reached?",
+    "no gradient": "When this input grows a little, what happens to the output?",
     "sign": "Where does a minus come in?",
     "float32": "Which line makes an array of its own, and of which type?",
     "rounded": "Which line rounds?",
     "nearly": "Which small number, or which type, comes in?",
+    "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
     "number of axes": "Which axis do you count from the front?",
     "some cases": "What is special there?",
     "some entries": "What is special about them?",
@@ -195,6 +209,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Does a parameter move here when its gradient is 0?": ("weight decay",),
     "Which step is done with a gradient before it comes in?": ("gradient clipped",),
     "Of what is m_hat made, and how often does the gradient come in?": ("m twice in a step",),
+    "With what do m and v begin?": ("m begins as the gradient",),
     "Which t does the first call of step see, and which the second?": ("wrong t",),
     "Is eps added before the correction or after it?": ("eps before the correction",),
     "With which m and v does the next step begin?": ("means not kept", "correction kept"),

@@ -173,7 +173,11 @@ class Report:
             return [(say_name(r.tensor), say(r.verdict), r.details) for r in self.table]
 
     def folded(self) -> list[tuple[str, str, str]]:
-        """Return (tensors, verdict, details) for each kind of tensor and verdict."""
+        """Return (tensors, verdict, details) for each kind of tensor and verdict; nothing if all
+        are right in a report of something else.
+        """
+        if not self.passed and all(row.ok for row in self.table):
+            return []
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self.table:
             groups.setdefault((kind_of_tensor(row.tensor), row.verdict), []).append(row)
@@ -190,24 +194,15 @@ class Report:
 
 
 def kind_of_tensor(name):
-    """Return what a tensor is one of: values after steps, gradients of inputs, of parameters."""
-    if match := STEPS.fullmatch(name):
-        return match["kind"]
+    """Return what a tensor is one of: the gradients of inputs, or those of parameters."""
     return ".grad" if name.endswith(".grad") else "grad_" if name.startswith("grad_") else name
-
-
-STEPS = re.compile(r"(?P<kind>\w+) \d+ after step (?P<step>\d+)")
 
 
 def names_of(kind, rows):
     """Name the tensors of some rows, in a list of phrases."""
-    names = [row.tensor for row in rows]
-    if steps := [int(match["step"]) for name in names if (match := STEPS.fullmatch(name))]:
-        return [say("{count} of {kind}, from step {first} on", count=len(names),
-                    kind=say_name(kind), first=min(steps))]
-    if kind == ".grad" and len(names) > 3:
-        return [say("{count} gradients of parameters", count=len(names))]
-    return [say_name(name) for name in names]
+    if kind == ".grad" and len(rows) > 3:
+        return [say("{count} gradients of parameters", count=len(rows))]
+    return [say_name(row.tensor) for row in rows]
 
 
 def kinds_in(rows):

@@ -14,12 +14,15 @@ class ScriptedModel:
     """A stand-in with the parts of a Transformer that decoding uses.
 
     A source of n real tokens is answered by n tokens and eos. With `endless`, the longest source
-    never gets eos. With `odd`, the second token is pad and the third bos, where it is not eos.
-    Each token depends on all real source tokens and on the prefix.
+    never gets eos. With `odd`, the second token is pad and the third bos, where it is not eos. With
+    `ties`, several logits are the largest. Each token depends on all real source tokens and on the
+    prefix.
     """
 
-    def __init__(self, pad=0, bos=1, eos=2, endless=False, odd=False, max_len=64):
-        self.pad, self.bos, self.eos, self.endless, self.odd = pad, bos, eos, endless, odd
+    def __init__(self, pad=0, bos=1, eos=2, endless=False, odd=False, ties=False,
+                 max_len=64):
+        self.pad, self.bos, self.eos = pad, bos, eos
+        self.endless, self.odd, self.ties = endless, odd, ties
         self.max_len, self.vocab_size = max_len, VOCAB_SIZE
         self.encoded = self.decoded = 0                                # rows of all sources; calls
 
@@ -47,7 +50,7 @@ class ScriptedModel:
             memory_allowed = np.broadcast_to(memory_allowed is None or memory_allowed, shape)
         allowed = np.asarray(memory_allowed)[:, 0, 0]
         given = (np.where(allowed, ids, 0).sum(axis=1), allowed.sum(axis=1), tgt)
-        return logits(self.pad, self.bos, self.eos, self.endless, self.odd, *((
+        return logits(self.pad, self.bos, self.eos, self.endless, self.odd, self.ties, *((
             x.shape, x.astype(float).tobytes()) for x in given)).copy(), None
 
     def forward(self, src, tgt, *, rng=None):
@@ -60,13 +63,15 @@ class ScriptedModel:
 
 
 @functools.lru_cache(4096)                                             # changes ask it all again
-def logits(pad, bos, eos, endless, odd, *given):
+def logits(pad, bos, eos, endless, odd, ties, *given):
     """Compute logits from the prefixes, and from the sums and counts of real source tokens."""
     sums, sizes, tgt = (np.frombuffer(data).reshape(shape) for shape, data in given)
     length = np.arange(1, tgt.shape[1] + 1)
     prefixes = np.cumsum(tgt * length, axis=1)                         # (B, T_tgt)
     known = 0.37 * sums[:, None] + 1.71 * prefixes + 2.3 * length      # all that a token depends on
     scores = np.sin(1e3 * known[..., None] * np.arange(1, VOCAB_SIZE + 1) ** 0.5)
+    if ties:
+        scores = np.round(scores)
     scores[..., [pad, bos, eos, 3]] -= 3                               # not by chance
     if odd:
         scores[:, 1:2, pad] = scores[:, 2:3, bos] = 1.5

@@ -11,7 +11,8 @@ BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,
 LONGER = "Axis {axis} has length {got}, and must have {want}: begin at what decides this length."
 BESIDE = "Write the shape of each array beside its line, and find the first wrong one."
 EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
-             " or one of them 1.")
+             " or one of them 1. Go back to the line that made the one with the wrong length: along"
+             " which axis did it go?")
 NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradient is the sum over"
               " them: sum over every axis that the parameter does not have, without keepdims.")
 LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..exercise import SUBJECTS
 from .calling import NOT_STUDENTS, Stop
 from .changes import Kept
 from .comparing import is_numbers, same
@@ -25,6 +26,7 @@ from .operands import statement_at, tree_of
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
+CALLED = "__init__", "forward", "backward", "step"
 MOST = 3000  # values that are kept of one run
 OTHERS = (*NOT_STUDENTS, "<changes>", str(Path(contextlib.__file__).parent))
 
@@ -44,6 +46,14 @@ class Spot(NamedTuple):
     case: Any
     got: np.ndarray
     want: np.ndarray
+
+    @property
+    def helper(self):
+        """The student's function that holds the line, or "" if the check calls it itself."""
+        within = [node.name for node in ast.walk(tree_of(self.key[0]))
+                  if isinstance(node, ast.FunctionDef)
+                  and node.lineno <= self.key[1] <= (node.end_lineno or 0)]
+        return within[-1] if within and within[-1] not in (*SUBJECTS, *CALLED) else ""
 
     @property
     def code(self):
@@ -290,6 +300,13 @@ class Watch:
                and isinstance(statement_at(*key[:2]), ast.Assign)
                and not isinstance(statement_at(*key[:2]).value, (ast.Name, ast.Attribute))]
         return min(new, key=lambda key: mine[key].when[0], default=None)
+
+    def names_used(self):
+        """Return all names of variables in the student's files."""
+        nodes = [node for file in {key[0] for key in self.students[0]}
+                 for node in ast.walk(tree_of(file))]
+        return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+            node.arg for node in nodes if isinstance(node, ast.arg)}
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""

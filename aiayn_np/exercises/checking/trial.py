@@ -1,6 +1,7 @@
 """Try one case on the student's layer and on the right one, with the same parameters."""
 
 import contextlib
+import copy
 import dataclasses
 import inspect
 import math
@@ -34,9 +35,9 @@ class Trial:
 
     def __init__(self, subject, student, case, rng):
         self.case, self.name = case, subject.name
-        self.ours = case.make(subject.reference)
+        self.ours = copy.deepcopy(case.layer) or subject.reference()
         self.our_parameters = dict(self.ours.named_parameters())
-        self.layer = call(f"{self.name}.__init__", case.make, student)
+        self.layer = call(f"{self.name}.__init__", subject.made_like, student, self.ours)
         self.parameters = self.give_parameters(rng)
         self.case = case = self.scaled(subject.balanced)
         signature = inspect.signature(self.ours.forward).parameters.values()
@@ -137,6 +138,23 @@ class Trial:
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
 
+    def output(self):
+        """Return the student's output, also one of a wrong shape; None if there is none."""
+        try:
+            return self.forward()[0]
+        except Stop as stop:
+            return stop.got
+
+    def without_each_option(self):
+        """Yield (name, the student's output without this option) where the output is numbers."""
+        for name in self.case.options:
+            rest = {n: option for n, option in self.case.options.items() if n != name}
+            with contextlib.suppress(Stop):
+                y, _ = call("forward", self.layer.forward, *copied(self.case.inputs),
+                            **copied(rest))
+                if is_numbers(y):
+                    yield name, y
+
     def others(self):
         """Return other inputs and options of the same sizes."""
         options = {name: another(option) for name, option in copied(self.case.options).items()}
@@ -203,8 +221,7 @@ class Trial:
         others = [x for n, x in zip(self.names, self.case.inputs) if n in self.moving and n != name]
         size = math.prod(map(scale_of, (np.asarray(self.grad_y), *others)))
         want = self.expected[tensor]
-        with np.errstate(all="ignore"):
-            return np.where(np.abs(gradient - want) <= ROUNDING * size, want, gradient)
+        return np.where(np.abs(gradient - want) <= ROUNDING * size, want, gradient)
 
     def counted(self, returned):
         """Return the gradients as a list; raise a Stop if the list has the wrong length."""

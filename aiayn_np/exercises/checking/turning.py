@@ -22,8 +22,9 @@ def turned(stop, checking):
     right = values_on_the_way(checking)
     for codes, product in fitting:
         if any(same(product, value) for value in right):
-            return say("Here {codes} must be transposed, .mT.", codes=say(" and ").join(
-                f"`{code}`" for code in codes))
+            names = say(" and ").join(f"`{code}`" for code in codes)
+            return say("Here the .mT of {codes} is too much." if codes[0].endswith(".mT") else
+                       "Here {codes} must be transposed, .mT.", codes=names)
     if [len(codes) for codes, _ in fitting] == [1]:
         return say("The shapes fit with {code} transposed, .mT: is that what the formula has?",
                    code=f"`{fitting[0][0][0]}`")

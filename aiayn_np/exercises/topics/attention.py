@@ -6,7 +6,7 @@ import numpy as np
 
 from ...attention import ScaledDotProductAttention
 from ...softmax import Softmax
-from ..exercise import Case, exercise, layer, plain
+from ..exercise import Case, exercise, layer
 
 EXERCISE = exercise(
     4, "attention", "Scaled dot-product attention", section="3.2.1, Eq. 1, Fig. 2 left",
@@ -41,19 +41,19 @@ def cases(rng):
     sizes = dict(B=2, h=7, T_q=3, T_k=5, d_k=4, d_v=6)
     large = tuple(1e3 * x for x in arrays(2))
     return [
-        Case("Q (2, 7, 3, 4)", plain, arrays(2, 7), {}, sizes),
-        Case("d_k = 9", plain, arrays(2, d_k=9), {}, sizes | dict(d_k=9)),
-        Case("a mask", plain, arrays(2, 7), dict(allowed=allowed), sizes),
-        Case("a causal mask", plain, arrays(3, T_q=5), dict(allowed=np.tri(5, dtype=bool)),
+        Case("Q (2, 7, 3, 4)", None, arrays(2, 7), {}, sizes),
+        Case("d_k = 9", None, arrays(2, d_k=9), {}, sizes | dict(d_k=9)),
+        Case("a mask", None, arrays(2, 7), dict(allowed=allowed), sizes),
+        Case("a causal mask", None, arrays(3, T_q=5), dict(allowed=np.tri(5, dtype=bool)),
              dict(B=3, T_q=5, T_k=5, d_k=4, d_v=6)),
-        Case("two axes, (T, d)", plain, arrays(), special=True),
-        Case("rng given without dropout", plain, arrays(2), dict(rng=np.random.default_rng(2)),
+        Case("two axes, (T, d)", None, arrays(), special=True),
+        Case("rng given without dropout", None, arrays(2), dict(rng=np.random.default_rng(2)),
              special=True),
-        Case("inputs around 1 000", plain, large, special=True),
-        Case("a query that may look nowhere", plain, arrays(2, 7), dict(allowed=nowhere),
+        Case("inputs around 1 000", None, large, special=True),
+        Case("a query that may look nowhere", None, arrays(2, 7), dict(allowed=nowhere),
              special=True),
-        Case("one sequence of one position", plain, arrays(1, 1, T_q=1, T_k=1), special=True),
-        Case("one query and five keys", plain, arrays(1, 2, T_q=1), special=True),
+        Case("one sequence of one position", None, arrays(1, 1, T_q=1, T_k=1), special=True),
+        Case("one query and five keys", None, arrays(1, 2, T_q=1), special=True),
     ]
 
 

@@ -44,19 +44,22 @@ DECODING = function(
 def cases(rng):
     src = np.array([[5, 6, 7, 4, 8], [6, 4, 0, 0, 0], [8, 8, 5, 0, 0]])
 
-    def case(what, call, special=False, source=src, **model):
+    def case(what, call, special=False, source=src, why="", **model):
         pad = model.get("pad", 0)
         inputs = (np.where(source == 0, pad, source),)
-        return Case(what, None, inputs, dict(model=model, call=call), dict(B=3, T=5), special)
+        return Case(what, None, inputs, dict(model=model, call=call), dict(B=3, T=5), special,
+                    why)
     return [
         case("rows that end at different times", {}, max_len=12),
         case("max_len = 3", dict(max_len=3), max_len=12),
-        case("sources that are all padded", {}, source=src[1:], max_len=12),
+        case("sources that are all padded", {}, source=src[[1, 2, 1, 2, 1]], max_len=12),
         case("bos = 7, eos = 1", {}, bos=7, eos=1, max_len=12),
         case("pad = 3", {}, pad=3, special=True),
         case("one source of one token", {}, special=True, source=src[:1, :1]),
         case("max_len = 1", dict(max_len=1), special=True),
         case("a source that holds eos", {}, source=np.where(src == 4, 2, src), special=True),
+        case("equal logits", {}, ties=True, special=True,
+             why="Of equal logits the first one counts, as argmax takes it."),
         case("max_len = 0", dict(max_len=0), special=True),
         case("a model that writes pad and bos", {}, odd=True, special=True),
         case("a row that never ends", {}, endless=True, special=True),

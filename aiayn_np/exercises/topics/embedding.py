@@ -7,7 +7,7 @@ import numpy as np
 from ...embedding import Embedding, OutputProjection
 from ...module import Parameter
 from ..checking.calling import Stop
-from ..exercise import Case, exercise, layer
+from ..exercise import Case, exercise, layer, seeded
 from ..language import say
 
 EXERCISE = exercise(
@@ -34,26 +34,19 @@ PROJECTION = layer(
 EMBEDDING.made_like = lambda cls, ours: cls(
     ours.vocab_size, ours.d_model, rng=np.random.default_rng()
 )
-PROJECTION.made_like = lambda cls, ours: cls(ours.E)
-
-
-def of_sizes(vocab_size, d_model):
-    """Make an embedding of these sizes."""
-    return lambda cls: cls(vocab_size, d_model, rng=np.random.default_rng(0))
 
 
 @EMBEDDING.tried_on
 def cases(rng):
-    ids = np.array([[3, 1, 4, 1, 5], [1, 6, 2, 0, 1]])
+    ids, layer = np.array([[3, 1, 4, 1, 5], [1, 6, 2, 0, 1]]), Embedding(7, 4, rng=seeded())
     return [
-        Case("ids (2, 5), some repeated", of_sizes(7, 4), (ids,), {},
-             dict(B=2, T=5, d_model=4, V=7)),
-        Case("ids (3, 4, 2)", of_sizes(5, 6), (rng.integers(0, 5, (3, 4, 2)),), {},
+        Case("ids (2, 5), some repeated", layer, (ids,), {}, dict(B=2, T=5, d_model=4, V=7)),
+        Case("ids (3, 4, 2)", Embedding(5, 6, rng=seeded()), (rng.integers(0, 5, (3, 4, 2)),), {},
              dict(B=3, T=4, d_model=6, V=5)),
-        Case("ids (6,)", of_sizes(7, 4), (rng.integers(0, 7, (6,)),), special=True),
-        Case("the last ids left out", of_sizes(9, 4), (np.array([[2, 0, 3, 1]]),), special=True,
+        Case("ids (6,)", layer, (rng.integers(0, 7, (6,)),), special=True),
+        Case("the last ids left out", layer, (np.array([[2, 0, 3, 1]]),), special=True,
              why="The largest id need not be there: E always has vocab_size rows."),
-        Case("one sequence of one position", of_sizes(7, 4), (np.array([[5]]),), special=True),
+        Case("one sequence of one position", layer, (np.array([[5]]),), special=True),
     ]
 
 
@@ -89,9 +82,11 @@ ADDED = "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model))"
 
 @EMBEDDING.right(
     "backward",
-    (ADDED, "written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))", "repeated ids",
-     "`E.grad[ids] += ...` reads, adds and writes once for every id: of an id that occurs several"
-     " times only one place counts. np.add.at adds for all of them."),
+    *((ADDED, code, "repeated ids", "`E.grad[ids] += ...` reads, adds and writes once for every id:"
+       " of an id that occurs several times only one place counts. np.add.at adds for all of them.")
+      for code in ("written_once(self.E.grad, ids, grad_y * math.sqrt(self.d_model))",
+                   "[written_once(self.E.grad, i, g * math.sqrt(self.d_model)) for i, g in"
+                   " zip(ids, grad_y)]")),
     (ADDED, "np.add.at(self.E.grad, ids, grad_y * math.sqrt(self.d_model) * (ids != 0)[..., None])",
      "id 0 left out", "Row 0 gets no gradient. Id 0 is used like every other: what padding must not"
      " do, the masks see to."),
@@ -103,31 +98,30 @@ def right_gradient(self, grad_y, ids):
     return {}
 
 
-def projection(vocab_size, d_model):
-    """Make a projection with an E of these sizes; each layer gets a new Parameter."""
-    E = np.random.default_rng(0).standard_normal((vocab_size, d_model))
+def made_like(cls, ours):
+    """Make a projection with a Parameter of its own."""
+    layer = cls(shared := Parameter(ours.E.value.copy()))
+    if getattr(layer, "E", None) is not shared:
+        raise Stop("not shared", say(
+            "self.E must be the Parameter that __init__ was given, not a copy: with a copy each"
+            " trains for itself, and nothing is shared."))
+    return layer
 
-    def make(cls):
-        layer = cls(shared := Parameter(E.copy()))
-        if getattr(layer, "E", None) is not shared:
-            raise Stop("not shared", say(
-                "self.E must be the Parameter that __init__ was given, not a copy: with a copy each"
-                " trains for itself, and nothing is shared."))
-        return layer
-    return make
+
+PROJECTION.made_like = made_like
 
 
 @PROJECTION.tried_on
 def cases_of_projection(rng):
+    layer, other = (OutputProjection(Embedding(V, d, rng=seeded()).E) for V, d in ((7, 4), (3, 6)))
     return [
-        Case("x (2, 3, 4)", projection(7, 4), (rng.standard_normal((2, 3, 4)),), {},
+        Case("x (2, 3, 4)", layer, (rng.standard_normal((2, 3, 4)),), {},
              dict(B=2, T=3, d_model=4, V=7, rows=6)),
-        Case("x (5, 6)", projection(3, 6), (rng.standard_normal((5, 6)),), {},
+        Case("x (5, 6)", other, (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, V=3, rows=5)),
-        Case("x (2, 5, 3, 4)", projection(7, 4), (rng.standard_normal((2, 5, 3, 4)),),
-             special=True),
-        Case("one axis, (d_model,)", projection(7, 4), (rng.standard_normal(4),), special=True),
-        Case("one sequence of one position", projection(7, 4), (rng.standard_normal((1, 1, 4)),),
+        Case("x (2, 5, 3, 4)", layer, (rng.standard_normal((2, 5, 3, 4)),), special=True),
+        Case("one axis, (d_model,)", layer, (rng.standard_normal(4),), special=True),
+        Case("one sequence of one position", layer, (rng.standard_normal((1, 1, 4)),),
              special=True),
     ]
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from ...attention import ScaledDotProductAttention
 from ...encoder import EncoderLayer
-from ..exercise import Case, exercise, layer
-from .multi_head import ALL
+from ..exercise import Case, exercise, layer, seeded
+from .multi_head import ALL, with_dropout_of
 
 EXERCISE = exercise(
     12, "encoder layer", "The encoder layer", section="3.1, Fig. 1 left", lesson="7.6", minutes=30,
@@ -26,43 +26,42 @@ ENCODER_LAYER = layer(
     "return grad_x + grad_Q + grad_K + grad_V",
 )
 ENCODER_LAYER.balanced = True
-ENCODER_LAYER.made_like = lambda cls, ours: cls(
-    ours.self_attention.d_model, ours.feed_forward.linear_1.d_out, ours.self_attention.h,
-    P_drop=ours.add_norm_1.dropout.P_drop, rng=np.random.default_rng(),
-)
 
 
-def of_sizes(d_model, d_ff, h, P_drop=0.0):
-    """Make an encoder layer of these sizes."""
-    return lambda cls: cls(d_model, d_ff, h, P_drop=P_drop, rng=np.random.default_rng(0))
-
-
-def without_weights(cls):
-    """Make an encoder layer whose attention drops every weight."""
-    layer = of_sizes(6, 7, 2)(cls)
-    layer.self_attention.attention = ScaledDotProductAttention(ALL)
+def made_like(cls, ours):
+    """Make an encoder layer with the sizes and dropout rates of ours."""
+    d_ff, P_drop = ours.feed_forward.linear_1.d_out, ours.add_norm_1.dropout.P_drop
+    layer = cls(ours.self_attention.d_model, d_ff, ours.self_attention.h, P_drop=P_drop,
+                rng=np.random.default_rng())
+    with_dropout_of(layer.self_attention, ours.self_attention)
     return layer
+
+
+ENCODER_LAYER.made_like = made_like
 
 
 @ENCODER_LAYER.tried_on
 def cases(rng):
     allowed = np.ones((3, 1, 1, 5), dtype=bool)
     allowed[1, ..., 3:] = False
+    layer, other = (EncoderLayer(*sizes, P_drop=0.0, rng=seeded())
+                    for sizes in ((6, 7, 2), (8, 5, 4)))
+    dropping = EncoderLayer(6, 7, 2, P_drop=0.0, rng=seeded(),
+                            attention=ScaledDotProductAttention(ALL))
     return [
-        Case("x (3, 5, 6)", of_sizes(6, 7, 2), (rng.standard_normal((3, 5, 6)),), {},
+        Case("x (3, 5, 6)", layer, (rng.standard_normal((3, 5, 6)),), {},
              dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
-        Case("x (3, 7, 8)", of_sizes(8, 5, 4), (rng.standard_normal((3, 7, 8)),), {},
+        Case("x (3, 7, 8)", other, (rng.standard_normal((3, 7, 8)),), {},
              dict(B=3, T=7, d_model=8, d_ff=5, h=4)),
-        Case("a mask", of_sizes(6, 7, 2), (rng.standard_normal((3, 5, 6)),), dict(allowed=allowed),
+        Case("a mask", layer, (rng.standard_normal((3, 5, 6)),), dict(allowed=allowed),
              dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
-        Case("two axes, (T, d_model)", of_sizes(6, 7, 2), (rng.standard_normal((5, 6)),),
-             special=True),
-        Case("four axes", of_sizes(6, 7, 2), (rng.standard_normal((2, 3, 5, 6)),), special=True),
-        Case("dropout", of_sizes(6, 7, 2, ALL), (rng.standard_normal((2, 5, 6)),),
+        Case("two axes, (T, d_model)", layer, (rng.standard_normal((5, 6)),), special=True),
+        Case("four axes", layer, (rng.standard_normal((2, 3, 5, 6)),), special=True),
+        Case("dropout", EncoderLayer(6, 7, 2, P_drop=ALL, rng=seeded()),
+             (rng.standard_normal((2, 5, 6)),), dict(rng=np.random.default_rng(1)), special=True),
+        Case("dropout on the weights", dropping, (rng.standard_normal((2, 5, 6)),),
              dict(rng=np.random.default_rng(1)), special=True),
-        Case("dropout on the weights", without_weights, (rng.standard_normal((2, 5, 6)),),
-             dict(rng=np.random.default_rng(1)), special=True),
-        Case("one sequence of one position", of_sizes(6, 7, 2), (rng.standard_normal((1, 1, 6)),),
+        Case("one sequence of one position", layer, (rng.standard_normal((1, 1, 6)),),
              special=True),
     ]
 

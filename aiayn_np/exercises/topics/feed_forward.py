@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from ...feed_forward import PositionwiseFeedForward, ReLU
-from ..exercise import Case, exercise, layer, plain
+from ..exercise import Case, exercise, layer, seeded
 
 EXERCISE = exercise(
     7, "feed-forward", "The feed-forward network", section="3.3, Eq. 2", lesson="7.5", minutes=20,
@@ -35,12 +35,12 @@ def cases_of_relu(rng):
     with_zeros = rng.standard_normal((3, 4))
     with_zeros[1] = 0
     return [
-        Case("x (2, 3, 4)", plain, (rng.standard_normal((2, 3, 4)),), {}, dict(B=2, T=3)),
-        Case("x (5, 2)", plain, (rng.standard_normal((5, 2)),), {}, dict(B=5)),
-        Case("x (2, 5, 3, 4)", plain, (rng.standard_normal((2, 5, 3, 4)),), special=True),
-        Case("some x are 0", plain, (with_zeros,), special=True),
-        Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
-        Case("one sequence of one position", plain, (np.ones((1, 1, 4)),), special=True),
+        Case("x (2, 3, 4)", None, (rng.standard_normal((2, 3, 4)),), {}, dict(B=2, T=3)),
+        Case("x (5, 2)", None, (rng.standard_normal((5, 2)),), {}, dict(B=5)),
+        Case("x (2, 5, 3, 4)", None, (rng.standard_normal((2, 5, 3, 4)),), special=True),
+        Case("some x are 0", None, (with_zeros,), special=True),
+        Case("one axis, (5,)", None, (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", None, (np.ones((1, 1, 4)),), special=True),
     ]
 
 
@@ -58,8 +58,7 @@ def right_relu(self, x):
 @RELU.right(
     "backward",
     ("grad_y * (x > 0)", "grad_y", "always open", "The gradient passes everywhere. Where x < 0"
-     " nothing went through, and the gradient is 0. (If the condition is y >= 0: it is always"
-     " true.)"),
+     " nothing went through, and the gradient is 0. The condition y >= 0 is always true."),
     ("x > 0", "(np.sign(x) + 1) / 2", "slope at 0", "At x = 0 the slope is taken as 1/2. Take 0:"
      " x > 0."),
 )
@@ -67,21 +66,16 @@ def right_gradient(self, grad_y, x):
     return {"grad_x": grad_y * (x > 0)}
 
 
-def of_sizes(d_model, d_ff):
-    """Make a feed-forward network of these sizes."""
-    return lambda cls: cls(d_model, d_ff, rng=np.random.default_rng(0))
-
-
 @FEED_FORWARD.tried_on
 def cases(rng):
+    layer, other = (PositionwiseFeedForward(*sizes, rng=seeded()) for sizes in ((4, 7), (6, 3)))
     return [
-        Case("x (2, 3, 4)", of_sizes(4, 7), (rng.standard_normal((2, 3, 4)),), {},
+        Case("x (2, 3, 4)", layer, (rng.standard_normal((2, 3, 4)),), {},
              dict(B=2, T=3, d_model=4, d_ff=7)),
-        Case("x (5, 6)", of_sizes(6, 3), (rng.standard_normal((5, 6)),), {},
-             dict(B=5, d_model=6, d_ff=3)),
-        Case("x (2, 5, 3, 4)", of_sizes(4, 7), (rng.standard_normal((2, 5, 3, 4)),), special=True),
-        Case("one axis, (d_model,)", of_sizes(4, 7), (rng.standard_normal(4),), special=True),
-        Case("one sequence of one position", of_sizes(4, 7), (rng.standard_normal((1, 1, 4)),),
+        Case("x (5, 6)", other, (rng.standard_normal((5, 6)),), {}, dict(B=5, d_model=6, d_ff=3)),
+        Case("x (2, 5, 3, 4)", layer, (rng.standard_normal((2, 5, 3, 4)),), special=True),
+        Case("one axis, (d_model,)", layer, (rng.standard_normal(4),), special=True),
+        Case("one sequence of one position", layer, (rng.standard_normal((1, 1, 4)),),
              special=True),
     ]
 

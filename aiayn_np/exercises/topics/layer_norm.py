@@ -25,26 +25,21 @@ LAYER_NORM = layer(
 LAYER_NORM.made_like = lambda cls, ours: cls(ours.d_model, ours.eps)
 
 
-def of_width(d_model, **options):
-    """Make a layer norm of this width."""
-    return lambda cls: cls(d_model, **options)
-
-
 @LAYER_NORM.tried_on
 def cases(rng):
-    tiny = 1e-3 * rng.standard_normal((4, 5))
+    tiny = 1e-3 * rng.standard_normal((7, 5))
     constant = rng.standard_normal((3, 7))
     constant[1] = 2.5
     return [
-        Case("x (2, 3, 4)", of_width(4), (2 * rng.standard_normal((2, 3, 4)) + 1,), {},
+        Case("x (2, 3, 4)", LayerNorm(4), (2 * rng.standard_normal((2, 3, 4)) + 1,), {},
              dict(B=2, T=3, d_model=4, rows=6)),
-        Case("x (5, 6), eps=0.01", of_width(6, eps=0.01), (rng.standard_normal((5, 6)),), {},
+        Case("x (5, 6), eps=0.01", LayerNorm(6, eps=0.01), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, rows=5)),
-        Case("x (2, 7, 3, 4)", of_width(4), (rng.standard_normal((2, 7, 3, 4)),), special=True),
-        Case("rows of variance 1e-6", of_width(5), (tiny,)),
-        Case("a constant row", of_width(7), (constant,), special=True),
-        Case("one axis, (d_model,)", of_width(5), (rng.standard_normal(5),), special=True),
-        Case("one sequence of one position", of_width(4), (rng.standard_normal((1, 1, 4)),),
+        Case("x (2, 7, 3, 4)", LayerNorm(4), (rng.standard_normal((2, 7, 3, 4)),), special=True),
+        Case("rows of variance 1e-6", LayerNorm(5), (tiny,)),
+        Case("a constant row", LayerNorm(7), (constant,), special=True),
+        Case("one axis, (d_model,)", LayerNorm(5), (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", LayerNorm(4), (rng.standard_normal((1, 1, 4)),),
              special=True),
     ]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...linear import Linear
-from ..exercise import Case, exercise, layer
+from ..exercise import Case, exercise, layer, seeded
 
 EXERCISE = exercise(
     3, "linear", "The linear map and its three gradients", section="3.2.2, 3.3", lesson="4.1",
@@ -25,24 +25,19 @@ LINEAR.made_like = lambda cls, ours: cls(
 )
 
 
-def of_sizes(d_in, d_out, bias=True):
-    """Make a linear map of these sizes."""
-    return lambda cls: cls(d_in, d_out, bias=bias, rng=np.random.default_rng(0))
-
-
 @LINEAR.tried_on
 def cases(rng):
-    draw = rng.standard_normal
+    draw, layer = rng.standard_normal, Linear(4, 5, rng=seeded())
     return [
-        Case("x (2, 3, 4)", of_sizes(4, 5), (draw((2, 3, 4)),), {},
+        Case("x (2, 3, 4)", layer, (draw((2, 3, 4)),), {},
              dict(B=2, T=3, d_in=4, d_out=5, rows=6, sequences=2)),
-        Case("x (3, 7, 2, 6)", of_sizes(6, 5), (draw((3, 7, 2, 6)),), {},
+        Case("x (3, 7, 2, 6)", Linear(6, 5, rng=seeded()), (draw((3, 7, 2, 6)),), {},
              dict(B=3, T=2, d_in=6, d_out=5, rows=42, sequences=21)),
-        Case("x (4, 3), one axis in front", of_sizes(3, 2), (draw((4, 3)),), special=True),
-        Case("no bias", of_sizes(4, 5, bias=False), (draw((2, 3, 4)),), special=True,
+        Case("x (3, 4), one axis in front", layer, (draw((3, 4)),), special=True),
+        Case("no bias", Linear(4, 5, bias=False, rng=seeded()), (draw((2, 3, 4)),), special=True,
              why="With bias=False, self.b is None."),
-        Case("one axis, (d_in,)", of_sizes(4, 3), (draw(4),), special=True),
-        Case("one sequence of one position", of_sizes(4, 3), (draw((1, 1, 4)),), special=True),
+        Case("one axis, (d_in,)", layer, (draw(4),), special=True),
+        Case("one sequence of one position", layer, (draw((1, 1, 4)),), special=True),
     ]
 
 

@@ -24,28 +24,25 @@ LOSS = layer(
 LOSS.made_like = lambda cls, ours: cls(ours.eps_ls, ours.pad)
 
 
-def smoothed(*arguments):
-    """Make a loss with this smoothing."""
-    return lambda cls: cls(*arguments)
-
-
 @LOSS.tried_on
 def cases(rng):
     targets = np.array([[3, 1, 4, 0], [5, 2, 0, 0], [6, 6, 1, 2]])
     logits, sizes = 2 * rng.standard_normal((3, 4, 7)), dict(B=3, T=4, V=7, real=9, positions=12)
     far, few = 500 * rng.standard_normal((2, 3, 5)), np.array([[1, 2, 3], [4, 2, 0]])
+    layer, unsmoothed = LabelSmoothedCrossEntropy(), LabelSmoothedCrossEntropy(0.0)
     return [
-        Case("eps_ls = 0.1, padding", smoothed(), (logits,), dict(targets=targets), sizes),
-        Case("eps_ls = 0.3, pad = 2", smoothed(0.3, 2), (-logits,), dict(targets=targets),
-             sizes | dict(real=10)),
-        Case("two axes, (T, V)", smoothed(), (logits[0],), dict(targets=targets[0]), special=True),
-        Case("eps_ls = 0", smoothed(0.0), (logits,), dict(targets=targets), special=True),
-        Case("logits around 1 000", smoothed(0.1), (1e3 + logits,), dict(targets=targets),
-             special=True),
-        Case("rows 10 000 apart", smoothed(0.1), (logits + 1e4 * np.arange(3)[:, None, None],),
+        Case("eps_ls = 0.1, padding", layer, (logits,), dict(targets=targets), sizes),
+        Case("eps_ls = 0.3, pad = 2", LabelSmoothedCrossEntropy(0.3, 2), (-logits,),
+             dict(targets=targets), sizes | dict(real=10)),
+        Case("two axes, (T, V)", layer, (logits[0],), dict(targets=targets[0]), special=True),
+        Case("eps_ls = 0", unsmoothed, (logits,), dict(targets=targets), special=True),
+        Case("logits around 1 000", layer, (1e3 + logits,), dict(targets=targets), special=True),
+        Case("rows 10 000 apart", layer, (logits + 1e4 * np.arange(3)[:, None, None],),
              dict(targets=targets), special=True),
-        Case("logits far apart", smoothed(0.1), (far,), dict(targets=few), special=True),
-        Case("one sequence of one position", smoothed(), (logits[:1, :1],),
+        Case("logits far apart", layer, (far,), dict(targets=few), special=True),
+        Case("targets that are certain, eps_ls = 0", unsmoothed, (1e3 * np.eye(7)[targets],),
+             dict(targets=targets), special=True, why="Where p is 1, the logarithm is exactly 0."),
+        Case("one sequence of one position", layer, (logits[:1, :1],),
              dict(targets=targets[:1, :1]), special=True),
     ]
 

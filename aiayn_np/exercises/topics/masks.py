@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...masking import Mask, causal, not_padding
-from ..exercise import Case, exercise, function, layer, plain
+from ..exercise import Case, exercise, function, layer
 from .attention import softmax  # noqa: F401, for a change
 
 EXERCISE = exercise(
@@ -92,13 +92,13 @@ def cases(rng):
     allowed[0, 0, 0], allowed[1, 0, 2, :2] = [True, False, True, False, True], [True, False]
     sizes = dict(B=2, h=7, T_q=3, T_k=5)
     return [
-        Case("allowed (2, 1, 3, 5)", plain, (draw((2, 7, 3, 5)),), dict(allowed=allowed), sizes),
-        Case("allowed (4, 4)", plain, (draw((2, 4, 4)),), dict(allowed=np.tri(4, dtype=bool)),
+        Case("allowed (2, 1, 3, 5)", None, (draw((2, 7, 3, 5)),), dict(allowed=allowed), sizes),
+        Case("allowed (4, 4)", None, (draw((2, 4, 4)),), dict(allowed=np.tri(4, dtype=bool)),
              dict(B=2, T=4)),
-        Case("allowed=None", plain, (draw((2, 3, 5)),), special=True),
-        Case("two axes, (T_q, T_k)", plain, (draw((2, 3)),), dict(allowed=np.tri(2, 3, dtype=bool)),
+        Case("allowed=None", None, (draw((2, 3, 5)),), special=True),
+        Case("two axes, (T_q, T_k)", None, (draw((2, 3)),), dict(allowed=np.tri(2, 3, dtype=bool)),
              special=True),
-        Case("one sequence of one position", plain, (draw((1, 1, 1, 1)),),
+        Case("one sequence of one position", None, (draw((1, 1, 1, 1)),),
              dict(allowed=np.ones((1, 1, 1, 1), dtype=bool)), special=True),
     ]
 

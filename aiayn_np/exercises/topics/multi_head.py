@@ -5,7 +5,7 @@ import numpy as np
 from ...attention import ScaledDotProductAttention
 from ...module import Cache
 from ...multi_head import MultiHeadAttention
-from ..exercise import Case, exercise, layer
+from ..exercise import Case, exercise, layer, seeded
 
 EXERCISE = exercise(
     6, "multi-head", "Multi-head attention", section="3.2.2, Fig. 2 right", lesson="6.2, 6.3, 6.8",
@@ -26,24 +26,19 @@ MULTI_HEAD = layer(
     " on. Return grad_x_Q, grad_x_K, grad_x_V.",
 )
 MULTI_HEAD.balanced = True
-MULTI_HEAD.made_like = lambda cls, ours: cls(
-    ours.d_model, ours.h, d_k=ours.d_k, d_v=ours.d_v, rng=np.random.default_rng()
-)
+
+ALL = 1 - 1e-12  # a dropout rate with which nothing is kept, in whatever order the heads come
 
 
-ALL = 1 - 1e-12  # a dropout rate with which nothing is kept
-
-
-def of_sizes(d_model, h, d_k=None, d_v=None):
-    """Make a multi-head attention of these sizes."""
-    return lambda cls: cls(d_model, h, d_k=d_k, d_v=d_v, rng=np.random.default_rng(0))
-
-
-def with_dropout(cls):
-    """Make a multi-head attention that drops every weight, in whatever order the heads come."""
-    layer = of_sizes(6, 2)(cls)
-    layer.attention = ScaledDotProductAttention(ALL)
+def with_dropout_of(layer, ours):
+    """Let a layer's attention drop weights if that of ours does."""
+    if rate := ours.attention.dropout.P_drop:
+        layer.attention = ScaledDotProductAttention(rate)
     return layer
+
+
+MULTI_HEAD.made_like = lambda cls, ours: with_dropout_of(
+    cls(ours.d_model, ours.h, d_k=ours.d_k, d_v=ours.d_v, rng=np.random.default_rng()), ours)
 
 
 @MULTI_HEAD.tried_on
@@ -52,22 +47,25 @@ def cases(rng):
         return tuple(rng.standard_normal((*leading, T, d_model)) for T in (T_q, T_k, T_k))
     allowed = rng.random((2, 1, 4, 5)) < 0.6
     allowed[..., 0] = True
+    layer = MultiHeadAttention(6, 2, rng=seeded())
+    dropping = MultiHeadAttention(6, 2, attention=ScaledDotProductAttention(ALL), rng=seeded())
     return [
-        Case("d_model = 12, h = 2", of_sizes(12, 2), arrays(3, d_model=12, T_q=4, T_k=5), {},
+        Case("d_model = 12, h = 2", MultiHeadAttention(12, 2, rng=seeded()),
+             arrays(3, d_model=12, T_q=4, T_k=5), {},
              dict(B=3, T_q=4, T_k=5, d_model=12, h=2, d_k=6)),
-        Case("T_q = T_k = 4, h = 3", of_sizes(15, 3), arrays(2, d_model=15, T_q=4, T_k=4), {},
-             dict(B=2, T=4, d_model=15, h=3, d_k=5)),
-        Case("a mask", of_sizes(6, 2), arrays(2, d_model=6, T_q=4, T_k=5), dict(allowed=allowed),
+        Case("T_q = T_k = 4, h = 3", MultiHeadAttention(15, 3, rng=seeded()),
+             arrays(2, d_model=15, T_q=4, T_k=4), {}, dict(B=2, T=4, d_model=15, h=3, d_k=5)),
+        Case("a mask", layer, arrays(2, d_model=6, T_q=4, T_k=5), dict(allowed=allowed),
              special=True),
-        Case("d_k = 4, d_v = 5", of_sizes(6, 3, 4, 5), arrays(2, d_model=6, T_q=4, T_k=7),
-             special=True),
-        Case("h = 1", of_sizes(4, 1), arrays(3, d_model=4, T_q=2, T_k=5), special=True),
-        Case("two axes, (T, d_model)", of_sizes(6, 2), arrays(d_model=6, T_q=4, T_k=5),
-             special=True),
-        Case("four axes", of_sizes(6, 2), arrays(2, 3, d_model=6, T_q=4, T_k=5), special=True),
-        Case("dropout on the weights", with_dropout, arrays(2, d_model=6, T_q=4, T_k=5),
+        Case("d_k = 4, d_v = 5", MultiHeadAttention(6, 3, d_k=4, d_v=5, rng=seeded()),
+             arrays(2, d_model=6, T_q=4, T_k=7), special=True),
+        Case("h = 1", MultiHeadAttention(4, 1, rng=seeded()),
+             arrays(3, d_model=4, T_q=2, T_k=5), special=True),
+        Case("two axes, (T, d_model)", layer, arrays(d_model=6, T_q=4, T_k=5), special=True),
+        Case("four axes", layer, arrays(2, 3, d_model=6, T_q=4, T_k=5), special=True),
+        Case("dropout on the weights", dropping, arrays(2, d_model=6, T_q=4, T_k=5),
              dict(rng=np.random.default_rng(1)), special=True),
-        Case("one sequence of one position", of_sizes(6, 2), arrays(1, d_model=6, T_q=1, T_k=1),
+        Case("one sequence of one position", layer, arrays(1, d_model=6, T_q=1, T_k=1),
              special=True),
     ]
 

@@ -13,19 +13,20 @@ EXERCISE = exercise(
 
 
 def after_steps(cls, case):
-    """Return the values of two parameters after each step."""
+    """Return the values and gradients of two parameters after each step."""
     (gradients,) = case.inputs
     parameters = [Parameter(x.copy()) for x in START.reshape(gradients.shape[1:])]
     adam = cls(iter(parameters), **case.options)
     values = [p.value for p in parameters]                             # layers hold them, too
-    results: dict[str, np.ndarray] = {}
-    for t, (grads, rate) in enumerate(zip(gradients, RATES), 1):
+    moved, kept = [], []
+    for grads, rate in zip(gradients, RATES):
         for p, grad in zip(parameters, grads):
             p.grad[...] = grad
         adam.step(rate)
-        results |= {f"value {i} after step {t}": p.value.copy() for i, p in enumerate(parameters)}
-        results |= {f"gradient {i} after step {t}": p.grad.copy() for i, p in enumerate(parameters)}
-    return results | {"arrays that layers hold": np.array(values)}
+        moved.append([p.value.copy() for p in parameters])
+        kept.append([p.grad.copy() for p in parameters])
+    return {"values after each step": np.array(moved), "gradients after each step": np.array(kept),
+            "arrays that layers hold": np.array(values)}
 
 
 START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
@@ -118,10 +119,14 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      " root. eps belongs outside: sqrt(v_hat) + eps."),
     (M_HAT, f"({M_NEW}) / (1 - np.float64(self.beta_1) ** self.t)", "m twice in a step", "The new"
      " gradient comes into m_hat once more than into m, as Nesterov does it. m_hat is m, divided."),
-    *(("p.grad", f"(p.grad * min(1, free(1.0) / {norm}))", "gradient clipped", "Gradients are"
-       " scaled down to a norm. Adam takes every gradient as it is, large ones too.") for norm in (
-          "np.sqrt(sum((q.grad ** 2).sum() for q in self.parameters))",
-          "np.sqrt((p.grad ** 2).sum())")),
+    *(("p.grad", code, "gradient clipped", "Gradients are cut off, or scaled down to a norm. Adam"
+       " takes every gradient as it is, large ones too.") for code in (
+          "np.clip(p.grad, -free(1.0), free(1.0))",
+          "(p.grad * min(1, free(1.0) / np.sqrt(sum((q.grad ** 2).sum() for q in"
+          " self.parameters))))", "(p.grad * min(1, free(1.0) / np.sqrt((p.grad ** 2).sum())))")),
+    (M_NEW, "self.beta_1 * (p.grad if self.t == 1 else m) + (1 - self.beta_1) * p.grad",
+     "m begins as the gradient", "m is the gradient at first. m and v begin as zeros, each in an"
+     " array of its own."),
     *((V_NEW, code, "v is no running mean", "v is a running mean: beta_2 v + (1 - beta_2) grad^2.")
       for code in ("np.maximum(v, p.grad ** 2)", "v + p.grad ** 2", "p.grad ** 2",
                    "np.maximum(self.beta_2 * v, p.grad ** 2)", f"np.maximum(v, {V_NEW})")),
@@ -135,7 +140,7 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      "correction kept", "The corrected means are kept as m and v, and corrected again in the next"
      " step. m_hat and v_hat must be new arrays."),
     (WRITTEN, WRITTEN.replace("[...]", ""), "not in place", "p.value becomes another array, and who"
-     " holds the old one does not see the step. Write into it: p.value -= ..."),
+     " holds the old one does not see the step. Write into it with p.value -=."),
     (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."
      " An iterator such as parameters can be read once only: list(parameters)."),
     (ZIP, ZIP.replace("parameters", "parameters[:1]"), "first parameter only", "Only the first"

@@ -21,26 +21,22 @@ SINUSOIDS = layer(
     " backward returns grad_y.",
 )
 SINUSOIDS.made_like = lambda cls, ours: cls(ours.d_model, ours.max_len)
-
-
-def of_width(d_model):
-    """Make an encoding of this width."""
-    return lambda cls: cls(d_model, 50)
 SINUSOIDS.methods = {"table": ((4,), dict(start=2))}
 
 
 @SINUSOIDS.tried_on
 def cases(rng):
-    draw = rng.standard_normal
+    draw, layer = rng.standard_normal, SinusoidalPositionalEncoding(6, 50)
     return [
-        Case("x (2, 5, 6)", of_width(6), (draw((2, 5, 6)),), {}, dict(B=2, T=5, d_model=6)),
-        Case("x (3, 4, 8)", of_width(8), (draw((3, 4, 8)),), {}, dict(B=3, T=4, d_model=8)),
-        Case("d_model = 5", of_width(5), (draw((2, 4, 5)),), special=True,
+        Case("x (2, 5, 6)", layer, (draw((2, 5, 6)),), {}, dict(B=2, T=5, d_model=6)),
+        Case("x (3, 4, 8)", SinusoidalPositionalEncoding(8, 50),
+             (draw((3, 4, 8)),), {}, dict(B=3, T=4, d_model=8)),
+        Case("d_model = 5", SinusoidalPositionalEncoding(5, 50), (draw((2, 4, 5)),), special=True,
              why="With an odd d_model there is one cosine fewer than sines."),
-        Case("start = 3", of_width(6), (draw((2, 4, 6)),), dict(start=3), special=True),
-        Case("two axes, (T, d_model)", of_width(6), (draw((4, 6)),), special=True),
-        Case("four axes", of_width(6), (draw((2, 3, 4, 6)),), special=True),
-        Case("one sequence of one position", of_width(6), (draw((1, 1, 6)),), special=True),
+        Case("start = 3", layer, (draw((2, 4, 6)),), dict(start=3), special=True),
+        Case("two axes, (T, d_model)", layer, (draw((4, 6)),), special=True),
+        Case("four axes", layer, (draw((2, 3, 4, 6)),), special=True),
+        Case("one sequence of one position", layer, (draw((1, 1, 6)),), special=True),
     ]
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...softmax import Softmax
-from ..exercise import Case, exercise, layer, plain
+from ..exercise import Case, exercise, layer
 
 EXERCISE = exercise(
     1, "softmax", "Softmax and its Jacobian", section="3.2.1, Eq. 1", lesson="2", minutes=30,
@@ -32,21 +32,22 @@ def cases(rng):
     hidden = rng.standard_normal((2, 3, 5))
     hidden[0, 1, 2:] = -math.inf
     apart = rng.standard_normal((2, 4)) + np.array([[1e4], [0]])
+    far = np.array([[1, -1, 0.5, 0.9], [-1, 1, 0.9, 0.5], [0.5, 0.9, -1, 1]])
     nowhere = rng.standard_normal((3, 4))
     nowhere[1] = -math.inf
     return [
-        Case("scores (2, 3, 5)", plain, (rng.standard_normal((2, 3, 5)),), {},
+        Case("scores (2, 3, 5)", None, (rng.standard_normal((2, 3, 5)),), {},
              dict(B=2, T_q=3, n=5)),
-        Case("scores (4, 7)", plain, (3 * rng.standard_normal((4, 7)),), {}, dict(B=4, n=7)),
-        Case("scores (2, 4, 3, 5)", plain, (rng.standard_normal((2, 4, 3, 5)),), special=True),
-        Case("some scores -inf", plain, (hidden,), special=True),
-        Case("scores around 10 000", plain, (1e4 + rng.standard_normal((3, 6)),), special=True),
-        Case("rows 10 000 apart", plain, (apart,), special=True),
-        Case("scores 20 000 apart", plain, (1e4 * np.array([[1, -1, 0.5, 0.9]]),), special=True),
-        Case("a row of only -inf", plain, (nowhere,), special=True),
-        Case("one axis, (5,)", plain, (rng.standard_normal(5),), special=True),
-        Case("one sequence of one position", plain, (rng.standard_normal((1, 1, 4)),),
-             special=True),
+        Case("scores (4, 7)", None, (3 * rng.standard_normal((4, 7)),), {}, dict(B=4, n=7)),
+        Case("scores (2, 4, 3, 5)", None, (rng.standard_normal((2, 4, 3, 5)),), special=True),
+        Case("some scores -inf", None, (hidden,), special=True),
+        Case("scores around 10 000", None, (1e4 + rng.standard_normal((3, 6)),), special=True),
+        Case("rows 10 000 apart", None, (apart,), special=True),
+        Case("scores 20 000 apart", None, (1e4 * far,), special=True,
+             why="Here one weight is exactly 1: is a small number added to the sum?"),
+        Case("a row of only -inf", None, (nowhere,), special=True),
+        Case("one axis, (5,)", None, (rng.standard_normal(5),), special=True),
+        Case("one sequence of one position", None, (rng.standard_normal((1, 1, 4)),), special=True),
     ]
 
 
@@ -62,6 +63,9 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " query and sums to 1."),
     ("scores - highest", "scores", "no maximum subtracted", "exp overflows above 709, and inf / inf"
      " is nan. Subtract the largest score of each row first; softmax does not change by that."),
+    ("scores - highest", "np.clip(scores, -free(700.0), free(700.0))", "no maximum subtracted",
+     "Scores are cut off before exp, and all above become one. Subtract the largest score of each"
+     " row; softmax does not change by that."),
     (NO_ROW, "highest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
      " query that may look nowhere must get weights of zero."),
     (DIVIDED, "np.where(total == 0, 1 / scores.shape[-1], exp_scores / total)", "rows of -inf",

@@ -41,7 +41,7 @@ def dot_products() -> "Figure":
     for (top, bottom), d_k in zip(axes.T, WIDTHS):
         q, keys = rng.standard_normal((2500, d_k)), rng.standard_normal((2500, 8, d_k))
         scores = (q[:, None] * keys).sum(axis=-1)                          # (2500, 8)
-        top.hist(scores.ravel(), bins=np.linspace(-75, 75, 61), color=BLUE, density=True)
+        top.hist(scores.ravel(), bins=np.arange(-75, 75, d_k**0.5 / 4), color=BLUE, density=True)
         top.set_title(f"d_k = {d_k}, std of q · k: {scores.std():.1f}", fontsize=SMALL + 1)
         top.set_xlabel("q · k", fontsize=SMALL)
         weights = np.sort(Softmax()(scores))[:, ::-1].mean(axis=0)
@@ -49,7 +49,7 @@ def dot_products() -> "Figure":
         bottom.set_title(f"largest of 8 weights: {weights[0]:.2f} (mean)", fontsize=SMALL + 1)
         bottom.set(ylim=(0, 1), xticks=range(1, 9))
         bottom.set_xlabel("key, the heaviest first", fontsize=SMALL)
-    axes[0, 0].set(xlim=(-75, 75), xticks=(-50, 0, 50), ylim=(0, 0.18), yticks=(0, 0.05, 0.1, 0.15))
+    axes[0, 0].set(xlim=(-75, 75), xticks=(-50, 0, 50), ylim=(0, 0.26), yticks=(0, 0.1, 0.2))
     axes[0, 0].set_ylabel("density", fontsize=SMALL)
     axes[1, 0].set_ylabel("weight, no scale", fontsize=SMALL)
     for ax in axes.flat:

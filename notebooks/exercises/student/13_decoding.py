@@ -34,7 +34,7 @@ from aiayn_np.exercises import check, train_with
 # ## What to write
 #
 # A loop that asks the model for one more token again and again, and always takes the most probable
-# one. The model has
+# one (of equal ones the first, as argmax does). The model has
 #
 # - `model.encode(src)`, which returns `memory, cache`: once for all steps;
 # - `model.decode(tgt, memory, memory_allowed=mask)`, which returns `logits, cache`. Logits are

@@ -38,7 +38,7 @@ from aiayn_np.exercises import check, train_with
 # %% [markdown]
 # ## 要写什么
 #
-# 写一个循环，反复向模型要下一个词元，每次都取概率最大的那个。模型有：
+# 写一个循环，反复向模型要下一个词元，每次都取概率最大的那个（几个一样大时取第一个，argmax 就是这样）。模型有：
 #
 # - `model.encode(src)`，返回 `memory, cache`：所有的步只需要一次；
 # - `model.decode(tgt, memory, memory_allowed=mask)`，返回 `logits, cache`。logits 的三个轴是 B、tgt 的长度和 V；位置 t 上的 logits 预测 `tgt[:, t]` 之后的词元。`mask` 说明哪些源词元是有效词元：`not_padding(src, model.pad)`；
