@@ -18,7 +18,8 @@ const tour_steps = () =>
 let before_tour = null; // the reader's own view
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
- * answer changes, the one that looks most at what the first tokens are made of; and such a token. */
+ * answer changes, the one that looks most at what the first tokens are made of, and such a token.
+ * Its weight and its probability are two numbers that look different. */
 function clearest_head() {
   const thought = begin(trained, vocabulary.source(START.text).ids);
   while (thought.steps.length < 4 && !thought.done) think_on(thought);
@@ -37,7 +38,7 @@ function clearest_head() {
   const looks = (key, n) =>
     weights[head].row(n)[key] > 0.5 &&
     /[\p{L}\p{N}]/u.test(names(written)[n]) && // no hyphen
-    digits(weights[head].row(n)[key]) !== digits(best(thought.steps[n].row, 1)[0][1]); // no chance
+    digits(weights[head].row(n)[key]) !== digits(best(thought.steps[n].row, 1)[0][1]);
   return { head, query: Math.max(0, keys.findIndex(looks)) };
 }
 
