@@ -224,8 +224,9 @@ def test_the_picture_is_saved_as_it_is_seen(page):
         (one) => one.textContent)""")
     assert red == page.locator("#written .differs, #written .wrong").all_inner_texts()
     page.get_by_role("button", name="中文").click()
+    page.evaluate("change({})")                                        # half as wide
+    page.locator("#shares-says", has_text="为什么写").wait_for()
     settled(page)
-    page.wait_for_timeout(200)                                         # it says why
     widths = page.evaluate("""() => {
       const drawing = whole_picture();
       document.body.append(drawing);
@@ -234,7 +235,7 @@ def test_the_picture_is_saved_as_it_is_seen(page):
         return x + width;
       });
     }""")
-    assert max(widths) <= 1200 - 16                                    # nothing is cut
+    assert max(widths) <= 600 - 16                                    # nothing is cut
 
 
 @pytest.mark.parametrize("place", range(4))
