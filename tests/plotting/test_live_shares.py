@@ -62,7 +62,7 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
             f" score ({share:+.1f}; in all {want.value:+.1f})".replace("-", "−"))
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
-    api.expect(page.locator("#shares-says")).to_contain_text("给分数加得最多的是")
+    api.expect(page.locator("#shares-says")).to_contain_text("给这个词元的分数加得最多的是")
 
 
 def plain(task, token):
