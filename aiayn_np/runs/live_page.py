@@ -15,14 +15,16 @@ from ..text.cutting import rules_of
 from ..text.words import Characters, WordsTask
 from ..transformer import Transformer
 from .run import Run
+from .states import MOST
 
 WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
-                    title: str | dict = '', lessons: str = '') -> Path:
+                    title: str | dict = '', lessons: str = '', most_states: int = MOST) -> Path:
     """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
 
     title, lessons : as in `live_page`
+    most_states : how many of the kept states the page has; the first one is always there
 
     A model that was imported, or that has a layer which the page does not know, has a page of maps
     that are computed now. Raises NotRunnable for too many weights, and if the page cannot cut
@@ -33,6 +35,9 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
         task, recorded = recorded_of(run, sources, examples)
         return write_live(path, run.model, task, examples, title=title, recorded=recorded)
     states = run.states.states if run.states else {}
+    steps = sorted(states)
+    some = [steps[i * len(steps) // most_states] for i in range(most_states) if steps]
+    states = {step: states[step] for step in some}
     telling = told_changes(run, sources[0])[1] if sources else []
     metrics = {}
     if run.metrics.is_file():

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from html_pages import data_of
 
 from aiayn_np.cli import lessons, pages
 from aiayn_np.cli.common import UsageError
@@ -258,4 +259,8 @@ def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monke
             pages.make_pages(tmp_path / "live")
     else:
         pages.make_pages(tmp_path / "live")
-        assert sorted(path.name for path in (tmp_path / "live").iterdir()) == names
+        found = sorted((tmp_path / "live").iterdir())
+        assert [path.name for path in found] == names
+        for path in found:                                             # with the beginning
+            states = data_of(path.read_text(encoding="utf-8"))["states"]
+            assert [state["step"] for state in states] == [0]

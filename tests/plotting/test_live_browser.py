@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from browser import PHONE, chromium, opened, visit  # noqa: F401
+from html_pages import data_of
 from javascript import (
     CASES,
     NAMES,
@@ -24,6 +25,7 @@ from trained import half_trained, trained
 
 from aiayn_np import CopyTask, ReverseTask, SortTask, Transformer, greedy_decode
 from aiayn_np.cli.main import main
+from aiayn_np.runs.live_page import write_live_page
 from aiayn_np.runs.run import Run
 
 pytestmark = pytest.mark.slow
@@ -221,6 +223,19 @@ def test_the_picture_is_saved_as_it_is_seen(page):
     red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
         (one) => one.textContent)""")
     assert red == page.locator("#written .differs, #written .wrong").all_inner_texts()
+    page.get_by_role("button", name="中文").click()
+    page.evaluate("change({})")                                        # half as wide
+    page.locator("#shares-says", has_text="为什么写").wait_for()
+    settled(page)
+    widths = page.evaluate("""() => {
+      const drawing = whole_picture();
+      document.body.append(drawing);
+      return [...drawing.querySelectorAll(":scope > text")].map((one) => {
+        const { x, width } = one.getBBox();
+        return x + width;
+      });
+    }""")
+    assert max(widths) <= 600 - 16                                    # nothing is cut
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -309,6 +324,13 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F81
     assert page.locator("#written .right").count() == 2                # for what was read
 
 
+def test_a_page_may_have_some_of_the_kept_states(run, tmp_path):
+    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100, 200])):
+        path = write_live_page(run, tmp_path / "page.html", [], most_states=most)
+        found = data_of(path.read_text(encoding="utf-8"))["states"]
+        assert [state["step"] for state in found] == steps
+
+
 def test_the_slider_goes_back_through_training(page, run):
     typed(page, "3 1 4")
     slider = page.get_by_label("Earlier in its training")
@@ -349,7 +371,7 @@ def test_the_terms_of_every_score_sum_to_it(visit, tmp_path, variant, rng):  # n
         const scale = place.attention.score?.scale || !place.attention.score;
         for (let head = 0; head < place.h; head++) {
           for (let i = 0; i < queries.length; i++) for (let j = 0; j < keys.length; j++) {
-            const { rows, sum } = terms_of(cache, head, i, j);
+            const { rows, sum } = terms_of(place.attention, cache, head, i, j);
             const bias = place.attention.score?.bias?.bias(head, i, j) ?? 0;
             const factor = scale ? 1 / Math.sqrt(place.d_k) : 1;
             const score = rows.reduce((a, row) => a + row.at(-1), 0) * factor + bias;
@@ -462,7 +484,7 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "3 x 1 ¡")
     note = page.locator("#source-note")
     assert note.inner_text() == "This model knows 0 to 5. Left out: x ¡."
-    for text in ("314", "3,1, 4"):
+    for text in ("314", "３１４", "3，1、4", "3,1, 4"):
         typed(page, text)
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "zwölf")                                               # the last picture stays
@@ -479,6 +501,36 @@ def test_unknown_and_too_long_is_said_in_words(page):
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
     assert note.inner_text().startswith("Only the first 59 tokens are read")
+
+
+def test_a_new_text_is_explained_from_its_first_token(page):
+    typed(page, "3 1 4")
+    page.locator("[data-place='0-2']").click()
+    typed(page, "0 5")
+    assert page.evaluate("view.query") == 0
+    assert page.locator("#best-heading").inner_text() == "Most probable for token 1"
+
+
+def test_the_encoder_has_no_chances_and_no_walk(page):
+    for kind, count in ((0, 0), (2, 1)):
+        page.locator("#kind").select_option(index=kind)
+        assert [page.locator(place).is_visible() for place in ("#best-part", "#next")] == (
+            [bool(count)] * 2)
+
+
+def test_the_old_picture_pales_while_it_computes(page):
+    page.evaluate("""() => {
+      const real = think_on;
+      think_on = (one) => {
+        for (const end = performance.now() + 60; performance.now() < end; );
+        real(one);
+      };
+    }""")
+    pale = "Number(getComputedStyle(element('maps')).opacity)"
+    page.get_by_role("textbox", name="You type").fill("1 2 3 4 5 0")
+    page.wait_for_function(f"() => {pale} === 0.25")
+    settled(page)
+    assert page.evaluate(pale) == 1
 
 
 def test_the_curves_are_as_wide_as_the_weights(page, run):
@@ -553,7 +605,9 @@ def test_every_box_of_figure_1_says_what_comes_out(page, run):
     assert page.evaluate("document.activeElement.textContent") == "Linear"
     page.locator("#boxes").get_by_role("button", name="Add & Norm").last.click()
     assert page.locator("#box h3").inner_text() == "Add & Norm"
-    assert page.locator("#box code").nth(1).inner_text() == "decoder.layers.1.add_norm_3"
+    assert page.locator("#box code").nth(1).inner_text() == "model.decoder.layers.1.add_norm_3"
+    page.get_by_role("button", name="Next box").click()
+    assert page.locator("#box h3").inner_text() == "Linear"
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
@@ -680,10 +734,13 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
 
 
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
+    flip(page, "No positions")
+    page.locator("#figure").evaluate("e => (e.open = false)")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")           # it is unfolded
     page.emulate_media(media="print")
-    for name in ("#what-if", ".buttons", "#corner"):
+    for name in (".switch", "#state", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
-    for name in ("#written", "#best", "#grids", "#why", "#boxes", "#box"):
+    for name in ("#written", "#outcome", "#best", "#grids", "#why", "#boxes", "#box"):
         assert page.locator(name).is_visible()
     assert len(page.pdf()) > 10_000
 

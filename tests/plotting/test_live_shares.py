@@ -58,11 +58,11 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
                   "the sign “start”") for i, x in enumerate(want.target)]
         share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(
-            f"Why “{plain(run.task, tgt[n + 1])}”? Of all that it read,"
-            f" {first} spoke most for it ({share:+.1f} to its score)")
+            f"Why “{plain(run.task, tgt[n + 1])}”? Through all heads, {first} adds most to its"
+            f" score ({share:+.1f}; in all {want.value:+.1f})".replace("-", "−"))
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
-    api.expect(page.locator("#shares-says")).to_contain_text("最支持它的是")
+    api.expect(page.locator("#shares-says")).to_contain_text("给这个词元的分数加得最多的是")
 
 
 def plain(task, token):
@@ -77,14 +77,14 @@ def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
     api.expect(says).to_have_count(2)
     for side, name in enumerate(("as trained", "changed")):
         text = says.nth(side).inner_text()
-        assert text.startswith(f"{name}: Why “4”? Of all that it read, ")
-        source, target = page.evaluate("""(side) => {
-          const { source, target } = shares_at(thoughts[side], 0);
-          return [source, target];
+        assert text.startswith(f"{name}: Why “4”? Through all heads, ")
+        source, target, value = page.evaluate("""(side) => {
+          const { source, target, value } = shares_at(thoughts[side], 0);
+          return [source, target, value];
         }""", side)
         first, second = sorted([*source, *target])[:-3:-1]
         assert (", then " in text) == (second >= first / 2)
-        assert f"({first:+.1f} to its score)" in text
+        assert f"({first:+.1f}; in all {value:+.1f})".replace("-", "−") in text
     says.first.get_by_role("button").first.click()
     assert page.locator("#term").inner_text().startswith("A score says how strongly")
 

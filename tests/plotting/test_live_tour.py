@@ -38,13 +38,17 @@ def test_the_tour_asks_and_then_shows(page):
         shown = page.locator(".change:visible").evaluate_all("all => all.map(e => e.dataset.part)")
         assert shown == ([part] if part else [])
         asked = page.url
+        assert page.evaluate("document.activeElement.id") == "tour-question"
         page.locator("#guess-1").click()
         settled(page)
+        page.wait_for_function("() => !playing")                           # the first step plays
         assert f"tour={step}&guess=1" in page.url
         assert not hidden(page, "#best-part")
         assert page.locator("#tour-out").inner_text().startswith("You guessed: ")
         if step == 3:                                                  # another order is tried
             api.expect(page.locator("#tour-out")).to_contain_text("cannot tell")
+        assert page.locator("#tour-choices button:enabled").count() == 0  # a guess is made once
+        assert page.locator("#tour-question").is_visible()
         happened = page.locator("#tour-choices .happened").inner_text().removeprefix("✓ ")
         verdict = page.locator("#tour-out strong").inner_text().removesuffix(".").split(". ")[1]
         guessed = page.locator("#guess-1").inner_text().removeprefix("✓ ")
@@ -107,6 +111,65 @@ def test_what_became_of_an_answer_is_told_from_its_tokens(page):
     counts = page.evaluate("[[3, 4], [3, 4, 4], [4, 3], []].map((one) =>"
                            " difference([3, 4], one).count)")
     assert counts == [0, 1, 2, 2]
+
+
+def test_the_first_step_plays_what_it_tells(page):
+    page.locator("#tour-begin").click()
+    settled(page)
+    page.evaluate("""() => {
+      const real = go_to;
+      self.walked = [];
+      go_to = (place) => {
+        real(place);
+        walked.push([view.written, element("tour-out").textContent]);
+      };
+    }""")
+    page.locator("#guess-0").click()
+    api.expect(page.locator("#tour-out")).to_contain_text("You guessed: all tokens at once. What")
+    assert page.evaluate("walked") == [[n, ""] for n in range(7)]      # seen before it is told
+    assert page.url.endswith("tour=0&guess=0")
+
+
+def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # noqa: F811
+    page = visit(path, "#tour=2&guess=1")
+    settled(page)
+    assert page.locator("#written .tokens").inner_text().split() == ["5", "1"]
+    assert page.locator("#written .coming").inner_text() == "4"
+    assert page.locator("#best-heading").inner_text() == "Most probable for token 3"
+    (first, share), (second, less) = page.evaluate("best(thoughts[0].steps[2].row, 2)")
+    assert page.locator("#tour-out").inner_text().endswith(
+        f"It wrote {first}, with probability {share:.2f}. Next comes “{second}”, with {less:.2f}.")
+    assert not page.locator("#keys").is_visible()
+    page.locator("#present").click()
+    for place in ("#best", "#keys"):
+        assert page.locator(place).is_visible()
+
+
+def test_a_clicker_walks_and_goes_through_the_tour(page):
+    page.locator("#present").click()
+    page.evaluate("go_to(0)")
+    for key, count in ((" ", 1), ("PageDown", 2), ("ArrowRight", 3), ("PageUp", 2)):
+        page.keyboard.press(key)
+        assert page.evaluate("view.written") == count, key
+    assert page.evaluate("is_present()")
+    page.locator("#tour-begin").click()
+    settled(page)
+    seen = []
+    for _ in range(12):
+        seen.append(page.evaluate("[view.tour, view.guess]"))
+        page.keyboard.press("PageDown")
+        settled(page)
+    assert seen == [[step, guess] for step in range(6) for guess in (None, 3)]
+    assert page.evaluate("[view.tour, is_present()]") == [None, True]
+
+
+def test_escape_ends_the_tour(page):
+    page.locator("#tour-begin").press("Enter")
+    settled(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "guess-0"
+    page.keyboard.press("Escape")
+    assert page.evaluate("[view.tour, document.activeElement.id]") == [None, "tour-begin"]
 
 
 LETTERS = """() => {

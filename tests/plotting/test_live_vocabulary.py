@@ -77,6 +77,16 @@ def test_words_of_fragments_are_told_from_words_that_training_had():
 
 
 @pytest.mark.slow
+def test_an_unknown_word_is_reported_as_it_was_typed():
+    vocabulary = vocabulary_of((line for pair in sentences(60) for line in pair), 60)
+    script = """function main({ rules, lines }) {
+      return lines.map((line) => vocabulary_of(rules).source(line).unknown);
+    }"""
+    lines = ["42", "zwei 42 drei 7"]
+    assert node(script, dict(rules=rules(vocabulary), lines=lines)) == [["42"], ["42", "7"]]
+
+
+@pytest.mark.slow
 def test_symbols_are_read_as_the_task_reads_them():
     task = dict(tokens=["<pad>", "<bos>", "<eos>", "0", "1", "10"], pad=0, bos=1, eos=2)
     lines = ["1 0 10", "  1\t10\n", "", "<bos> 1 x", "constructor 1"]

@@ -25,7 +25,9 @@ BUILT = {  # what stands for ${...} in a key
     "about_${box.key}": [f"about_{key}" for key in BOXES],
     "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort"],
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
-                     "term_scale", "term_positions"],
+                     "term_scale", "term_positions", "term_layer", "term_feature",
+                     "term_softmax"],
+    "term_${view.kind}": ["term_cross", "term_encoder_self", "term_decoder_self"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
@@ -105,6 +107,7 @@ def test_no_english_sentence_stands_in_a_script():
                          "#flow.long .lit rect",
                          "curve lit", "flow-token lit", "map-heading grid-name-",
                          "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
+                         "input, select",
                          "linear-gradient(to right, )"}
 
 
@@ -113,7 +116,7 @@ def test_the_switch_finds_every_text_of_the_template():
     found = re.findall(r'data-say(?:-label)?="(\w+)"', marked)
     placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
     assert sorted(found) == sorted(placed_ones)
-    assert len(found) == 31
+    assert len(found) == 33
 
 
 def test_every_lesson_has_its_chinese_one():

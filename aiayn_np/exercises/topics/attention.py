@@ -11,7 +11,7 @@ from ..exercise import Case, exercise, layer
 EXERCISE = exercise(
     4, "attention", "Scaled dot-product attention", section="3.2.1, Eq. 1, Fig. 2 left",
     lesson="4", minutes=60,
-    asks="the four boxes of the figure in order, and their backward in reverse order",
+    asks="the five boxes of the figure in order, and their backward in reverse order",
 )
 
 ATTENTION = layer(

@@ -63,7 +63,7 @@ const PARTS = {
   key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
   box: (page, text) => ({ box: number_of(text, 10000) }),
   tour: ({ states }, text) => ({ tour: number_of(text, states ? 6 : 5) }),
-  guess: (page, text) => ({ guess: number_of(text, 3) }),
+  guess: (page, text) => ({ guess: number_of(text, 4) }), // 3: none was made
   "what-if"(page, text) {
     const [name, ...rest] = text.split(":");
     require_that(Object.hasOwn(WHAT_IFS, name));

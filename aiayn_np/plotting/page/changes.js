@@ -209,7 +209,7 @@ const MEASURED = {
     return equal.length ? equal : [say("if_positions_expect")];
   },
   factor: () => [say("if_scale_expect"), ...said_sharpness()],
-  causal: () => [say("if_causal_expect")],
+  causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
   replaced: () => [say("if_replace_expect")],
   state: () => [say("if_state_expect")],
@@ -219,7 +219,11 @@ const MEASURED = {
 function same_answer() {
   const { text, count } = thoughts[1].further ?? {};
   if (said_equal().length) return [say("out_luck")];
-  const others = text ? [say("out_other", { text })] : count ? [say("out_nowhere", { count })] : [];
+  const others = text
+    ? [say("out_other", { text })]
+    : count && view.changes.causal
+      ? [say("out_nowhere", { count })]
+      : [];
   return [say("out_same"), ...others];
 }
 

@@ -238,16 +238,22 @@ function draw_box(boxes) {
   const thought = thoughts[view.side];
   const box = boxes[view.box];
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
-  element("box").replaceChildren(
+  const step_button = (key, by) => {
+    const to = view.box + by;
+    return make_button(say(key), () => choose_box(to), { id: key, disabled: !boxes[to] });
+  };
+  const parts = [
     make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
+    make("div", { class: "buttons" }, step_button("box_before", -1), step_button("box_next", 1)),
     make("h3", {}, box.name),
     make("p", {}, say(`about_${box.key}`)),
     ...would_say(box, thought),
     make("p", {}, figure_says(box)),
     numbers_picture(box),
     make("p", { class: "soft" }, make("code", {}, formula_of(thought.model, box.path))),
-    make("p", { class: "soft" }, make("code", {}, box.path)),
-  );
+    make("p", { class: "soft" }, say("figure_code"), " ", make("code", {}, `model.${box.path}`)),
+  ];
+  keep_focus(element("box"), () => element("box").replaceChildren(...parts));
 }
 
 /** What comes out of a box. */

@@ -56,7 +56,8 @@ function scroll_to_lit() {
   for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
     const scroller = lit.closest(".scroll");
     const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
-    scroller.scrollLeft = share * scroller.scrollWidth - scroller.clientWidth / 2;
+    const [place, room] = [share * scroller.scrollWidth, scroller.clientWidth];
+    scroller.scrollLeft = place < 0.7 * room ? 0 : place - room / 2; // the beginning, if it can be
   }
 }
 
@@ -70,9 +71,10 @@ function flow(thought, side) {
   const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
   const width = Math.max(300, step * count);
   const is_long = width > 760; // two such drawings stand one above the other
-  const labelled = !is_present() && innerWidth > 800; // elsewhere they are too small to be read
+  const two = thoughts.length > 1;
+  const labelled = !two && !is_present() && innerWidth > 800; // else they are too small
   const top = labelled ? TOP : 4;
-  const gap = is_long && thoughts.length > 1 ? 64 : GAP;
+  const gap = !two ? GAP : is_long ? 48 : innerHeight < 560 ? 96 : 150;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
   element("flow").classList.toggle("long", is_long);
   const x = (i) => (i + 0.5) * step;
@@ -95,7 +97,7 @@ function flow(thought, side) {
     ...curves,
     ...tokens.flat(),
   );
-  svg.style.maxWidth = `${1.15 * width}px`;
+  svg.style.maxWidth = `${width}px`;
   svg.style.minWidth = `${0.47 * width}px`;
   return svg;
 }
@@ -137,7 +139,8 @@ function flow_token(name, [x, y], width, side, role, i) {
   const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
   const most = 12;
   const short = [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
-  const text = drawn("text", { x, y: y + 26, "text-anchor": "middle" }, short);
+  const style = [...name].length === 1 ? "sign" : null; // which has room to be larger
+  const text = drawn("text", { x, y: y + 27, "text-anchor": "middle", class: style }, short);
   const lit = role === "query" && i === view.query;
   const place = { class: lit ? "flow-token lit" : "flow-token" };
   const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));

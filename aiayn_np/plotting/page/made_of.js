@@ -66,7 +66,7 @@ const signed = (number) => (number < 0 ? "" : "+") + digits(number, 1);
 
 /** Why a token was written: what spoke most for it of all that was read, and what half as much. */
 function why_written(thought, place = best_place(thought)) {
-  const { source, target } = shares_at(thought, place);
+  const { source, target, value } = shares_at(thought, place);
   const strong = (text) => make("strong", {}, bare(text));
   const word = strong(names(written_ids(thought))[place]);
   const of = (list, ids, key) => {
@@ -91,13 +91,17 @@ function why_written(thought, place = best_place(thought)) {
   const [first, second] = all;
   if (first.share <= 0) return say_with("shares_none", { word });
   const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
-  return [...say_with("shares_says", { word, ...first.parts }), ...next, say("why_stop")];
+  return [
+    ...say_with("shares_says", { word, ...first.parts, value: signed(value) }),
+    ...next,
+    say("why_stop"),
+  ];
 }
 
 /** That the curves of the shown head lead to another token than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
-  if (view.kind !== "cross") return [];
-  const { cache, keys } = attended(thought);
+  const { cache, keys, path } = attended(thought);
+  if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
   const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
   const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));
   if (looks === spoke) return [];

@@ -18,6 +18,7 @@ function draw_heads() {
     const name = make("span", {}, say("layer", { layer: layer + 1 }));
     return make("div", { class: "layer" }, name, ...heads);
   });
+  fill(element("kind-help"), [term("?", say(`term_${view.kind}`))]);
   keep_focus(element("heads"), () =>
     element("heads").replaceChildren(element("heads").firstElementChild, ...rows),
   );

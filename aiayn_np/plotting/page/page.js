@@ -31,10 +31,12 @@ function rethink(before_drawing = () => {}) {
   element("app").setAttribute("aria-busy", "true");
   const show_begun = () => {
     element("app").inert = false; // it is until the first token is there
+    element("app").classList.add("stale"); // the picture is of the answer before
     draw_answer();
   };
   think(() => {
     element("app").setAttribute("aria-busy", "false");
+    element("app").classList.remove("stale");
     element("app").inert = false;
     before_drawing();
     draw();
@@ -168,9 +170,15 @@ function draw_answer() {
     place: best_place() + 1 - first_query(),
   });
   element("best").replaceChildren(...thoughts.map(best_table));
+  element("best-part").hidden = writes_nothing();
+  element("best-pieces").hidden = !data.task.scores;
+  document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = place_now() === 0;
   element("next").disabled = place_now() === longest();
 }
+
+/** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
+const writes_nothing = () => view.kind === "encoder_self" && layers > 0;
 
 /** What one of the models writes, and in a box of its own the token to come. */
 function answer_row(thought, side) {
@@ -326,13 +334,15 @@ function go_to(place) {
   choose({ written: to, query, key: null });
 }
 
-function play() {
+function play(pause = 900, at_end = () => {}) {
   if (playing) return stop();
-  if (view.written >= longest()) go_to(0);
   playing = setInterval(() => {
     go_to(view.written + 1);
-    if (view.written >= longest()) stop();
-  }, 900);
+    if (view.written < longest()) return;
+    stop();
+    at_end();
+  }, pause);
+  if (view.written >= longest()) go_to(0);
   show_play();
 }
 
@@ -357,16 +367,17 @@ function listen() {
     const { ids, unknown } = vocabulary.source(text);
     if (unknown.length && ids.length === Number(has_source)) return show_unread(unknown);
     stop();
-    Object.assign(view, { text, written: Infinity, key: null });
+    const query = has_source ? 0 : view.query;
+    Object.assign(view, { text, written: Infinity, query, key: null });
     view.changes = { ...view.changes, replaced: [] };
     asked = null;
     left_out = [];
     show_left_out();
-    rethink();
+    rethink(show_first_change);
   });
   on("back", "click", () => go_to(place_now() - 1));
   on("next", "click", () => go_to(place_now() + 1));
-  on("play", "click", play);
+  on("play", "click", () => play());
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("written", "click", choose_in_strip);
   on("state", "input", () =>
@@ -383,19 +394,30 @@ function listen() {
   on("present", "click", () => present(!is_present()));
   on("link", "click", () => copy_link(element("link").href));
   on("save", "click", save_picture);
-  addEventListener("keydown", ({ key, target }) => {
-    if (!is_present()) return;
-    if (key === "Escape") present(false);
-    const step = target.matches("input") ? 0 : { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (step) go_to(place_now() + step);
-  });
+  addEventListener("keydown", press);
   for (const panel of document.querySelectorAll("details")) panel.addEventListener("toggle", draw);
-  matchMedia("print").addEventListener("change", open_panels);
+  addEventListener("beforeprint", open_figure);
+}
+
+const KEYS = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1, " ": 1 }; // as clickers send
+
+/** Escape leaves the projector's view, else the tour; there keys go on, and back. */
+function press(event) {
+  const { key, target } = event;
+  if (key === "Escape" && is_present()) return present(false);
+  if (key === "Escape" && view.tour !== null) return end_tour(false);
+  const step = KEYS[key];
+  const takes_it = target.matches("input, select") || (key === " " && target.matches("button"));
+  if (!is_present() || !step || takes_it) return;
+  event.preventDefault();
+  if (view.tour === null) return go_to(place_now() + step);
+  if (step < 0) return view.tour && go_on_tour(view.tour - 1);
+  element(view.guess === null ? "tour-show" : "tour-next").click();
 }
 
 /** Paper cannot be unfolded. */
-function open_panels({ matches }) {
-  for (const panel of document.querySelectorAll("details")) panel.open ||= matches;
+function open_figure() {
+  element("figure").open = true;
   draw();
 }
 
@@ -405,6 +427,7 @@ const is_present = () => document.documentElement.classList.contains("present");
 function present(on) {
   document.documentElement.classList.toggle("present", on);
   element("present").setAttribute("aria-pressed", on);
+  element("present").blur(); // a space goes on
   draw();
 }
 
@@ -432,11 +455,13 @@ function answer_line(row) {
   return [`${name}: `, ...spans];
 }
 
-/** A text in lines of at most `most` signs. */
-function wrapped(text, most) {
+/** A text in lines that are at most so wide, in 16 units; Chinese may break at each sign. */
+function wrapped(text, width) {
+  const pen = make("canvas").getContext("2d");
+  pen.font = `16px ${getComputedStyle(document.body).fontFamily}`;
   const lines = [""];
-  for (const word of text.split(/(?<=[\s，。；：])/)) {
-    if (lines.at(-1).length + word.length > most) lines.push("");
+  for (const word of text.split(/(?<=[\s&])|(?=\p{Script=Han})/u)) {
+    if (lines.at(-1) && pen.measureText(lines.at(-1) + word).width > width) lines.push("");
     lines[lines.length - 1] += word;
   }
   return lines;
@@ -447,25 +472,32 @@ function whole_picture() {
   const flows = [...document.querySelectorAll("#flow svg")];
   const width = 600 * flows.length;
   const { color, fontFamily, backgroundColor } = getComputedStyle(document.body);
-  const line = (y, size, parts, x = 16) =>
-    drawn("text", { x, y, fill: color, "font-size": size }, ...parts);
+  const red = getComputedStyle(element("app")).getPropertyValue("--marked");
+  const line = (y, size, parts, x = 24, fill = color) =>
+    drawn("text", { x, y, fill, "font-size": size }, ...parts);
   const tops = [[data.title[language()]], [`${say("ask_label")}: ${view.text}`]];
   const rows = [...document.querySelectorAll("#written .row")].map(answer_line);
   const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
   const top = 28 * text.length + 40;
-  const high = (svg) => (600 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
+  const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
   const deep = Math.max(...flows.map(high));
   const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
-    const place = { x: 600 * side, y: top + 8, width: 600, height: high(svg) };
+    const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
     const name = side_name(side).map((one) => one.textContent);
-    return [line(top, 18, name, 600 * side + 16), drawing];
+    return [line(top, 18, name, 600 * side + 24, side ? red : color), drawing];
   });
   const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
-  const why = [...says].flatMap((one) => wrapped(one.textContent, width / 9));
-  const below = why.map((words, i) => line(top + deep + 40 + 24 * i, 16, [words]));
-  const height = top + deep + 40 + 24 * why.length;
+  const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
+  const told = [...says].map((one) =>
+    words(one)
+      .map((part) => part.textContent)
+      .join(""),
+  );
+  const why = [...told, element("link").hash].flatMap((one) => wrapped(one, width - 48));
+  const below = why.map((words, i) => line(top + deep + 32 + 24 * i, 16, [words]));
+  const height = top + deep + 32 + 24 * why.length;
   const size = { width, height, "font-family": fontFamily };
   const back = drawn("rect", { width, height, fill: backgroundColor });
   return drawn("svg", size, back, ...text, ...drawings, ...below);

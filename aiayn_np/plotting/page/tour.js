@@ -18,7 +18,8 @@ const tour_steps = () =>
 let before_tour = null; // the reader's own view
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
- * answer changes, the one that looks most at what the first tokens are made of; and such a token. */
+ * answer changes, the one that looks most at what the first tokens are made of, and such a token.
+ * Its weight and its probability are two numbers that look different. */
 function clearest_head() {
   const thought = begin(trained, vocabulary.source(START.text).ids);
   while (thought.steps.length < 4 && !thought.done) think_on(thought);
@@ -35,7 +36,9 @@ function clearest_head() {
   const heads = data.telling?.length ? data.telling : [...weights.keys()];
   const head = heads.reduce((one, other) => (clear(other) > clear(one) ? other : one));
   const looks = (key, n) =>
-    weights[head].row(n)[key] > 0.5 && /[\p{L}\p{N}]/u.test(names(written)[n]); // no hyphen
+    weights[head].row(n)[key] > 0.5 &&
+    /[\p{L}\p{N}]/u.test(names(written)[n]) && // no hyphen
+    digits(weights[head].row(n)[key]) !== digits(best(thought.steps[n].row, 1)[0][1]);
   return { head, query: Math.max(0, keys.findIndex(looks)) };
 }
 
@@ -50,7 +53,6 @@ function shown_by(step, guessed) {
   };
   const after = {
     type: { written: Infinity },
-    step: { written: 3 },
     positions: { changes: { ...AS_TRAINED, positions: false } },
     mute: { changes: { ...AS_TRAINED, muted } },
     beginning: { state: 0 },
@@ -62,17 +64,27 @@ function shown_by(step, guessed) {
 function go_on_tour(tour) {
   stop();
   if (view.tour === null) before_tour = { ...view };
-  show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null });
+  show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null }, () => {
+    element("tour").hidden = false;
+    element("tour-question").focus();
+  });
 }
 
 function end_tour(finished) {
+  stop();
   show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
 }
 
+/** A guess, or a number behind the choices for none: what happened is shown. */
 function make_guess(guess) {
-  show_place({ ...shown_by(tour_steps()[view.tour], true), guess, key: null }, show_first_change);
+  const step = tour_steps()[view.tour];
+  show_place({ ...shown_by(step, true), guess, key: null }, () => {
+    show_first_change();
+    if (step === "type") play(300, () => choose({ written: Infinity, query: START.query }));
+  });
+  element("tour-question").focus();
 }
 
 /** Where the chosen head looks most, to write the token of a query. */
@@ -107,10 +119,12 @@ const OUTCOMES = {
     return [three.indexOf(key), ...said_look(1)];
   },
   step(thought) {
-    const [[token, share]] = best(thought.steps[Math.min(2, thought.steps.length - 1)].row, 1);
+    const row = thought.steps[Math.min(2, thought.steps.length - 1)].row;
+    const [[token, share], [next, left]] = best(row, 2);
     const values = { token: plain_name(token), share: digits(share) };
+    const second = { token: plain_name(next), share: digits(left) };
     const choice = share < 0.5 ? 0 : share < 0.9 ? 1 : 2;
-    return [choice, say("tour_step_out", values), ...said_look(2)];
+    return [choice, say("tour_step_out", values), say("tour_step_next", second)];
   },
 };
 
@@ -136,6 +150,7 @@ function draw_tour() {
   const hides = step && !STEPS[step].part; // the others ask for a change to come
   element("app").classList.toggle("asking", Boolean(hides && !guessed));
   element("app").classList.toggle("guessed", guessed);
+  element("app").dataset.step = step ?? "";
   document.body.classList.toggle("touring", Boolean(step));
   const parts = step ? [STEPS[step].part] : [...Object.keys(SWITCHES), "state"];
   for (const row of document.querySelectorAll(".change"))
@@ -158,6 +173,7 @@ function draw_tour() {
           id: `guess-${i}`,
           class: i === happened ? "happened" : null,
           "aria-pressed": i === view.guess,
+          disabled: guessed, // what was guessed stays
         }),
   );
   const last = view.tour === steps.length - 1;
@@ -167,13 +183,18 @@ function draw_tour() {
     id: "tour-end",
     class: "bare",
   });
-  end.hidden = last;
+  const show = () => make_guess(choices.length);
+  const none = make_button(say("guess_none"), show, { id: "tour-show", class: "bare" });
+  none.hidden = guessed;
+  end.hidden = last && guessed;
   next.hidden = !guessed;
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(next, end);
+    element("tour-steps").replaceChildren(none, next, end);
   });
-  if (guessed) sentences.unshift(make("strong", {}, verdict(choices, view.guess, happened)));
-  const found = guessed ? [...sentences, ...lesson_link(lesson)] : [];
+  if (choices[view.guess])
+    sentences.unshift(make("strong", {}, verdict(choices, view.guess, happened)));
+  const told = guessed && !playing;
+  const found = told ? [...sentences, ...lesson_link(lesson)] : [];
   fill(element("tour-out"), spaced(found));
 }

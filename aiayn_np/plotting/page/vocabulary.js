@@ -21,9 +21,10 @@ class Symbols {
 
   /** The symbols of a text: a word of known signs is cut into them. */
   cut(text) {
+    text = text.normalize("NFKC"); // a Chinese keyboard types full-width digits
     if (!this.signs) return text.split(/\s+/).filter(Boolean);
     return text
-      .split(/[\s,]+/)
+      .split(/[\s,、]+/)
       .filter(Boolean)
       .flatMap((word) => ([...word].every((sign) => this.ids.has(sign)) ? [...word] : word));
   }
@@ -79,7 +80,10 @@ class Pieces {
     let before_unknown = false;
     for (const piece of this.cut(this.normalised(text))) {
       const id = this.ids.get(piece);
-      if (id === undefined) unknown.push(piece.replaceAll(SPACE, " "));
+      if (id === undefined) {
+        const text = piece.replaceAll(SPACE, " ");
+        unknown.push(before_unknown ? unknown.pop() + text : text); // "42" and not "4 2"
+      }
       if (id !== undefined || !before_unknown) ids.push(id ?? this.unk); // a run of unknowns is one
       before_unknown = id === undefined;
     }

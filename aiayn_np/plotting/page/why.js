@@ -97,9 +97,9 @@ function reason_of(cell, side) {
   const alone = keys_of(thought, query, keys).length === 1;
   const reason = alone ? "why_alone" : low ? least : most;
   const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
-  const end = list || alone ? say(reason, { features }) : say("why_stop");
+  const end = rich(list || alone ? say(reason, { features }) : say("why_stop"));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
-  return [...name, ...says, end, ...muted, ...(side ? most_now(cell, quoted) : [])];
+  return [...name, ...says, ...end, ...muted, ...(side ? most_now(cell, quoted) : [])];
 }
 
 /** Where a changed row looks most now, if that is not the chosen key. */
@@ -129,7 +129,7 @@ function score_picture(cell) {
   const features = make("div", { class: "features", "aria-hidden": "true" }, ...marks);
   features.style.setProperty("--count", terms.rows.length);
   const steps = [...score_steps(cell), [say("why_softmax"), weight]];
-  const chain = steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → ");
+  const chain = rich(steps.map(([name, number]) => `${name} = ${digits(number)}`).join(" → "));
   return make(
     "div",
     {},
@@ -140,7 +140,7 @@ function score_picture(cell) {
       make("span"),
       features,
     ),
-    make("p", { class: "chain" }, chain),
+    make("p", { class: "chain" }, ...chain),
   );
 }
 

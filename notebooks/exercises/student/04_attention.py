@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **Write** | `ScaledDotProductAttention` |
-# | **You have to find** | the four boxes of the figure in order, and their backward in reverse order |
+# | **You have to find** | the five boxes of the figure in order, and their backward in reverse order |
 # | **Paper** | Section 3.2.1, Eq. 1, Fig. 2 left |
 # | **Explained in** | Lesson 4 |
 # | **Time** | 60 minutes |
