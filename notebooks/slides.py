@@ -56,6 +56,8 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
+CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
+LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -113,7 +115,7 @@ class Slide:
         first, *rest = self.parts or [""]
         clicks = [f"::: fragment\n{part}\n:::" for part in rest]
         notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
-        page = MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"]))
+        page = LINK.sub(r"\1", MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"])))
         return "\n\n".join([f"# {self.title}", page, *notes])
 
 
@@ -137,7 +139,8 @@ class Result(Slide):
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
-        begin = [lead, first] if lead and not (self.answer or self.programs) else [f"{lead}\n\n{first}"]
+        asks = lead and not self.answer and not first.startswith("```python")
+        begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
         self.parts = [*map(str.strip, begin), *more]
         return super().markdown()
 
@@ -153,16 +156,19 @@ class Result(Slide):
         """The picture, with the words to its left if it is not wide and they are not."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (2.6 if self.answer else 2.2) * height or "$$" in lead
+        wide = width > (2.2 if self.answer else 1.5) * height or "$$" in lead
         printed = drawn(self.printed)
         lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
         if wide or not self.answer or "bars table" not in printed:     # there is no room for both
             self.notes = [*self.notes, printed]
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
-        if wide or not lead + printed + self.said:
-            self.said = sentence(self.said, 2 * SAID // 3)             # the picture needs the room
+        said = sentence(self.said, 2 * PROSE)                          # the picture needs the room
+        self.notes += [self.said] * (said != self.said)
+        self.said = said
+        if wide or not lead + printed + said:
+            lead = lead if self.answer or "$$" in lead else sentence(lead, PROSE)
             return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
-        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+        said = f"::: fragment\n{said}\n:::" * bool(said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
         return [side_by_side(left, png, " .caption")]
 
@@ -224,9 +230,11 @@ class Deck:
             self.begin(title, self.took[f"## {title}"])
 
     def begin(self, title, spent):
-        known = mistakes(self.exercises, title.split()[0], self.language)
-        self.title, said = title, self.words.section.format(self.words.time(spent))
-        self.ideas = Slide(title, notes=[said, *known])
+        number = title.split()[0]
+        known = mistakes(self.exercises, number, self.language)        # each exercise once
+        self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
+        said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
     def text(self, text):
@@ -283,6 +291,9 @@ class Deck:
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
+        if CHECKED.fullmatch(text):                                    # the deck does without it
+            self.lead, self.programs = self.flush() or None, []
+            return
         self.shown(self.unsaid).printed += text
         self.result.programs += self.programs
         self.programs = []
@@ -601,10 +612,12 @@ def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
     title, text = deck(nbformat.read(lesson, as_version=4))
+    text = re.sub(r"(\\(?:ln|log|tanh)) ", r"\1\\,", text)            # MathML leaves no space
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
-                    center="false", hash="true", controls="false", slideNumber="true", pdfMaxPagesPerSlide="1")
+                    center="false", hash="true", controls="false", slideNumber="true",
+                    pdfMaxPagesPerSlide="1", pdfSeparateFragments="false")
     settings["revealjs-url"] = reveal_js()
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",
@@ -625,7 +638,7 @@ def write_handout(deck_path):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(args=["--no-sandbox"], executable_path=found)
         page = browser.new_page()
-        page.goto(f"{deck_path.resolve().as_uri()}?print-pdf&pdfSeparateFragments=false")
+        page.goto(f"{deck_path.resolve().as_uri()}?print-pdf")
         page.wait_for_function("document.querySelectorAll('.pdf-page').length > 0")
         page.pdf(path=target, prefer_css_page_size=True, print_background=True)
         browser.close()

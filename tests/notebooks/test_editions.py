@@ -140,8 +140,8 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
     assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
     assert "The section takes 3 minutes." in ideas.notes
-    assert third.notes == ["The section takes 0 minutes."]
-    assert loop.notes == [*third.notes, "A loop. Run it."]
+    assert third.notes == []                                           # it takes no minute
+    assert loop.notes == ["A loop. Run it."]
     assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
     assert "::: question\nHow many?" in asks.parts[0]
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
