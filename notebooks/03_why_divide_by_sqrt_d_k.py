@@ -153,7 +153,9 @@ dot = (q * k).sum(axis=1)                                              # (20000,
 print(f"mean {dot.mean():.2f}   variance {dot.var():.2f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width. The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width.
+#
+# The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()

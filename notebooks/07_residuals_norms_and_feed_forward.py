@@ -59,7 +59,7 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
 print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=False)[-1]:.1g}")
 
 # %% [markdown]
-# About a millionth is left: with plain gradient descent, the lowest layers would learn a million times more slowly.
+# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly.
 #
 # Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
 
