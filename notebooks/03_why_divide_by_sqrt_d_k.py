@@ -170,7 +170,7 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# So in the picture at the beginning, chance has decided. The experiment `SATURATION` draws 2048 queries with 32 keys each.
+# So in the picture at the beginning, chance has decided. The experiment on saturation draws 2048 queries with 32 keys each.
 #
 # > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
@@ -230,7 +230,7 @@ fig
 #
 # ## 3.5 And at the paper's own width?
 #
-# `SATURATION` measured other widths, and another draw at 512:
+# The same experiment measured other widths, and another draw at 512:
 
 # %%
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
@@ -275,7 +275,7 @@ for (p, d_k), (var, largest, size) in table.items():
 #
 # In a model $q = x W^Q$, and with this library's start and the paper's sizes the entries of $q$ and $k$ have a variance of about 1 (more in the first layer, where the positions are added). Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
 #
-# The experiment `SCALE_TRAINING` trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2: the cell prints them.
+# An experiment trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2.
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found

@@ -30,7 +30,7 @@ import numpy as np
 
 from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_gradients
 from aiayn_np.multi_head import merge_heads, split_heads
-from aiayn_np.plotting.drawings import SENTENCE, heads_split
+from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
 from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
 np.set_printoptions(precision=4, suppress=True)
@@ -51,7 +51,13 @@ for sentence, V in values.items():
 # %% [markdown]
 # One question, and the right answer.
 #
-# The boxes of Figure 1 are called **multi-head** attention. What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
+# The lit boxes of Figure 1 are called **multi-head** attention.
+
+# %%
+figure_1("attention")
+
+# %% [markdown]
+# What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
 #
 # ## 6.1 One softmax, two wishes
 #

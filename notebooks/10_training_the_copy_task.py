@@ -240,7 +240,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
         states[progress.step] = model.state_dict()
 
 # %% [markdown]
-# Take two numbers to compare with: the loss of the best guess that does *not* read the source (not that of Lesson 10.4: the task has another length), and $-\ln p_\mathrm{target}$ of the best that smoothing allows.
+# Take two numbers. One is the loss of the best guess that does *not* read the source (not that of Lesson 10.4: the task has another length), the other is $-\ln p_\mathrm{target}$ of the best that smoothing allows.
 
 # %%
 blind = blind_loss(task)
@@ -259,7 +259,7 @@ fig
 #
 # ## 10.7 Tokens and sequences
 #
-# In training the model reads the true prefix, whatever it said before. In use it reads what it wrote itself. Take it as it was part-way.
+# In training the model reads the true prefix. In use it reads what it wrote itself. Take it as it was part-way.
 
 # %%
 def at(step):

@@ -47,14 +47,19 @@ from aiayn_np.experiments.claims.head_jobs import (
     solve,
 )
 from aiayn_np.experiments.learning import small_model
+from aiayn_np.plotting.drawings import figure_1
 from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# Three models learn to copy, to reverse and to sort without a mistake. Where do they look? And do they need to look there?
-#
+# Three models learn to copy, to reverse and to sort without a mistake. Where do they look, in the lit box? And do they need to look there?
+
+# %%
+figure_1("cross_attention")
+
+# %% [markdown]
 # ## 11.1 Three models
 #
 # Section 4 of the paper ends with a hope: attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. On our three tasks we
@@ -70,7 +75,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# `solve` has trained them as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
+# They are trained as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
 
 # %%
 def read(name, text="4 0 2 5 1 3"):

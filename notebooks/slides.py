@@ -157,17 +157,15 @@ class Result(Slide):
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
         wide = width > (2.2 if self.answer else 1.5) * height or "$$" in lead
-        printed = drawn(self.printed)
-        lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
-        if wide or not self.answer or "bars table" not in printed:     # there is no room for both
-            self.notes = [*self.notes, printed]
+        if not self.answer and "$$" not in lead:
+            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
+        printed, said = drawn(self.printed), sentence(self.said, 2 * PROSE)
+        self.notes = [*self.notes, *[self.said] * (said != self.said)]   # the picture needs the room
+        if wide or not self.answer or "bars table" not in printed:
+            self.notes.append(printed)
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
-        said = sentence(self.said, 2 * PROSE)                          # the picture needs the room
-        self.notes += [self.said] * (said != self.said)
-        self.said = said
         if wide or not lead + printed + said:
-            lead = lead if self.answer or "$$" in lead else sentence(lead, PROSE)
-            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
+            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [said])]
         said = f"::: fragment\n{said}\n:::" * bool(said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
         return [side_by_side(left, png, " .caption")]
