@@ -20,7 +20,6 @@ prints the handout.
 """
 
 import argparse
-import importlib.util
 import itertools
 import re
 import shutil
@@ -40,7 +39,6 @@ from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
 from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.language import say, speaking
-from aiayn_np.text.extra import install_command
 
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
@@ -257,7 +255,7 @@ class Deck:
                 said.append(block)
                 continue
             if not alone and said:                                     # its first sentences are
-                said[0] = last_sentence(said[0]) if len(said) == 1 else ""
+                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -417,11 +415,6 @@ def height_of(part):
 def side_by_side(text, png, kind=""):
     """A text, in a box of its own whatever is in it, and a picture to its right."""
     return f":::: {{.beside{kind}}}\n::: left\n{text}\n:::\n\n{png}\n::::"
-
-
-def last_sentence(text):
-    told = [found[0].strip() for found in SENTENCE.finditer(text)]
-    return told[-1] if told and not BLOCK.match(text) else ""
 
 
 def mistakes(exercises, section, language):
@@ -598,14 +591,6 @@ def first_drawing(notebook):
     return next((o.data["image/png"] for o in shown if "image/png" in o.get("data", {})), "")
 
 
-def reveal_js():
-    """The folder with reveal.js, which the package sphinx-revealjs brings."""
-    package = importlib.util.find_spec("sphinx_revealjs")
-    if package is None:
-        sys.exit(f"error: slides need pandoc and reveal.js: {install_command('slides')}")
-    return Path(package.origin).parent / "_static" / "revealjs"
-
-
 def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
@@ -616,7 +601,8 @@ def write_deck(lesson, folder):
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
                     center="false", hash="true", controls="false", slideNumber="true",
                     pdfMaxPagesPerSlide="1", pdfSeparateFragments="false")
-    settings["revealjs-url"] = reveal_js()
+    reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
+    settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
