@@ -599,8 +599,7 @@ def write_deck(lesson, folder):
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
-                    center="false", hash="true", controls="false", slideNumber="true",
-                    pdfMaxPagesPerSlide="1", pdfSeparateFragments="false")
+                    center="false", hash="true", controls="false", slideNumber="true", pdfMaxPagesPerSlide="1")
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
