@@ -206,6 +206,12 @@ def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
     assert "::: fragment\nSo." in second
 
 
+def test_a_print_that_says_only_that_two_things_agree_is_in_no_deck():
+    for said in ("equal: True", "difference: 1e-16", "2 of 3 are right"):
+        deck = slides.Deck(lesson("## 1.1 A\n\nIt is so.", f"%{said}\n", "So it is.", "## 1.2 B"))
+        assert (said in "".join(slide.markdown() for slide in deck.slides)) == ("2" in said)
+
+
 def test_a_sentence_ends_where_a_reader_ends_it():
     assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.", 30) == (
         "See $a. b$ and 1.5 `x.y`.")
