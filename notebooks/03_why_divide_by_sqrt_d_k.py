@@ -164,7 +164,7 @@ variance.figure()
 # %% [markdown]
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
-# The drawing has no scale. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
+# Here no score is divided. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
 
 # %%
 dot_products()

@@ -171,7 +171,7 @@ print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 #
 # ## 7.4 Back through the norm
 #
-# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$. The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
+# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for eps). The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
 #
 # $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
 
