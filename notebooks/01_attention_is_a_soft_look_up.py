@@ -51,7 +51,9 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
         print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards, all right")
 
 # %% [markdown]
-# At the end all 500 are right. Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
+# At the end all 500 are right.
+#
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
 
 # %%
 yours = "3 1 4 1 5"
@@ -148,8 +150,8 @@ q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 # > - 1/2 <!-- true: np.isclose(weights[1], 1 / 2) --> → The exponentials are 1, 3, 1, 1, and 3 is half of their sum.
 # > - 1/4 → All keys would have this weight if the query asked nothing.
 # >
-# > <!-- given: The query of `sat` is $q$ = {q}. The keys of `the`, `cat`, `sat`, `down` are the rows of $K$ = {K}, and
-# > $d_k = 5$. The first number of $q$ is $\sqrt5 \ln 3$. -->
+# > <!-- given: The query of `sat` is $q$ = {q}. The keys of `the`, `cat`, `sat`, `down` are the rows of $K$ = {K}, their
+# > values those of $V$ = {V} (is it a thing? is it an action?). The first number of $q$ is $\sqrt5 \ln 3$, and $d_k = 5$. -->
 
 # %%
 d_k = K.shape[-1]
@@ -239,7 +241,7 @@ attention_shapes()
 # %%
 attention = ScaledDotProductAttention()
 out, cache = attention.forward(Q, K, V)
-print("largest difference from ours:", np.abs(out - output).max())
+print("largest difference from ours:", f"{np.abs(out - output).max():.0e}")
 print(cache)
 
 # %% [markdown]

@@ -153,7 +153,9 @@ dot = (q * k).sum(axis=1)                                              # (20000,
 print(f"mean {dot.mean():.2f}   variance {dot.var():.2f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width. The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width.
+#
+# The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()
@@ -162,13 +164,13 @@ variance.figure()
 # %% [markdown]
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
-# The drawing has no scale. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
+# Here no score is divided. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
 
 # %%
 dot_products()
 
 # %% [markdown]
-# So in the picture at the beginning, chance has decided. The experiment `SATURATION` draws 2048 queries with 32 keys each.
+# So in the picture at the beginning, chance has decided. The experiment on saturation draws 2048 queries with 32 keys each.
 #
 # > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
@@ -228,7 +230,7 @@ fig
 #
 # ## 3.5 And at the paper's own width?
 #
-# `SATURATION` measured other widths, and another draw at 512:
+# The same experiment measured other widths, and another draw at 512:
 
 # %%
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
@@ -273,7 +275,7 @@ for (p, d_k), (var, largest, size) in table.items():
 #
 # In a model $q = x W^Q$, and with this library's start and the paper's sizes the entries of $q$ and $k$ have a variance of about 1 (more in the first layer, where the positions are added). Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
 #
-# The experiment `SCALE_TRAINING` trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2: the cell prints them.
+# An experiment trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2.
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found

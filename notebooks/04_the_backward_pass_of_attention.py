@@ -166,7 +166,9 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
     print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
 
 # %% [markdown]
-# Our gradients are those of the class. Here is the whole graph, with what comes back in red. (`products` are the scores before the scale.)
+# Our gradients are those of the class.
+#
+# Here is the whole graph, with what comes back in red. (`products` are the scores before the scale.)
 
 # %%
 attention_gradients(Q, K, V)
@@ -185,8 +187,8 @@ wanted = out.copy()                                                    # (T_q, d
 wanted[2] = V[1]                                                       # row "sat": the value of "cat"
 grad_out = out - wanted                                                # L = ½ Σ (out - wanted)²
 grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_q, T_k)
-print("loss", 0.5 * ((out - wanted) ** 2).sum())
-print("weight that sat gives to cat", cache.weights[2, 1])
+print(f"loss {0.5 * ((out - wanted) ** 2).sum():.4f}")
+print(f"weight that sat gives to cat {cache.weights[2, 1]:.4f}")
 
 # %% [markdown]
 # The picture shows `-grad_scores`, the direction of a step of descent: purple scores should
@@ -227,7 +229,8 @@ print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {ca
 # %%
 losses_QKV, cache_QKV = fit(attention, wanted, 100)
 print(f"loss {losses_QKV[0]:.4f} before, {losses_QKV[-1]:.4f} after")
-print("sat looks at", dict(zip(tokens, cache_QKV.weights[2].round(4).tolist())))
+print("            ", *tokens)
+print("sat looks at", cache_QKV.weights[2])
 
 # %% [markdown]
 # `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
@@ -265,7 +268,7 @@ print(check_gradients(attention, Q, K, V))
 # %%
 forgets_both = ScoredAttention(DotScore())                              # q · k, never divided
 print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
-print("largest difference from Equation 1:", np.abs(forgets_both(Q, K, V) - out_by_hand).max())
+print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - out_by_hand).max():.2f}")
 
 # %% [markdown]
 # So a layer needs both: a check of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.

@@ -30,7 +30,7 @@ import numpy as np
 
 from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_gradients
 from aiayn_np.multi_head import merge_heads, split_heads
-from aiayn_np.plotting.drawings import SENTENCE, heads_split
+from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
 from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
 np.set_printoptions(precision=4, suppress=True)
@@ -51,7 +51,13 @@ for sentence, V in values.items():
 # %% [markdown]
 # One question, and the right answer.
 #
-# The boxes of Figure 1 are called **multi-head** attention. What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
+# The lit boxes of Figure 1 are called **multi-head** attention.
+
+# %%
+figure_1("attention")
+
+# %% [markdown]
+# What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
 #
 # ## 6.1 One softmax, two wishes
 #
@@ -79,7 +85,9 @@ for sentence, V in values.items():
 # %% [markdown]
 # The head is asked two things at once, so it gives half of its weight to each of the two keys. The output is the mean of
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
-# several heads. Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each of $h$ heads gets $1/h$ of the width.)
+# several heads.
+#
+# Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each of $h$ heads gets $1/h$ of the width.)
 
 # %%
 for sentence, V in values.items():
@@ -110,7 +118,7 @@ x = np.array([[10.0 * t + f for f in range(h * d_k)] for t in range(T)])    # (T
 print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 
 # %% [markdown]
-# The classic mistake is to reshape to the final shape at once. The shape is right, and no later line fails.
+# Now the classic mistake: reshape to the final shape at once. The shape is right, and no later line fails.
 #
 # > **Predict.** In `x.reshape(h, T, d_k)`, what does the second head have?
 # >
@@ -154,7 +162,7 @@ for i in range(h):
     block = slice(i * d_k, (i + 1) * d_k)                               # the columns of head i + 1
     heads.append(attention(x @ W_Q[:, block], x @ W_K[:, block], x @ W_V[:, block]))
 by_loop = np.concatenate(heads, axis=-1) @ W_O                          # (B, T, d_model)
-print("loop over heads against the class:", np.abs(by_loop - y).max())
+print(f"loop over heads against the class: {np.abs(by_loop - y).max():.0e}")
 
 # %% [markdown]
 # The last product can be split as well. $W^O$ has a block of *rows* $W_i^O$ for each head, and
@@ -165,7 +173,7 @@ print("loop over heads against the class:", np.abs(by_loop - y).max())
 
 # %%
 by_sum = sum(head @ W_O[i * d_v : (i + 1) * d_v] for i, head in enumerate(heads))
-print("sum over heads against the class: ", np.abs(by_sum - y).max())
+print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 
 # %% [markdown]
 # ## 6.4 What do heads cost?
@@ -300,7 +308,7 @@ _, wider = fit(16, d_k=4, d_v=1)
 print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 
 # %% [markdown]
-# Now the 16 heads solve the job (all this with one seed). So it was the width of queries and keys.
+# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys.
 #
 # In Table 3 (A) of the paper, too, 1 head and 32 heads do worse than 8; our job was *made* to need four, and does not show why.
 #

@@ -59,7 +59,7 @@ def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
 print(f"length of the gradient at the input: {lengths_on_the_way_down(residual=False)[-1]:.1g}")
 
 # %% [markdown]
-# About a millionth is left: with plain gradient descent, the lowest layers would learn a million times more slowly.
+# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly.
 #
 # Yet models of 24 layers are trained. This lesson is about the boxes around attention that make it possible.
 
@@ -171,7 +171,7 @@ print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 #
 # ## 7.4 Back through the norm
 #
-# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$. The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
+# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for eps). The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
 #
 # $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
 

@@ -213,7 +213,9 @@ print("at real tokens:", np.abs(grad_memory[src != task.pad]).max())
 print("at <pad>      :", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
-# At `<pad>` the gradient is exactly 0. Now the rest of the way, with the three shares of $E$ kept apart.
+# At `<pad>` the gradient is exactly 0.
+#
+# Now the rest of the way, with the three shares of $E$ kept apart.
 
 # %%
 before = model.src_embedding.E.grad.copy()

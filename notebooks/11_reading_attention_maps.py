@@ -47,14 +47,19 @@ from aiayn_np.experiments.claims.head_jobs import (
     solve,
 )
 from aiayn_np.experiments.learning import small_model
-from aiayn_np.plotting.figures import draw_map, new_figure
+from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# Three models learn to copy, to reverse and to sort without a mistake. Where do they look? And do they need to look there?
-#
+# Three models learn to copy, to reverse and to sort without a mistake. Where do they look, in the lit box? And do they need to look there?
+
+# %%
+figure_1("cross_attention")
+
+# %% [markdown]
 # ## 11.1 Three models
 #
 # Section 4 of the paper ends with a hope: attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. On our three tasks we
@@ -70,7 +75,7 @@ for Task in (CopyTask, ReverseTask, SortTask):
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# `solve` has trained them as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
+# They are trained as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -94,11 +99,11 @@ for name in models:
 # A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
 # *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0. The query is made from the token that was read.
 #
-# > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `4 → 0`?
+# > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `0 → 2`?
 # >
-# > - At 0 → It looks where the symbol stands that is to be *written*. <!-- true: [*cross_maps(cache).values()][1][0, 1].argmax() == 1 -->
-# > - At 4 → That is what the position has read. What does it need for what it is to write?
-# > - At 2 → The row has its turn for 2 one step later.
+# > - At 2 → It looks where the symbol stands that is to be *written*. <!-- true: maps[1][0, 2].argmax() == 2 -->
+# > - At 0 → That is what the position has read. What does it need for what it is to write?
+# > - At 5 → The row has its turn for 5 one step later.
 
 # %%
 def cross_maps(cache):
@@ -106,11 +111,18 @@ def cross_maps(cache):
 
 
 cache, rows, columns = read("copy")
-plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
+maps = [*cross_maps(cache).values()]                                   # (h, T_q, T_k) of each layer
+plot_attention(maps[1][0], rows, columns, titles=["copy: layer 2, head 1"])
 
 # %% [markdown]
 # It does so in every row. These cells are the diagonal, $(t, t)$. If you label rows only with the token that was read, the same map seems to look
-# one place ahead. Before you interpret a diagonal, ask what its rows are. Layer 1 is less clear.
+# one place ahead. Before you interpret a diagonal, ask what its rows are. Here are all heads:
+
+# %%
+plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
+
+# %% [markdown]
+# Not every head is so clear: head 3 of layer 2 looks at 4 in the row `4 → 0`, and layer 1 is blurred.
 #
 # ## 11.3 From looking to measuring
 #
@@ -153,11 +165,11 @@ bar = max(chance)
 
 # %%
 table = margins("copy", models["copy"])
-print(f"bar {bar:.2f}")
-print(" " * 17, *(f"{job:>13}" for job in JOBS))
-for i, row in enumerate(table):
-    marks = (f"{m:+12.2f}" + ("*" if m > bar else " ") for m in row)
-    print(named(i), " ", *marks)
+print(f"bar {bar:.2f}, best head {table.max():.2f}")
+fig = plot_signed(table.T, [*JOBS], [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)], value="margin", rows="",
+                  columns="layer, head", title=f"Framed: above the bar, {bar:.2f}")
+fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=25, fillstyle="none", markeredgewidth=3)
+fig
 
 # %% [markdown]
 # Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
@@ -284,14 +296,15 @@ fig = plot_attention(np.stack(grids), [f"{kind}, layer {i}" for kind in kinds fo
                      [f"head {i}" for i in range(1, 5)], titles=["muted", "blind"], quantity="copied exactly")
 for ax in fig.axes[:2]:
     ax.set(xlabel="", ylabel="")
-print(f"cross_attention  mute, mean of 8: {exact['copy', 'cross_attention', 'mute'].mean():.2f}")
+print(f"one of 8 cross heads muted: {exact['copy', 'cross_attention', 'mute'].mean():.2f} still copied exactly, on average")
 fig
 
 # %%
 test = tasks["copy"].test(300)
 layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "mute"), tasks["copy"], test)
           for layer in range(2)]
-print("copy, all cross heads of a layer muted:", np.array(layers))
+for i, share in enumerate(layers, start=1):
+    print(f"layer {i}, all cross heads muted: copied exactly {share:.2f}")
 
 # %% [markdown]
 # Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And in this model each of the four heads of the decoder's first *self*-attention is missed more than any cross head.

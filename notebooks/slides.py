@@ -20,7 +20,6 @@ prints the handout.
 """
 
 import argparse
-import importlib.util
 import itertools
 import re
 import shutil
@@ -40,7 +39,6 @@ from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
 from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.language import say, speaking
-from aiayn_np.text.extra import install_command
 
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
@@ -56,6 +54,8 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
+CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
+LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
@@ -113,7 +113,7 @@ class Slide:
         first, *rest = self.parts or [""]
         clicks = [f"::: fragment\n{part}\n:::" for part in rest]
         notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
-        page = MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"]))
+        page = LINK.sub(r"\1", MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"])))
         return "\n\n".join([f"# {self.title}", page, *notes])
 
 
@@ -137,7 +137,8 @@ class Result(Slide):
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
             return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
-        begin = [lead, first] if lead and not (self.answer or self.programs) else [f"{lead}\n\n{first}"]
+        asks = lead and not self.answer and not first.startswith("```python")
+        begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
         self.parts = [*map(str.strip, begin), *more]
         return super().markdown()
 
@@ -153,16 +154,17 @@ class Result(Slide):
         """The picture, with the words to its left if it is not wide and they are not."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (2.6 if self.answer else 2.2) * height or "$$" in lead
-        printed = drawn(self.printed)
-        lead = lead if self.answer or "$$" in lead else lead.split("\n\n")[-1]
-        if wide or not self.answer or "bars table" not in printed:     # there is no room for both
-            self.notes = [*self.notes, printed]
+        wide = width > (2.2 if self.answer else 1.5) * height or "$$" in lead
+        if not self.answer and "$$" not in lead:
+            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
+        printed, said = drawn(self.printed), sentence(self.said, 2 * PROSE)
+        self.notes = [*self.notes, *[self.said] * (said != self.said)]   # the picture needs the room
+        if wide or not self.answer or "bars table" not in printed:
+            self.notes.append(printed)
             printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
-        if wide or not lead + printed + self.said:
-            self.said = sentence(self.said, 2 * SAID // 3)             # the picture needs the room
-            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [self.said])]
-        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+        if wide or not lead + printed + said:
+            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [said])]
+        said = f"::: fragment\n{said}\n:::" * bool(said)
         left = "\n\n".join(filter(None, [lead, printed, said]))
         return [side_by_side(left, png, " .caption")]
 
@@ -224,9 +226,11 @@ class Deck:
             self.begin(title, self.took[f"## {title}"])
 
     def begin(self, title, spent):
-        known = mistakes(self.exercises, title.split()[0], self.language)
-        self.title, said = title, self.words.section.format(self.words.time(spent))
-        self.ideas = Slide(title, notes=[said, *known])
+        number = title.split()[0]
+        known = mistakes(self.exercises, number, self.language)        # each exercise once
+        self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
+        said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
     def text(self, text):
@@ -251,7 +255,7 @@ class Deck:
                 said.append(block)
                 continue
             if not alone and said:                                     # its first sentences are
-                said[0] = last_sentence(said[0]) if len(said) == 1 else ""
+                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -283,6 +287,9 @@ class Deck:
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
+        if CHECKED.fullmatch(text):                                    # the deck does without it
+            self.lead, self.programs = self.flush() or None, []
+            return
         self.shown(self.unsaid).printed += text
         self.result.programs += self.programs
         self.programs = []
@@ -408,11 +415,6 @@ def height_of(part):
 def side_by_side(text, png, kind=""):
     """A text, in a box of its own whatever is in it, and a picture to its right."""
     return f":::: {{.beside{kind}}}\n::: left\n{text}\n:::\n\n{png}\n::::"
-
-
-def last_sentence(text):
-    told = [found[0].strip() for found in SENTENCE.finditer(text)]
-    return told[-1] if told and not BLOCK.match(text) else ""
 
 
 def mistakes(exercises, section, language):
@@ -589,23 +591,17 @@ def first_drawing(notebook):
     return next((o.data["image/png"] for o in shown if "image/png" in o.get("data", {})), "")
 
 
-def reveal_js():
-    """The folder with reveal.js, which the package sphinx-revealjs brings."""
-    package = importlib.util.find_spec("sphinx_revealjs")
-    if package is None:
-        sys.exit(f"error: slides need pandoc and reveal.js: {install_command('slides')}")
-    return Path(package.origin).parent / "_static" / "revealjs"
-
-
 def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
     title, text = deck(nbformat.read(lesson, as_version=4))
+    text = re.sub(r"(\\(?:ln|log|tanh)) ", r"\1\\,", text)            # MathML leaves no space
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
                     center="false", hash="true", controls="false", slideNumber="true", pdfMaxPagesPerSlide="1")
-    settings["revealjs-url"] = reveal_js()
+    reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
+    settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
                           extra_args=["--standalone", "--embed-resources", "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
@@ -625,7 +621,7 @@ def write_handout(deck_path):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(args=["--no-sandbox"], executable_path=found)
         page = browser.new_page()
-        page.goto(f"{deck_path.resolve().as_uri()}?print-pdf&pdfSeparateFragments=false")
+        page.goto(f"{deck_path.resolve().as_uri()}?print-pdf")
         page.wait_for_function("document.querySelectorAll('.pdf-page').length > 0")
         page.pdf(path=target, prefer_css_page_size=True, print_background=True)
         browser.close()
