@@ -8,6 +8,7 @@ from PIL import Image
 
 from aiayn_np import Progress, SinusoidalPositionalEncoding
 from aiayn_np.plotting.figures import (
+    CARD,
     plot_attention,
     plot_attention_grid,
     plot_loss,
@@ -171,7 +172,7 @@ def test_a_notebook_shows_a_figure_whatever_the_backend(rng, monkeypatch):
     fig = plot_attention(weights_of(rng), list("abcd"), list("vwxyz"))
     data, shown = fig._repr_png_()
     whole = io.BytesIO()
-    fig.savefig(whole, format="png", dpi=150)
+    fig.savefig(whole, format="png", dpi=150, **CARD)
     assert len(data) < 0.6 * len(whole.getvalue())                     # 256 colours, and light
     few, many = (np.asarray(Image.open(io.BytesIO(d)).convert("RGB"), float)
                  for d in (data, whole.getvalue()))
