@@ -733,6 +733,39 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
             assert box["y"] + box["height"] <= height, (place, present)
 
 
+@pytest.mark.parametrize(("width", "height", "present"), [
+    (1280, 720, False), (1440, 900, False), (360, 740, False), (1280, 720, True), (853, 480, True),
+])
+@pytest.mark.parametrize("address", ["", "#what-if=positions"])
+def test_the_slider_stays_under_the_pointer_that_drags_it(
+        visit, path, width, height, present, address):  # noqa: F811
+    page = visit(path, address, viewport=dict(width=width, height=height))
+    settled(page)
+    if present:
+        page.get_by_role("button", name="Present").click()
+    slider = page.locator("#state")
+    box = slider.bounding_box()
+    x, y = box["x"] + box["width"] - 9, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    values, places = [int(slider.input_value())], []
+    while values[-1]:
+        x -= 10
+        assert x > box["x"]
+        page.mouse.move(x, y)
+        page.wait_for_timeout(30)
+        values.append(int(slider.input_value()))
+        places.append(slider.bounding_box())
+    page.mouse.up()
+    settled(page)
+    assert values == sorted(values, reverse=True)
+    assert set(values) == {0, 1, 2, 3}
+    for place in [*places, slider.bounding_box()]:
+        assert [place["x"], place["width"]] == [box["x"], box["width"]]
+    if width > 1000:                                                   # the answers fit their rows
+        assert {place["y"] for place in places} == {box["y"]}
+
+
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     flip(page, "No positions")
     page.locator("#figure").evaluate("e => (e.open = false)")
