@@ -91,8 +91,9 @@ function why_written(thought, place = best_place(thought)) {
   const [first, second] = all;
   if (first.share <= 0) return say_with("shares_none", { word });
   const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
+  const says = first.share > value ? "shares_says_more" : "shares_says";
   return [
-    ...say_with("shares_says", { word, ...first.parts, value: signed(value) }),
+    ...say_with(says, { word, ...first.parts, value: signed(value) }),
     ...next,
     say("why_stop"),
   ];
