@@ -496,8 +496,12 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet."
     assert page.locator("#written").evaluate(pale) == 1
-    assert page.get_by_role("grid").count() == 1
+    says = page.locator("#shares-says")
+    says.get_by_text("Type something above, and see why.", exact=True).wait_for()
+    assert not page.locator("#flow").is_visible()                      # end looks at end alone
+    assert page.get_by_role("grid").count() == 0
     typed(page, "1 " * 8)
+    assert page.get_by_role("grid").count() == 1
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
     assert note.inner_text().startswith("Only the first 59 tokens are read")

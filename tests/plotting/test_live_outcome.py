@@ -98,7 +98,8 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
 def test_without_the_mask_it_says_that_only_numbers_move(page):
     typed(page, "3 1 4")
     flip(page, "Let it see ahead")
-    assert "Only numbers move: earlier tokens, read again, see more." in page.locator("#outcome").inner_text()
+    out = page.locator("#outcome").inner_text()
+    assert "Only numbers move: earlier tokens, read again, see more." in out
     page.locator("#kind").select_option("Decoder self-attention (masked)")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()

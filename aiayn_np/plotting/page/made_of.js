@@ -12,7 +12,8 @@ async function draw_shares() {
   const late = () => mine !== made_of_round || asked !== round;
   await painted();
   if (late()) return;
-  const sentences = view.kind === "encoder_self" ? [say("shares_encoder")] : [];
+  const instead = is_empty() ? "type_first" : view.kind === "encoder_self" && "shares_encoder";
+  const sentences = instead ? [say(instead)] : [];
   for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
