@@ -218,7 +218,8 @@ const MEASURED = {
 /** What an earlier state of the training had learned of this answer. */
 function learned_by({ lost, added, count }) {
   if (!view.state) return "if_state_expect";
-  return !count ? "if_state_same" : lost.length + added.length ? "if_state_tokens" : "if_state_order";
+  const kept = !lost.length && !added.length;
+  return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
 }
 
 /** Of an answer that did not change: whether it does for another text. */
