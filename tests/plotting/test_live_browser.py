@@ -496,8 +496,12 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet."
     assert page.locator("#written").evaluate(pale) == 1
-    assert page.get_by_role("grid").count() == 1
+    says = page.locator("#shares-says")
+    says.get_by_text("Type something above, and see why.", exact=True).wait_for()
+    assert not page.locator("#flow").is_visible()                      # end looks at end alone
+    assert page.get_by_role("grid").count() == 0
     typed(page, "1 " * 8)
+    assert page.get_by_role("grid").count() == 1
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
     assert note.inner_text().startswith("Only the first 59 tokens are read")
@@ -731,6 +735,39 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
             box = page.locator(place).bounding_box()
             assert box["y"] >= 0, (place, present)
             assert box["y"] + box["height"] <= height, (place, present)
+
+
+@pytest.mark.parametrize(("width", "height", "present"), [
+    (1280, 720, False), (1440, 900, False), (360, 740, False), (1280, 720, True), (853, 480, True),
+])
+@pytest.mark.parametrize("address", ["", "#what-if=positions"])
+def test_the_slider_stays_under_the_pointer_that_drags_it(
+        visit, path, width, height, present, address):  # noqa: F811
+    page = visit(path, address, viewport=dict(width=width, height=height))
+    settled(page)
+    if present:
+        page.get_by_role("button", name="Present").click()
+    slider = page.locator("#state")
+    box = slider.bounding_box()
+    x, y = box["x"] + box["width"] - 9, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    values, places = [int(slider.input_value())], []
+    while values[-1]:
+        x -= 10
+        assert x > box["x"]
+        page.mouse.move(x, y)
+        page.wait_for_timeout(30)
+        values.append(int(slider.input_value()))
+        places.append(slider.bounding_box())
+    page.mouse.up()
+    settled(page)
+    assert values == sorted(values, reverse=True)
+    assert set(values) == {0, 1, 2, 3}
+    for place in [*places, slider.bounding_box()]:
+        assert [place["x"], place["width"]] == [box["x"], box["width"]]
+    if width > 1000:                                                   # the answers fit their rows
+        assert {place["y"] for place in places} == {box["y"]}
 
 
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):

@@ -95,10 +95,11 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
                 f" {means[1]:.2f}.") in page.locator("#outcome").inner_text()
 
 
-def test_without_the_mask_it_says_that_nothing_stands_ahead_while_it_writes(page):
+def test_without_the_mask_it_says_that_only_numbers_move(page):
     typed(page, "3 1 4")
     flip(page, "Let it see ahead")
-    assert "nothing stands ahead yet" in page.locator("#outcome").inner_text()
+    out = page.locator("#outcome").inner_text()
+    assert "Only numbers move: earlier tokens, read again, see more." in out
     page.locator("#kind").select_option("Decoder self-attention (masked)")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()
@@ -178,9 +179,30 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     settled(page)
     count = page.evaluate("thoughts[1].steps.length")
     assert count <= 9
-    changed_places = re.search(r"changed: \d+(\+?)", page.locator("#outcome").inner_text())
-    assert (changed_places[1] == "+") == (count == 9)                  # it was not at its end
+    out = page.locator("#outcome").inner_text()
+    before, after = page.evaluate("answers()")
+    every = len(after) >= len(before) and all(map(int.__ne__, before, after))
+    assert out.startswith("Every place changed. At place 1 ") == every
+    if not every:
+        changed_places = re.search(r"changed: \d+(\+?)", out)
+        assert (changed_places[1] == "+") == (count == 9)              # it was not at its end
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == (count == 9)
     if count == 9:
         assert page.locator(".stopped").inner_text() == "stopped at 8 tokens"
+
+
+def test_each_stop_of_the_training_says_what_it_had_learned(page):
+    typed(page, "3 1 4 1 5")
+    page.locator("#state").fill("0")
+    api.expect(page.locator("#outcome")).to_contain_text("it learned from examples.")
+    page.locator("#state").fill("2")                                   # the last step, as float16
+    settled(page)
+    out = page.locator("#outcome").inner_text()
+    assert "By this step it had learned this one." in out
+    assert "it learned from examples" not in out
+    said = page.evaluate("""() => [[3, 4, 5], [5, 4, 3], [3, 4], [3, 4, 4]].map((after) =>
+      say(learned_by(difference([3, 4, 5], after))))""")
+    assert said == ["By this step it had learned this one.",
+                    "The tokens are right, their places are not yet.",
+                    *["It does not write the right tokens yet."] * 2]

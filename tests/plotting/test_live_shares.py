@@ -59,10 +59,16 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(
             f"Why “{plain(run.task, tgt[n + 1])}”? Through all heads, {first} adds most to its"
-            f" score ({share:+.1f}; in all {want.value:+.1f})".replace("-", "−"))
+            f" score ({of_all(share, want.value)})")
         assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
     page.get_by_role("button", name="中文").click()
     api.expect(page.locator("#shares-says")).to_contain_text("给这个词元的分数加得最多的是")
+
+
+def of_all(share, value):
+    """The numbers of the sentence: a part can be more than the whole."""
+    less = "others take some away: " if share > value else ""
+    return f"{share:+.1f}; {less}in all {value:+.1f}".replace("-", "−")
 
 
 def plain(task, token):
@@ -84,7 +90,7 @@ def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
         }""", side)
         first, second = sorted([*source, *target])[:-3:-1]
         assert (", then " in text) == (second >= first / 2)
-        assert f"({first:+.1f}; in all {value:+.1f})".replace("-", "−") in text
+        assert f"({of_all(first, value)})" in text
     says.first.get_by_role("button").first.click()
     assert page.locator("#term").inner_text().startswith("A score says how strongly")
 

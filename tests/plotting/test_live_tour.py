@@ -116,6 +116,8 @@ def test_what_became_of_an_answer_is_told_from_its_tokens(page):
 def test_the_first_step_plays_what_it_tells(page):
     page.locator("#tour-begin").click()
     settled(page)
+    label = page.locator("#flow .flow-label").last
+    assert label.text_content() == "written"                           # the answer is not told
     page.evaluate("""() => {
       const real = go_to;
       self.walked = [];
@@ -128,6 +130,7 @@ def test_the_first_step_plays_what_it_tells(page):
     api.expect(page.locator("#tour-out")).to_contain_text("You guessed: all tokens at once. What")
     assert page.evaluate("walked") == [[n, ""] for n in range(7)]      # seen before it is told
     assert page.url.endswith("tour=0&guess=0")
+    assert label.text_content() == "written, one after the other"
 
 
 def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # noqa: F811
@@ -138,7 +141,8 @@ def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # n
     assert page.locator("#best-heading").inner_text() == "Most probable for token 3"
     (first, share), (second, less) = page.evaluate("best(thoughts[0].steps[2].row, 2)")
     assert page.locator("#tour-out").inner_text().endswith(
-        f"It wrote {first}, with probability {share:.2f}. Next comes “{second}”, with {less:.2f}.")
+        f"It wrote {first}, with probability {share:.2f}."
+        f" Second most probable: “{second}”, with {less:.2f}.")
     assert not page.locator("#keys").is_visible()
     page.locator("#present").click()
     for place in ("#best", "#keys"):

@@ -212,8 +212,15 @@ const MEASURED = {
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
   replaced: () => [say("if_replace_expect")],
-  state: () => [say("if_state_expect")],
+  state: (change) => [say(learned_by(change))],
 };
+
+/** What an earlier state of the training had learned of this answer. */
+function learned_by({ lost, added, count }) {
+  if (!view.state) return "if_state_expect";
+  const kept = !lost.length && !added.length;
+  return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
+}
 
 /** Of an answer that did not change: whether it does for another text. */
 function same_answer() {
@@ -221,7 +228,7 @@ function same_answer() {
   if (said_equal().length) return [say("out_luck")];
   const others = text
     ? [say("out_other", { text })]
-    : count && view.changes.causal
+    : count && view.changes.causal && !is_early()
       ? [say("out_nowhere", { count })]
       : [];
   return [say("out_same"), ...others];
@@ -238,7 +245,9 @@ function sentences_of(part) {
   const change = difference(...answers());
   const goes_on = thoughts[1].steps.length > places() ? "+" : ""; // it was stopped
   const count = `${change.count}${goes_on}`;
-  const first = change.count ? [say("out_changed", { count }), ...said_first()] : same_answer();
+  const all = change.count >= Math.max(...answers().map((ids) => ids.length));
+  const places_say = all ? say("out_all_changed") : say("out_changed", { count });
+  const first = change.count ? [places_say, ...said_first()] : same_answer();
   return [...first, ...MEASURED[part](change)].flatMap(rich).concat(change.count ? [] : look_on());
 }
 

@@ -88,7 +88,8 @@ function flow(thought, side) {
   const comes = view.kind !== "encoder_self" && is_walking(thought);
   if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
   const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
-  const writes = view.kind === "encoder_self" ? "flow_queries" : "flow_written";
+  const written = view.tour !== null && view.guess === null ? "flow_written_asks" : "flow_written";
+  const writes = view.kind === "encoder_self" ? "flow_queries" : written;
   const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";
   const svg = drawn(
     "svg",

@@ -12,7 +12,8 @@ async function draw_shares() {
   const late = () => mine !== made_of_round || asked !== round;
   await painted();
   if (late()) return;
-  const sentences = view.kind === "encoder_self" ? [say("shares_encoder")] : [];
+  const instead = is_empty() ? "type_first" : view.kind === "encoder_self" && "shares_encoder";
+  const sentences = instead ? [say(instead)] : [];
   for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
@@ -91,8 +92,9 @@ function why_written(thought, place = best_place(thought)) {
   const [first, second] = all;
   if (first.share <= 0) return say_with("shares_none", { word });
   const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
+  const says = first.share > value ? "shares_says_more" : "shares_says";
   return [
-    ...say_with("shares_says", { word, ...first.parts, value: signed(value) }),
+    ...say_with(says, { word, ...first.parts, value: signed(value) }),
     ...next,
     say("why_stop"),
   ];

@@ -10,6 +10,7 @@ function choose(change) {
 function draw() {
   if (!thoughts.length) return; // a panel was opened before the first answer
   settle();
+  element("app").classList.toggle("empty", is_empty());
   element("kind").selectedIndex = kinds.indexOf(view.kind);
   draw_answer();
   draw_heads();
@@ -23,6 +24,9 @@ function draw() {
   draw_tour();
   write_address();
 }
+
+/** Whether nothing is typed: the end alone is read, and there is nothing to see. */
+const is_empty = () => has_source && !data.recorded && thoughts[0].src.length === 1;
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
