@@ -60,7 +60,7 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         api.expect(page.locator("#shares-says")).to_contain_text(
             f"Why “{plain(run.task, tgt[n + 1])}”? Through all heads, {first} adds most to its"
             f" score ({of_all(share, want.value)})")
-        assert f"{want.value:+.1f} = " in page.locator("#shares-sum").inner_text()
+        api.expect(page.locator("#shares-sum")).to_contain_text(f"{want.value:+.1f} = ")
     page.get_by_role("button", name="中文").click()
     api.expect(page.locator("#shares-says")).to_contain_text("给这个词元的分数加得最多的是")
 
