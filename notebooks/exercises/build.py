@@ -65,7 +65,7 @@ RULES = """\
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 """
 CHINESE_RULES = """\
-# | **层的规则** | 前面可以有任意多个轴。传传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
+# | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 """
 INSTALL = """\
 # %%
