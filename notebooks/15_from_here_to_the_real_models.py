@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | train a language model on Python's manual, take out a head that looks things up, ask what a word was made of, and write your model as a GPT-2 |
+# | **You will do** | train a language model on Python's manual, find and take out a head that looks things up, ask what a word was made of, and write your model as a GPT-2 |
 # | **You will learn** | how the work of a head is found by its effect; how to ask what a word was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 40 minutes |
+# | **Time** | 45 minutes |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -40,12 +40,17 @@ import tempfile
 
 import numpy as np
 
-from aiayn_np import EncoderLayer, LearnedPositionalEncoding, check_gradients, plot_attention
-from aiayn_np.experiments.claims.induction import INDUCTION
+from aiayn_np import (
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    attention_maps,
+    check_gradients,
+    plot_attention,
+)
+from aiayn_np.experiments.claims import induction
 from aiayn_np.experiments.claims.made_of import trained
 from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.plotting.drawings import figure_1
-from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.pretrained import load_gpt2
 from aiayn_np.reading import replaced, shares
 from aiayn_np.runs.words_run import start_words
@@ -97,57 +102,71 @@ plot_words_training(run.history)
 #
 # ## 15.2 A head that looks up what it has read
 #
-# A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `7 2 9 4 7 2 ?` it reads `2`, finds the first `2`, and writes `9`.
+# A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `7 2 9 4 5 1 7 2 ?` it reads `2`, finds the first `2`, and writes `9`.
 #
-# The experiment `induction` trains small models on such rows: blocks of random symbols, again and again. Five models have one layer, five have two.
+# Train a model of two layers with four heads each on such rows: a block of random symbols, again and again. It takes about twenty seconds. Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed.
 
 # %%
-if Path("../figures/induction.json").exists():                         # what the whole experiment found
-    induction = INDUCTION.load("../figures")
-else:                                                                  # a small one, in half a minute
-    induction = INDUCTION.run(seeds=(0,), tests=100)
-for name, copied in zip(("one layer", "two layers"), induction.copied):
-    print(f"{name:10} share of symbols copied: {copied.min():.2f} to {copied.max():.2f}")
-
-# %% [markdown]
-# Two layers copy nearly everything; one layer did not learn it with any seed. In each model of two layers a head puts its weight on what followed.
-#
-# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
-#
-# > **Predict.** This one head of eight is taken out. With it the model gets 88 of 100 rows right as a whole (the median of five models). Without it?
-# >
-# > - About 75 → One head of eight is gone, but do the others do the same work?
-# > - About 45 → This would be half of the rows.
-# > - Less than 30 → The other seven cannot do its work. <!-- true: np.median(without) < 0.3 -->
-# >
-# > <!-- given: Five models of two layers with four heads each go on with rows such as `7 2 9 4 7 2 …`. In each model one head puts its weight on what followed the same symbol before. -->
-
-# %%
-without, layer_1 = induction.at_best(induction.without), induction.without[1, :, :4]
-print(f"nothing taken out           {np.median(induction.exact[1]):.2f}")
-print(f"this head taken out         {np.median(without):.2f}")
-print(f"the most missed of layer 1  {np.median(layer_1.min(axis=-1)):.2f}")
-fig = new_figure(6.5, 3.5)
-ax = fig.subplots()
-for layer, heads in enumerate((slice(4), slice(4, 8))):                # (models, heads) each
-    ax.plot(induction.prefix[1, :, heads].ravel(), induction.without[1, :, heads].ravel(),
-            MARKERS[layer], color=COLORS[layer], label=f"a head of layer {layer + 1}")
-ax.axhline(np.median(induction.exact[1]), color="0.5", linestyle=":", label="nothing taken out (median of the models)")
-ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without the head", ylim=(-0.05, 1.05),
-       title="One head taken out")
-ax.legend()
+copier = induction.trained(N=2, seed=0)
+ids, targets, period = induction.repeated(500, np.random.default_rng(1))       # (B, T) twice, (B, 1)
+looks = induction.prefix_scores(copier, ids, period)                   # (N h,)  weight on what followed
+best = int(looks.argmax())
+row = np.array([[7, 2, 9, 4, 5, 1, 7, 2, 9, 4, 5]])                    # (1, T)
+weights = np.concatenate([*attention_maps(copier.forward(row)[1]).values()], axis=1)[0, best]    # (T, T)
+fig = plot_attention(weights, row[0].astype(str), row[0].astype(str),
+                     titles=[f"layer {best // 4 + 1}, head {best % 4 + 1}"])
+fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none", markeredgewidth=3)
 fig
 
 # %% [markdown]
-# Only 7 of 100 rows are right. In layer 1 one head of four is missed about as much. (It is the most missed of four, chosen on these rows: Lesson 11.3 says what such a choice is worth.) Olsson et al. found in such models why: such a head marks each symbol with the one before it, and the induction head looks for this mark. Each point is a head of one of the five models. Some lie on the right and yet high: they look at the right place, and hardly anybody misses them. So a head is judged by its *effect*.
+# The second time, from the second `2` on, the head is sure. That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
+#
+# > **Predict.** This one head of eight is taken out. With it the model gets 87 of 100 rows right as a whole. Without it?
+# >
+# > - About 75 → One head of eight is gone, but do the others do the same work?
+# > - About 45 → This would be half of the rows.
+# > - Less than 30 → The other seven cannot do its work. <!-- true: without[best] < 0.3 -->
+# >
+# > <!-- given: A model of two layers with four heads each goes on with rows such as `7 2 9 4 5 1 7 2 …`. One head puts its weight on what followed the same symbol before. -->
+
+# %%
+without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right without it
+print(f"nothing taken out: {induction.copied(copier, ids, targets)[1]:.2f}")
+for head in range(8):
+    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}   rows right without {without[head]:.2f}")
+
+# %% [markdown]
+# Hardly a row is right. Head 2 of layer 2 looks at the same place, and is hardly missed. So a head is judged by its *effect*. In layer 1 every head is missed, head 1 the most. Olsson et al. found in such models why: there a head marks each symbol with the one before it, and the induction head looks for this mark.
+#
+# One model is one sample. The experiment `induction` has trained five of two layers, and five of one layer:
+
+# %%
+if Path("../figures/induction.json").exists():                         # what the whole experiment found
+    ten = induction.INDUCTION.load("../figures")
+else:                                                                  # a small one, in half a minute
+    ten = induction.INDUCTION.run(seeds=(0,), tests=100)
+for name, copied in zip(("one layer", "two layers"), ten.copied):
+    print(f"{name:10}  symbols copied, share: {copied.min():.2f} to {copied.max():.2f}")
+print(f"rows right without the best head, median: {np.median(ten.at_best(ten.without)):.2f}")
+
+# %% [markdown]
+# Two layers copy nearly everything, with every seed. One layer did not learn it with any.
 #
 # ## 15.3 What was a word made of, and who said where to look?
 #
-# Take a model with a source: a translator of number words, as in Lesson 14. It trains in seconds. What is a logit made of? One head at one position gives
+# Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a word is the product of this vector with $e$, the word's row of $E$. What did each token give to it?
+
+# %%
+w, x_12 = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])           # (T,), (T, d_model)
+W_VO, e = np.array([[2, 0], [1, 3]]), np.array([1, -1])                # W^V W^O, and the word's row of E
+of_each = w * (x_12 @ W_VO @ e)                                        # (T,)
+print("each brings to e:", x_12 @ W_VO @ e, "  times its weight:", of_each)
+print("their sum:", of_each.sum(), "  the logit:", w @ x_12 @ W_VO @ e)
+
+# %% [markdown]
+# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second. These are their **shares**.
 #
-# $$\sum_j w_j\, x_j W^V W^O ,$$
-#
-# a sum with one term for each token $j$. Hold three things as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear. So what reaches the output is a sum with one term for each token, plus biases. The logit of a word is the product with this word's row of $E$, so it is such a sum, too. Its terms are the **shares** of the tokens.
+# The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
 
 # %%
 translator, task, _ = trained("numbers", seed=0, steps=300)
@@ -231,11 +250,13 @@ for name, m in models.items():
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.
 #
-# ## 15.5 Your model is a GPT-2
+# ## 15.5 Is your model a GPT-2?
 #
-# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). What the numbers mean is written in a library like this one. The model of Lesson 15.1 has the norm before each sub-layer and learned positions. Its ReLU is an option of GPT-2's `config.json`. So it can be written as a GPT-2.
+# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). What the numbers mean is written in a library like this one.
 #
-# > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written, and opened again. How far are the logits apart?
+# The model of Lesson 15.1 has the norm before each sub-layer, learned positions, and a ReLU, an option of GPT-2's `config.json`.
+#
+# > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written as a GPT-2, and opened again. How far are the logits apart?
 # >
 # > - By more than 1 → That would be true if the factor √64 = 8 were lost.
 # > - By less than a thousandth → The factor and the missing biases can be written as numbers. <!-- true: apart < 1e-3 -->
@@ -253,7 +274,7 @@ apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
-# The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
+# So it is one. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
 # The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 
@@ -262,8 +283,9 @@ print(f"largest difference of a logit {apart:.0e}")
 
 # %%
 assert run.nats_per_character(run.held_out) < 2                        # it has learned
-assert induction.copied[1].min() > 0.9 > 0.4 > induction.copied[0].max()
-assert max(np.median(without), np.median(layer_1.min(axis=-1))) < 0.3
+assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
+assert ten.copied[1].min() > 0.9 > 0.4 > ten.copied[0].max()
+assert of_each.tolist() == [1.5, -1]
 assert gap < 1e-9
 assert german[found[at - 1].source.argmax()] == "zwanzig"
 assert effect_of.target_held[-1] < 0.1 * effect_of.target[-1]
@@ -276,7 +298,7 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - A language model is the right half of Figure 1 without a source. Half a minute of training gives words; a head that looks things up came with two layers, and none of five one-layer models learned it.
+# - A language model is the right half of Figure 1 without a source. Half a minute of training gives words; a head that looks things up came with two layers.
 # - What a head does is found by its effect: take it out, and count again. Where it looks is not enough.
 # - With weights, norms and ReLUs held, a model is linear, and a logit is a sum of shares. They say what a word was made of. Who said where to look is another question, and an experiment answers it.
 # - OPUS-MT, GPT-2, BERT and Llama are the paper's model with a few small differences. A downloaded model is numbers and sizes; the program is the one that you know.

@@ -117,6 +117,19 @@ def repeated(n, rng):
     return text[:, :-1], targets, period
 
 
+def trained(N, seed, steps=800, batch_size=32):
+    """Return a pre-norm language model of N layers that was trained on `repeated` sequences."""
+    model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
+    rng = np.random.default_rng([seed, 1])
+    deque(training_steps(
+        model.astype(np.float32), LabelSmoothedCrossEntropy(0.0, pad=PAD),
+        lambda step: repeated(batch_size, rng)[:2],
+        partial(warmup_rate, d_model=SIZE["d_model"], warmup_steps=100, scale=0.5),
+        steps=steps, rng=rng, optimizer=Adam(model), recent=deque(), average_every=steps + 1,
+        measure=token_scores, record=lambda step: step), maxlen=0)
+    return model
+
+
 def copied(model, ids, targets):
     """Return (share of right symbols, share of right sequences) in the second half."""
     right = model(ids)[:, HALF:].argmax(axis=-1) == targets[:, HALF:]
@@ -182,14 +195,7 @@ def induction(*, seeds=(0, 1, 2, 3, 4), steps=800, batch_size=32, tests=500):
     ids, targets, period = repeated(tests, np.random.default_rng(len(PERIODS)))
 
     def measure(N, seed):
-        model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
-        rng = np.random.default_rng([seed, 1])
-        deque(training_steps(
-            model.astype(np.float32), LabelSmoothedCrossEntropy(0.0, pad=PAD),
-            lambda step: repeated(batch_size, rng)[:2],
-            partial(warmup_rate, d_model=SIZE["d_model"], warmup_steps=100, scale=0.5),
-            steps=steps, rng=rng, optimizer=Adam(model), recent=deque(), average_every=steps + 1,
-            measure=token_scores, record=lambda step: step), maxlen=0)
+        model = trained(N, seed, steps, batch_size)
         share, exact = copied(model, ids, targets)
         scores = dict(prefix=prefix_scores(model, ids, period), copying=copying_scores(model),
                       without=exact_without(model, ids, targets))
