@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | score one query and one key by hand; find out how many of four scores are really different; measure what each costs; train them all; then build your own |
+# | **You will do** | score a query and a key by hand; measure what each score costs; train a model with each; then build your own |
 # | **You will learn** | which of "dot", "general", "concat" and "additive" are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
 # | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
@@ -27,20 +27,14 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 
 # %%
 import math
-from pathlib import Path
 
 import numpy as np
 
-from aiayn_np import (
-    Cache,
-    CopyTask,
-    Module,
-    check_gradients,
-)
+from aiayn_np import Cache, CopyTask, Module, Softmax, check_gradients
 from aiayn_np.experiments.claims.additive import ADDITIVE, start_variances
 from aiayn_np.experiments.claims.additive_cost import ADDITIVE_COST
 from aiayn_np.experiments.learning import losses, small_model
-from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
+from aiayn_np.plotting.figures import COLORS, MARKERS, draw_map, draw_spread, log_ticks, new_figure
 from aiayn_np.variants import scoring
 
 # %% [markdown]
@@ -59,14 +53,12 @@ for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
 fig
 
 # %% [markdown]
-# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query.
-#
-# Can one attend with that? In this lesson five Transformers with different scores learn to copy, and at the end one with a score of your own.
+# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query. Can one attend with that?
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
 #
-# Attention needs one number for each pair of a query and a key, the **score**: how well does this key answer? Four scores have names, which you meet in tutorials:
+# Four scores have names, which you meet in tutorials:
 #
 # | name | score$(q, k)$ | learned |
 # |---|---|---|
@@ -96,17 +88,16 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
-# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. These $W$, $U$ and $v$ drew the picture above: the score need not prefer what is like the query. Training sets all three.
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. These $W$, $U$ and $v$ drew the picture above. Training sets all three.
 #
 # ## 12.2 Does general do more than dot?
 #
-# With $W = I$ "general" is the dot product. Can another $W$ do more? Tokens are rows, so the score of two tokens $x$ and $y$ is $x W y^\top$. Now let $W = W_1 W_2^\top$:
+# With $W = I$ "general" is the dot product. Can another $W$ do more? For two tokens, the rows $x$ and $y$, let $W = W_1 W_2^\top$:
 #
 # $$x\, W\, y^\top = x\, W_1 W_2^\top y^\top = (x W_1) \cdot (y W_2)$$
 #
 # This is a dot product again, of two projections. Multi-head attention does just that: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$.
-# So a head *is* a general score, with $W_i = W_i^Q (W_i^K)^\top$ of the rank $d_k$. Luong et al. needed $W$, because their
-# queries and keys were the states of two networks, without projections. Inside a head it can compute nothing new: $(x W_i^Q)\, W = x\, (W_i^Q W)$. Three scores are left.
+# So a head *is* a general score, and inside a head $W$ can compute nothing new: $(x W_i^Q)\, W = x\, (W_i^Q W)$. Three scores are left.
 #
 # ## 12.3 Is concat another score?
 #
@@ -114,22 +105,29 @@ for name, score in by_hand.items():
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat".
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
 
 # %%
 rng = np.random.default_rng(0)
-additive, concat = scoring.AdditiveScore(2, 8, rng=rng), scoring.ConcatScore(2, 8, rng=rng)
+additive, concat = scoring.AdditiveScore(1, 8, rng=rng), scoring.ConcatScore(1, 8, rng=rng)
+for parameter in (additive.W, additive.U, additive.v):
+    parameter.value *= 3                                               # as training may do
 concat.W.value[...] = np.concatenate([additive.W.value, additive.U.value], axis=1)    # (h, 2 d_k, d_a)
 concat.v.value[...] = additive.v.value                                 # (h, d_a)
-Q, K = rng.standard_normal((2, 2, 4, 8))                               # (h, T, d_k) each
-print("concat and additive, largest difference:", np.abs(concat(Q, K) - additive(Q, K)).max())
+Q, K = rng.standard_normal((2, 1, 4, 8))                               # (h, T, d_k) each
+a, b = (W.value @ additive.v.value[..., None] for W in (additive.W, additive.U))      # (h, d_k, 1) each
+five = {"dot": Q @ K.mT, "general": scoring.GeneralScore(1, 8, rng=rng)(Q, K), "additive": additive(Q, K),
+        "concat": concat(Q, K), "without tanh": Q @ a + (K @ b).mT}    # (h, T_q, T_k) each
+fig = new_figure(10, 2.4)
+for ax, (name, scores) in zip(fig.subplots(1, 5), five.items()):
+    draw_map(ax, Softmax()(scores)[0], np.array(True), name)           # weights, a row for each query
+fig
 
 # %% [markdown]
-# Two scores are left of four: **dot** and **additive**, the two that Section 3.2.1 speaks of. (The paper's **scaled dot-product attention** is the first, divided by $\sqrt{d_k}$.)
+# A row is a query, bright is a large weight. The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1.
 #
 # What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
-# The second does not contain the query. So every token looks at the same keys, whatever it asks. In a sum, $q$ and $k$ interact only through the nonlinearity. In a product
-# every entry of $q$ scales an entry of $k$.
+# The second does not contain the query. So every token looks at the same keys, whatever it asks: all rows of the last map are equal.
 
 # %% [markdown]
 # ## 12.4 Why does additive attention need no scale?
@@ -175,7 +173,6 @@ for name, values in variance.items():
 
 # %%
 Q, K, V = rng.standard_normal((3, 1, 32, 64))                          # (h, T, d_k) each
-_, dot_cache = scoring.dot_attention(1, 64, 64, rng).forward(Q, K, V)
 _, additive_cache = scoring.additive_attention(1, 64, 64, rng).forward(Q, K, V)
 hidden, weights = additive_cache.score.pair_tanh.hidden, additive_cache.weights
 print("hidden", hidden.shape, " weights", weights.shape)
@@ -184,14 +181,14 @@ print("hidden", hidden.shape, " weights", weights.shape)
 # The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed up inside the matrix
 # product and never stored.
 #
-# In time the counts are alike, but a matrix product is what processors do best. The experiment `additive_cost` measures forward and backward, additive over dot:
+# The experiment `additive_cost` measures forward and backward, additive over dot:
 
 # %%
 cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# On the dotted line both would cost the same. Time depends on the machine, the bytes hardly do. The last point of the right panel is 64 tokens of width 256: there additive attention takes more than 50 times as many bytes.
+# On the dotted line both would cost the same. Time depends on the machine, the bytes hardly do. For 64 tokens of width 256 additive attention takes more than 50 times as many bytes.
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -222,23 +219,30 @@ last = {name: curve[-25:].mean() for name, curve in curves.items()}
 print("loss at the end:", *(f"{name} {loss:.2f}" for name, loss in last.items()))
 ax = new_figure(6.5, 3.4).subplots()
 for i, (name, curve) in enumerate(curves.items()):
-    ax.plot(curve.reshape(-1, 10).mean(axis=1), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
-ax.set(xlabel="tens of steps", ylabel="loss", ylim=0)
+    ax.plot(range(10, 201, 10), curve.reshape(-1, 10).mean(axis=1), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
+ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0)
 ax.legend()
 ax.figure
 
 # %% [markdown]
-# This is one seed. Do not read an order of the other four from it: concat and additive are the same function. The experiment `additive` trains three scores with five seeds at each width:
+# This is one seed. Do not read an order of the other four from it: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can; their parameters begin elsewhere. The experiment `additive` trains three scores with five seeds at each width:
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
     result = ADDITIVE.load("../figures")
 else:                                                                  # a small one, in seconds
     result = ADDITIVE.run(d_k=(4, 256), steps=120, seeds=(0, 1))
-result.figure()
+ax = new_figure(6.5, 3.4).subplots()
+for name, label, i in (("scaled", "scaled dot", 0), ("dot", "dot", 1), ("additive", "additive", 4)):
+    draw_spread(ax, result.d_k, result.loss[name], label, i)
+ax.set(xscale="log", xlabel="$d_k$, width of a head", ylabel="loss at the end", ylim=0,
+       title="lines: median of the seeds; bands: all seeds")
+log_ticks(ax.xaxis, result.d_k)
+ax.legend()
+ax.figure
 
 # %% [markdown]
-# (It has one head and 10 symbols, where ours has two heads and 6. So its numbers at $d_k = 64$ are not those above, and there the dot product falls behind further.) The wider the heads, the further the dot product without its scale falls behind. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# The wider the heads, the further the dot product without its scale falls behind. (It has one head and 10 symbols, where ours has two and 6.) So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
 #
@@ -303,12 +307,10 @@ in_attention = check_gradients(scoring.ScoredAttention(Hurried()), Q, K, V)
 print("passes:", bool(in_attention))
 
 # %% [markdown]
-# The check is right: there *is* no mistake in the attention. The rows of the softmax's gradient sum to zero (Lesson 4.4), so
-# $\sum_j g_{ij} = 0$ and the forgotten term vanishes.
+# The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so
+# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong.
 #
-# Still, check a layer by itself. In another place, without a softmax above, the hurried one is wrong.
-#
-# **Plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`; a score without parameters needs none of them.
+# **Plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`; this score needs none of them.
 
 # %%
 def distance_attention(h, d_k, d_v, rng):
@@ -323,9 +325,7 @@ print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['sc
 # ## 12.8 Check what this lesson claimed
 
 # %%
-assert -0.3 < by_hand["additive"] < 0                                  # tanh(-2) + tanh(1)
-assert np.ptp(variance["additive"]) < 0.1                              # flat in the width
-assert additive_cache.score.pair_tanh.hidden.size == 64 * dot_cache.weights.size
+assert np.array_equal(five["additive"], five["concat"])
 assert last["dot"] > max(last["scaled dot"], last["additive"])         # without scale: behind
 assert curve[-25:].mean() < 1                                          # the distance learns
 assert not check_gradients(Hurried(), Q, K)
@@ -339,8 +339,7 @@ print("all true")
 #   of multi-head attention do already; "concat" is "additive".
 # - Additive needs tanh, else it cannot depend on the query. It needs no scale, as tanh is bounded and $v$ starts small; its
 #   variance is about 0.4 at every width.
-# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
-# - With its scale the dot product is as good, and a matrix product.
+# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time. With its scale the dot product is as good.
 #
 # **What you can do now:** write a score of your own, check its backward, and plug it into the whole model.
 #
