@@ -15,8 +15,8 @@ before what it prints. The last click adds the first sentences of the text that 
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
-one HTML file: reveal.js, pictures and formulas (MathML) are in it, so it needs no network. Chromium
-prints the handout.
+one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
+network. Chromium prints the handout.
 """
 
 import argparse
@@ -45,6 +45,7 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
+KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
 STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
@@ -595,7 +596,6 @@ def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
     title, text = deck(nbformat.read(lesson, as_version=4))
-    text = re.sub(r"(\\(?:ln|log|tanh)) ", r"\1\\,", text)            # MathML leaves no space
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
@@ -603,7 +603,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", "--mathml",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])

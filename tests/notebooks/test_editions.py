@@ -256,7 +256,8 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(deck.as_uri())
-    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    page.wait_for_function("""window.Reveal && Reveal.isReady()
+                              && [...document.fonts].every((font) => font.status === "loaded")""")
     sizes = page.evaluate("""() => Reveal.getSlides().map((slide, i) => {
         Reveal.slide(i);
         const page = slide.querySelector(".page");
@@ -264,7 +265,7 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
                 page.scrollWidth, parseInt(page.style.fontSize || 100), slide.scrollHeight,
                 Math.min(...[...page.querySelectorAll("img")].map((image) => image.clientWidth)),
                 page.textContent.trim().split(/\\s+/).length,
-                page.querySelectorAll("img, math, table, pre").length] })""")
+                page.querySelectorAll("img, .katex, table, pre").length] })""")
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
     assert 10 <= len(sizes) <= 50
@@ -274,7 +275,8 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     margins = page.evaluate("""() => [...document.querySelectorAll(".choice > p")].map(
         (words) => getComputedStyle(words).margin)""")
     assert set(margins) == {"0px"}                                     # the right one looks alike
-    assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
+    assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are set
+    assert page.locator(".math:not(:has(.katex))").count() == page.locator(".katex-error").count() == 0
 
 
 @pytest.mark.slow
