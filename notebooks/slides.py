@@ -11,12 +11,13 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints. The last click adds the first sentences of the text that follows.
+before what it prints. The first sentence of the text that follows is the title of a result, if it is
+short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
-are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
-one HTML file: reveal.js, pictures and formulas (MathML) are in it, so it needs no network. Chromium
-prints the handout.
+are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
+one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
+network. Chromium prints the handout.
 """
 
 import argparse
@@ -45,7 +46,9 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
+KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
+TITLE = 88  # letters of a sentence that is a title, at most
 STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -54,6 +57,8 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
+BOLD = re.compile(r"\*\*([^*]{6,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
@@ -103,18 +108,25 @@ VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
 @dataclass
 class Slide:
-    """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes."""
+    """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes.
+
+    title : of the section; `point`, what this slide says, stands below it if there is one
+    """
 
     title: str
     parts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    point: str = ""
 
     def markdown(self):
         first, *rest = self.parts or [""]
         clicks = [f"::: fragment\n{part}\n:::" for part in rest]
-        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
         page = LINK.sub(r"\1", MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"])))
-        return "\n\n".join([f"# {self.title}", page, *notes])
+        title = symbols(self.title)
+        if self.point:
+            title = f'<span class="section">{title}</span> {self.point}'
+        notes = not_shown("\n\n".join(self.notes), self.point + page)
+        return "\n\n".join([f"# {title}", page, *[f"::: notes\n{notes}\n:::"] * bool(notes)])
 
 
 @dataclass
@@ -129,6 +141,7 @@ class Result(Slide):
 
     def markdown(self):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
+        self.point, self.said = pointed(self.said)
         if self.png:
             self.parts = self.drawing(lead)
             return super().markdown()
@@ -136,7 +149,7 @@ class Result(Slide):
         more += filter(None, [self.said])
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
-            return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
+            return "\n\n".join([program.markdown(), Slide(self.title, more, point=self.point).markdown()])
         asks = lead and not self.answer and not first.startswith("```python")
         begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
         self.parts = [*map(str.strip, begin), *more]
@@ -151,22 +164,19 @@ class Result(Slide):
         return [drawn(self.printed)]
 
     def drawing(self, lead):
-        """The picture, with the words to its left if it is not wide and they are not."""
+        """The picture, below one line if it is wide, else to the right of the words."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (2.2 if self.answer else 1.5) * height or "$$" in lead
+        wide = width > (1.8 if self.answer else 1.5) * height or "$$" in lead
         if not self.answer and "$$" not in lead:
             lead = sentence(lead.split("\n\n")[-1], SAID // 3)
-        printed, said = drawn(self.printed), sentence(self.said, 2 * PROSE)
-        self.notes = [*self.notes, *[self.said] * (said != self.said)]   # the picture needs the room
-        if wide or not self.answer or "bars table" not in printed:
-            self.notes.append(printed)
-            printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
-        if wide or not lead + printed + said:
-            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [said])]
-        said = f"::: fragment\n{said}\n:::" * bool(said)
-        left = "\n\n".join(filter(None, [lead, printed, said]))
-        return [side_by_side(left, png, " .caption")]
+        printed = drawn(self.printed)
+        if wide or "bars table" not in printed:                        # the picture needs the room
+            self.notes, printed = [*self.notes, printed], ""
+        if wide or not lead + printed + self.said:
+            return ["\n\n".join(filter(None, [lead, png])), *filter(None, [self.said])]
+        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, " .caption")]
 
 
 def language_of(notebook):
@@ -178,10 +188,11 @@ def events(notebook):
 
     "ask" has a prediction and the cell that answers it; "print" and "picture" are outputs.
     """
-    cells, answers = notebook.cells, answers_of(notebook)
+    cells, answers, opening = notebook.cells, answers_of(notebook), True
     for i, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             for text in re.split(r"^(?=## )", cell.source, flags=re.MULTILINE):
+                opening = opening and not text.startswith("## ")
                 heading, _, rest = text.partition("\n") if text.startswith("## ") else ("", "", text)
                 yield from [("heading", heading[3:])] * bool(heading)
                 yield "text", re.sub(r"^>.*\n?", "", rest, flags=re.MULTILINE).strip()
@@ -194,7 +205,7 @@ def events(notebook):
             picture = output.get("data", {}).get("image/png")
             if not picture:
                 yield "print", output.get("text") or output.get("data", {}).get("text/plain", "")
-            elif "figure_1(" not in cell.source:                       # that is on the title
+            elif not (opening and "figure_" in cell.source):           # that is on the title
                 yield "picture", picture
 
 
@@ -352,7 +363,8 @@ class Deck:
         for part in filter(None, [lead, *ideas.parts]):
             height = height_of(part)
             if filled + height > FULL:
-                self.slides.append(Slide(self.title, notes=ideas.notes))
+                point, part = headed(part)
+                self.slides.append(Slide(self.title, notes=ideas.notes, point=point))
                 filled, ideas.notes = 0, []
             self.slides[-1].parts.append(part)
             filled += height
@@ -373,6 +385,37 @@ def sentence(text, most=SAID):
             break
         said += found
     return said.strip()
+
+
+def pointed(said):
+    """What a result says: its first sentence, if it is short enough for a title, and the next."""
+    first, *others = SENTENCE.findall(said) or [""]
+    if len(first.encode()) > TITLE:
+        return "", sentence(said, 2 * PROSE)
+    return first.strip(" .。\n"), sentence("".join(others), 2 * PROSE)
+
+
+def headed(text):
+    """The bold words that a text begins with, and the text; without them, if they end there."""
+    bold = BOLD.match(text)
+    if not bold:
+        return "", text
+    return bold[1], text[bold.end():] if bold[2] + bold[3] else text
+
+
+def not_shown(notes, shown):
+    """The notes without the sentences and formulas that stand on the slide."""
+    kept = [block for block in notes.split("\n\n") if block not in shown]
+    for said in SENTENCE.findall("\n\n".join(kept)):
+        if len(said) > PROSE // 3 and said.strip(" .。\n") in shown:
+            kept = [block.replace(said, "").strip() for block in kept]
+    return "\n\n".join(filter(None, kept))
+
+
+def symbols(text):
+    """A title, or the head of a table, with d_k and x^Q as they are written in print."""
+    tags = {"_": "sub", "^": "sup"}
+    return SYMBOL.sub(lambda m: f"<i>{m[1]}</i><{tags[m[2]]}>{m[3]}</{tags[m[2]]}>", text)
 
 
 def clicks(text):
@@ -435,8 +478,8 @@ def drawn(text):
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
-    whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
-    if whole or not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
+    whole = all(x == int(x) for row in numbers for x in row)           # they count or name: no bars
+    if not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
         return tables(lines)
     labels = [row[1] if row else line for row, line in zip(rows, lines)]
     kinds = list(itertools.accumulate(                                 # the word that names a row
@@ -446,15 +489,17 @@ def drawn(text):
     shares = [size for size in largest.values() if size <= 1]          # weights have one scale
     scale = largest if len(largest) == 1 else {
         kind: max(shares) for kind, size in largest.items() if size <= 1}
+    scale = {} if whole else scale
     made = ""
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
                         else f"<td>{x:.4g}</td>" for x in found)
         if not found and len(label.split()) == longest:                # the names of the columns
             cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
-        rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
-        made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
+        after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
+        span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
+        made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
     return f'<table class="bars">{made}</table>'
 
 
@@ -499,7 +544,7 @@ def as_table(lines):
             continue
         columns.append((f"{head} {end}".strip(" ,:="), column))
         head = after
-    made = "".join(f"<th>{escape(title)}</th>" for title, _ in columns)
+    made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
     measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
     values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
@@ -512,7 +557,7 @@ def as_table(lines):
         cells = "".join(
             bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
             for drawn, row, (_, column) in zip(measured, values, columns))
-        made += "<tr>" + f"<th>{escape(label)}</th>" * any(labels) + cells + "</tr>"
+        made += "<tr>" + f"<th>{symbols(escape(label))}</th>" * any(labels) + cells + "</tr>"
     if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
         return ""
     return f'<table class="bars table">{made}</table>'
@@ -595,7 +640,6 @@ def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
     title, text = deck(nbformat.read(lesson, as_version=4))
-    text = re.sub(r"(\\(?:ln|log|tanh)) ", r"\1\\,", text)            # MathML leaves no space
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
@@ -603,7 +647,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", "--mathml",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])
