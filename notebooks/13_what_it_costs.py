@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | count every multiplication of four kinds of layer, and weigh their memory; cut them in half for two workers; find by exact zeros how many layers a message needs; print Table 1 with your measurements |
+# | **You will do** | count, time and weigh four kinds of layer; cut them in half for two workers; find by exact zeros how many layers a message needs |
 # | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs and how to do without; how CNN, RNN and self-attention differ in parallelism and path length |
 # | **You need** | Lessons 1 and 5, the backward pass (Lesson 4) as something that exists |
 # | **Paper** | Section 4, Table 1 |
@@ -26,16 +26,15 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-from pathlib import Path
-
 import numpy as np
 
 from aiayn_np import MultiHeadAttention, ScaledDotProductAttention
-from aiayn_np.experiments.claims.complexity import COMPLEXITY
+from aiayn_np.experiments.claims.complexity import COMPLEXITY, forward_of
 from aiayn_np.experiments.counting import count
-from aiayn_np.experiments.measuring import peak_bytes
+from aiayn_np.experiments.measuring import STEADY, peak_bytes, seconds
 from aiayn_np.plotting.drawings import figure_1
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
+from aiayn_np.training.threads import blas_threads
 from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
@@ -64,8 +63,6 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # Two layers do not notice at all, the recurrent one hardly, and self-attention does.
-#
-# At the end of this lesson you can say what attention has gained, what it costs, and when you would go back.
 
 # %%
 figure_1("self_attention")
@@ -80,7 +77,7 @@ figure_1("self_attention")
 # - A **recurrent** layer (RNN) passes a state on, from each token to the next: $h_t = \tanh(x_t W + h_{t-1} U + b)$. The state $h_t$ is its output.
 # - A **convolution** adds up a window of $k$ tokens, each times a matrix of its own: $y_t = \sum_j x_{t+j} W_j + b$.
 #
-# This lesson has the letters of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, $k$ is the width of a window and no key, $r$ is a number of neighbours, and $h_t$ is a state.
+# The letters are those of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, and $k$ is no key.
 #
 # **Count on paper.** A product of $(a, b)$ and $(b, c)$ takes $a\,b\,c$ multiply-adds.
 #
@@ -89,7 +86,7 @@ figure_1("self_attention")
 # - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
 #
-# **Count for real.** `count` sends an array through a layer that adds up the multiply-adds of each product of matrices. It also tells how many products in a row had to wait for one another, the *chain*; Lesson 13.4 needs that.
+# **Count for real.** `count` adds up the multiply-adds of each product of matrices in a layer. It also tells how many in a row had to wait for one another, the *chain* (Lesson 13.4).
 
 # %%
 formula = {"self-attention": lambda n, d: 2 * n**2 * d, "restricted": lambda n, d: 2 * r * n * d,
@@ -99,7 +96,7 @@ for name in layers:
     print(f"{name:15} by formula {formula[name](n, d):6,}   counted {counted[name]:6,}")
 
 # %% [markdown]
-# The formulas are exact. Table 1 drops the factors 2 and keeps $n^2 d$, $r n d$, $n d^2$, $k n d^2$.
+# The formulas are exact. Table 1 drops the factors 2.
 #
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 # >
@@ -121,24 +118,30 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal, and at $n = 8192$ self-attention takes 16 times as many.
+# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal.
 #
 # Table 1 leaves out the four projections of multi-head attention. They take $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
 #
 # ## 13.2 Does the clock agree?
 #
-# The experiment `complexity` times forward passes at several lengths and widths. If twice the length takes four times as long, the exponent of $n$ is 2. Table 1 predicts 2 and 1 for self-attention, 1 and 1 for the restricted one, 1 and 2 for the others.
+# Ask the clock of your machine: one forward pass of each layer, $d = 256$, with one thread.
 
 # %%
-if Path("../figures/complexity.json").exists():                        # what the whole experiment found
-    complexity = COMPLEXITY.load("../figures")
-else:                                                                  # a shorter one
-    complexity = COMPLEXITY.run(repeats=5)
-for name, in_n in complexity.exponents("n").items():
-    print(f"{name:15} n^{in_n:.2f}  d^{complexity.exponents('d')[name]:.2f}  4n: {complexity.time['n'][name][2]:4.1f} × the time")
+timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
+ax = new_figure(6.5, 3.6).subplots()
+for i, name in enumerate(layers):
+    with blas_threads():                                               # one
+        times = seconds([forward_of(name, n, 256, rng) for n in timed], clock=STEADY)     # (lengths, repeats)
+    milliseconds[name] = 1e3 * np.median(times, axis=1)
+    print(f"{name:15} n = 256: {milliseconds[name][2]:5.2f} ms   n = 2048: {milliseconds[name][-1]:6.2f} ms")
+    ax.loglog(timed, milliseconds[name], color=COLORS[i], marker=MARKERS[i], label=name)
+ax.axvline(256, color="0.6", linestyle=":")                            # n = d
+ax.set(xlabel="n, tokens", ylabel="milliseconds", title="d = 256, r = 65, k = 3")
+ax.legend()
+ax.figure
 
 # %% [markdown]
-# The powers are right. With four times the tokens, self-attention takes about 16 times as long, the others less than four.
+# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another.
 #
 # ## 13.3 Memory: the map
 #
@@ -185,7 +188,7 @@ for name in kinds:
 # %% [markdown]
 # ## 13.4 Parallelism: who has to wait?
 #
-# Two workers share a layer. One computes the first half of the outputs, the other the second half, at the same time, and neither does the other's work again.
+# Two workers share a layer, and neither does the other's work again.
 #
 # > **Predict.** Self-attention, a convolution ($k = 3$) and an RNN: with which of the three can two workers compute half of the outputs each, at the same time?
 # >
@@ -213,9 +216,9 @@ for name, equal in zip(kinds_tried, works):
     print(f"{name:15} two halves = the whole: {equal}")
 
 # %% [markdown]
-# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. With a worker for each output, all could work at once in the other two layers.
+# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on.
 #
-# Table 1 calls this *sequential operations*. Our `count` knows: it tells the longest chain of matrix products in which
+# Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which
 # each needs the result of the one before.
 
 # %%
@@ -226,8 +229,7 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown]
-# Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one (its $k$ products do not wait
-# for each other). The RNN has $n + 1$: the product $xW$, and then one product with $U$ for each step.
+# Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
 #
 # Waiting shows on hardware with thousands of cores. That is the paper's first reason to do without recurrence (Section 1).
 #
@@ -283,9 +285,9 @@ for name, path in paths.items():
 # %% [markdown]
 # Restricted attention with $r = 9$ needs 7 layers, self-attention one, whatever the distance. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: three layers with $k = 3$ reach 27 tokens, since $\log_3 27 = 3$. The output in the middle then hears all of them; the last one does if the windows look back only.
+# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: with three layers of $k = 3$ the middle output hears all 27 tokens, and $\log_3 27 = 3$. (The last one does if the windows look back only.)
 #
-# The picture shows who hears whom: dark cells are exact zeros. Each row is an output.
+# The picture shows who hears whom: dark cells are exact zeros.
 
 # %%
 shown = [("convolution, k = 3", 1), ("convolution, k = 3", 4), ("convolution, k = 3", 13),
@@ -295,9 +297,7 @@ fig = new_figure(9, 6.4)
 axes = fig.subplots(2, 3, sharex=True, sharey=True).flat
 for ax, (name, heard) in zip(axes, maps.items()):
     ax.imshow(heard, cmap="cividis", vmin=0, vmax=1)
-    ax.set_title(name, fontsize="medium")
-    ax.set_xticks(range(0, 27, 13))
-    ax.set_yticks(range(0, 27, 13))
+    ax.set(title=name, xticks=range(0, 27, 13), yticks=range(0, 27, 13))
 fig.suptitle("Who hears whom? (yellow: the output hears the input)", fontsize="medium")
 fig.supxlabel("input position", fontsize="medium")
 fig.supylabel("output position", fontsize="medium")
@@ -310,7 +310,7 @@ fig
 # %% [markdown]
 # ## 13.6 Table 1, measured
 #
-# Each layer has two lines: what the paper says, and what we measured. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+# Each layer has two lines: what the paper says, and what we measured. The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 
 # %%
 paper = {"self-attention": ("n² d", "1", "1"), "restricted": ("r n d", "1", "n / r"),
@@ -318,6 +318,10 @@ paper = {"self-attention": ("n² d", "1", "1"), "restricted": ("r n d", "1", "n 
 found = {"self-attention": "1 layer", "restricted": f"{paths['restricted, r = 9'][-1]} layers (r = 9)",
          "recurrent": "1 layer, 26 steps in it",
          "convolution": f"{paths['convolution, k = 3'][-1]} layers (k = 3, not dilated)"}
+if Path("../figures/complexity.json").exists():                        # what the whole experiment found
+    complexity = COMPLEXITY.load("../figures")
+else:                                                                  # a shorter one
+    complexity = COMPLEXITY.run(repeats=5)
 in_n, in_d = complexity.exponents("n"), complexity.exponents("d")
 print(f"{'layer':15} {'':9} {'operations':12} {'sequential':11} path, n = 27")
 for name, (operations, waits, path) in paper.items():
@@ -325,7 +329,7 @@ for name, (operations, waits, path) in paper.items():
     print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<11} {found[name]}")
 
 # %% [markdown]
-# Only the RNN has to wait, and only self-attention without restriction has a path of one. CNNs are parallel like attention, and their path is long like that of an RNN; dilation makes it a logarithm.
+# Only the RNN has to wait, and only self-attention without restriction has a path of one.
 #
 # ## 13.7 For the keen: and when it writes?
 #
@@ -344,7 +348,6 @@ for name, (operations, waits, path) in paper.items():
 
 # %%
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
-assert formula["self-attention"](512, 512) == formula["recurrent"](512, 512)       # equal at n = d
 assert complexity.exponents("n")["self-attention"] > 1.5 > complexity.exponents("n")["recurrent"]
 assert (np.allclose(blocks, exact), np.allclose(local, exact)) == (True, False)
 assert {name: chain[1] for name, chain in chains.items()} == {
@@ -355,7 +358,7 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. Self-attention without its projections, as Table 1 counts it, is cheaper than recurrence for $n < d$.
+# - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. By this count self-attention is cheaper than recurrence for $n < d$.
 # - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
 #   attention is another one.
 # - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.

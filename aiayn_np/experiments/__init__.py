@@ -10,14 +10,16 @@
 
 Public names, by the file that defines them:
 
-    claims.additive   start_variances
-    claims.head_jobs  cross_attention_heads, job_scores, job_table, solve
-    claims.made_of    trained
-    claims.warm_up    blind_loss
-    counting          count
-    gallery           note_machine, page, processor
-    learning          each, learn, losses, scores, small_model, smooth, taught
-    measuring         draw_quartiles, exponent, peak_bytes, seconds, step_of, time_ratios
+    claims.additive    start_variances
+    claims.complexity  forward_of
+    claims.head_jobs   cross_attention_heads, job_scores, job_table, solve
+    claims.induction   copied, exact_without, prefix_scores, repeated, trained
+    claims.made_of     trained
+    claims.warm_up     blind_loss
+    counting           count
+    gallery            note_machine, page, processor
+    learning           each, learn, losses, scores, small_model, smooth, taught
+    measuring          draw_quartiles, exponent, peak_bytes, seconds, step_of, time_ratios
 """
 
 from importlib import import_module

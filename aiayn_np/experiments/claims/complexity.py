@@ -1,5 +1,6 @@
 """Claim 5: the cost of each kind of layer as n and d grow (Sec. 4, Table 1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +102,7 @@ class Complexity(Result):
         axes[0].set_ylabel("time / time at the\nsmallest size of the layer")
 
 
-def forward(name, n, d, rng):
+def forward_of(name: str, n: int, d: int, rng: np.random.Generator) -> Callable[[], object]:
     """Return a forward pass of a layer on one float32 sequence, as a function without arguments."""
     layer = LAYERS[name](d, rng).astype(np.float32)
     x = rng.standard_normal((n, d), dtype=np.float32)
@@ -116,7 +117,7 @@ def relative_costs(sizes, measure, rng):
     """
     costs = {}
     for name, pairs in sizes.items():
-        cost = np.asarray(measure([forward(name, n, d, rng) for n, d in pairs]))
+        cost = np.asarray(measure([forward_of(name, n, d, rng) for n, d in pairs]))
         costs[name] = cost / cost[0]
     return costs
 

@@ -105,7 +105,7 @@ class Induction(Result):
         right.legend([band], ["no head removed"], loc="lower center")
 
 
-def repeated(n, rng):
+def repeated(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (ids, targets, periods), each (n, ...): a block of different symbols, again and again.
 
     Each row has a period of its own. Targets are padding until the block begins again.
@@ -117,7 +117,7 @@ def repeated(n, rng):
     return text[:, :-1], targets, period
 
 
-def trained(N, seed, steps=800, batch_size=32):
+def trained(N: int, seed: int, steps: int = 800, batch_size: int = 32) -> LanguageModel:
     """Return a pre-norm language model of N layers that was trained on `repeated` sequences."""
     model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
     rng = np.random.default_rng([seed, 1])
@@ -130,13 +130,13 @@ def trained(N, seed, steps=800, batch_size=32):
     return model
 
 
-def copied(model, ids, targets):
+def copied(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> tuple[float, float]:
     """Return (share of right symbols, share of right sequences) in the second half."""
     right = model(ids)[:, HALF:].argmax(axis=-1) == targets[:, HALF:]
     return right.mean(), right.all(axis=1).mean()
 
 
-def prefix_scores(model, ids, period):
+def prefix_scores(model: LanguageModel, ids: np.ndarray, period: np.ndarray) -> np.ndarray:
     """Return (heads,): the mean weight, in the second half, on all that followed the same symbol.
     """
     _, cache = model.forward(ids)
@@ -163,7 +163,7 @@ def copying_scores(model):
     return np.array(scores)
 
 
-def exact_without(model, ids, targets):
+def exact_without(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return (heads,): the share of right sequences when what a head says is left out."""
     shares = []
     for layer in model.stack.encoder.layers:
