@@ -15,7 +15,6 @@ from ..files import new_folder
 from ..text.extra import install_command
 from .common import UsageError, note
 from .pages import MINUTES, PAGES, make_pages
-from .wheel import wheel, wheel_name
 from .writing import new_path
 
 PACKAGE = Path(__file__).parents[1]
@@ -27,9 +26,6 @@ BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of 
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 LIVE = re.compile(r"(\.\./)+docs/live/")  # where a lesson looks for pages that run a model
 SYMBOLS = re.compile(r"\]\((\.\./)+docs/(zh/)?symbols\.md")
-ADDRESS = re.compile(r'REPOSITORY and f\\?"git\+\{REPOSITORY\}\\?"')  # what the first cell installs
-PATH = re.compile("PATH(?:, where PATH is the folder of the project|，其中 PATH 是项目的文件夹)")
-FROM_ADDRESS = re.compile(r' *"?REPOSITORY = .*\n')
 OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
 MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
                   r"`python docs/make_live_pages.py`[^.。]*[.。]")
@@ -70,7 +66,7 @@ def lessons_command(args):
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
     found = notebooks_in(language_of(args))
-    files = below("exercises/", found) if args.teacher else from_wheel(student_exercises(found))
+    files = below("exercises/", found) if args.teacher else student_exercises(found)
     return write_out(self_contained(files), args.folder, language_of(args))
 
 
@@ -94,7 +90,7 @@ def lesson_files(teacher: bool = False, language: str = "en",
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
     there = [f"live/{name}.html" for name in PAGES] if pages else []
-    lessons = found if teacher else from_wheel(student_lessons(found, language))
+    lessons = found if teacher else student_lessons(found, language)
     return self_contained(lessons | about | figures, language, there)
 
 
@@ -113,15 +109,6 @@ def notebooks():
     paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*.*"))}
     return {name.as_posix(): path.read_bytes() for name, path in paths.items() if path.is_file()
             and not any(part.startswith((".", "__")) for part in name.parts)}
-
-
-def package_data():
-    """{path: bytes} of what a wheel carries besides the code, as setup.py puts it there."""
-    root = shipped("notebooks").parent
-    about = ("LICENSE", "docs/symbols.md", "docs/zh/symbols.md")
-    results = (path.relative_to(root).as_posix() for path in sorted(root.glob("figures/*.json")))
-    return ({f"notebooks/{name}": content for name, content in notebooks().items()}
-            | {name: (root / name).read_bytes() for name in (*about, *results)})
 
 
 def notebooks_in(language):
@@ -153,17 +140,6 @@ def student_lessons(files, language="en"):
     exercises = {f"exercises/{name}": content for name, content in student_exercises(files).items()}
     pages = {"README.md": cover(files["README.md"]), "PROJECT.md": files["PROJECT.md"]}
     return pages | lessons | exercises
-
-
-def from_wheel(files):
-    """The notebooks and scripts with a first cell that installs the wheel in their folder."""
-    made = {}
-    for name, content in files.items():
-        package, text = posixpath.relpath(wheel_name(), posixpath.dirname(name)), content.decode()
-        quote = r'\\"' if name.endswith(".ipynb") else '"'
-        text = ADDRESS.sub(f"{quote}{package}{quote}", text)
-        made[name] = PATH.sub(package, FROM_ADDRESS.sub("", text)).encode()
-    return made
 
 
 def cover(page):
@@ -223,7 +199,7 @@ def write_out(files, path, language, pages=False):
                 make_pages(Path(made) / "live")
                 files = files | {f"live/{page.name}": page.read_bytes()
                                  for page in Path(made, "live").iterdir()}
-        for name, content in (files | {wheel_name(): wheel(package_data())}).items():
+        for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)

@@ -3,10 +3,7 @@ something else."""
 
 import dataclasses
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -267,21 +264,3 @@ def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monke
         for path in found:                                             # with the beginning
             states = data_of(path.read_text(encoding="utf-8"))["states"]
             assert [state["step"] for state in states] == [0]
-
-
-@pytest.mark.parametrize("line", ["lessons", "exercises"])
-def test_a_student_who_has_only_the_folder_installs_its_wheel(line, tmp_path):
-    """The wheel in it is the package, which writes the same folder again."""
-    folder, target = tmp_path / "here", tmp_path / "target"
-    assert main([line, str(folder)]) == 0
-    (wheel,) = folder.glob("*.whl")
-    page = (folder / "README.md").read_text(encoding="utf-8")
-    assert line == "exercises" or f'pip install "./{wheel.name}[notebooks]"' in page
-    first = [path.read_text(encoding="utf-8") for path in folder.rglob("0*.ipynb")]
-    assert first
-    assert all(f'{wheel.name}\\"\\n' in text and "REPOSITORY" not in text for text in first)
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*pip, str(target), str(wheel)], check=True)
-    subprocess.run([sys.executable, "-m", "aiayn_np", line, str(tmp_path / "again")], check=True,
-                   env=os.environ | {"PYTHONPATH": str(target)}, cwd=tmp_path)
-    assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()

@@ -18,6 +18,8 @@ pytest.importorskip("nbclient")
 import build  # noqa: E402
 import chinese  # noqa: E402
 
+import aiayn_np  # noqa: E402
+
 SECONDS = 35  # for a lesson as a script, on one core
 LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
 
@@ -130,6 +132,7 @@ def test_no_section_that_the_text_names_is_missing(source):
 
 def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
     page = (build.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"./aiayn_np-{aiayn_np.__version__}-py3-none-any.whl[notebooks]" in page
     rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \|", page, re.MULTILINE)
     assert [name for _, _, name in rows] == [s.with_suffix(".ipynb").name for s in build.SOURCES]
     for (number, title, _), source in zip(rows, build.SOURCES):
