@@ -30,7 +30,7 @@ from .pen import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 0.5, 0.29                            # of a cell
+WIDTH, HEIGHT = 0.5, 0.27                            # of a cell
 
 
 def numbers(array):
@@ -42,17 +42,17 @@ def attention_shapes() -> "Figure":
     """Q, K, V and their products: every matrix with its shape and its numbers, one row framed."""
     Q, K, V = example()
     out, cache = ScaledDotProductAttention().forward(Q, K, V)
-    fig, ax = canvas(9, 4)
+    fig, ax = canvas(9, 3.75)
     scores = Q @ K.T / np.sqrt(Q.shape[-1])
-    top, bottom = 3.2, 1.25
+    top, bottom = 2.97, 1.15
     draw_matrix(ax, 0.55, top, Q, "$Q$", BLUE, ("T_q", "d_k"), rows=ASKING)
     word(ax, 3.25, top - 0.45, "·", size=18)
     draw_matrix(ax, 3.5, top, K.T, "$K^T$", ORANGE, ("d_k", "T_k"), columns=SENTENCE, framed=False)
     word(ax, 6.02, top - 0.45, "$/ \\sqrt{d_k}\\;=$", size=13)
     draw_matrix(ax, 6.85, top, scores, "scores", GREY, ("T_q", "T_k"), rows=ASKING,
                 columns=SENTENCE)
-    arrow(ax, (7.85, top - 0.9), (7.85, 1.65), (0.58, 1.65), (0.58, bottom))
-    word(ax, 1.8, 1.8, "softmax of each row: it adds up to 1", size=SMALL)
+    arrow(ax, (7.85, top - 0.9), (7.85, 1.53), (0.58, 1.53), (0.58, bottom))
+    word(ax, 1.8, 1.68, "softmax of each row: it adds up to 1", size=SMALL)
     draw_matrix(ax, 0.55, bottom, cache.weights, "weights", PINK, ("T_q", "T_k"), rows=ASKING)
     word(ax, 2.8, bottom - 0.45, "·", size=18)
     draw_matrix(ax, 3.5, bottom, V, "$V$", GREEN, ("T_k", "d_v"), rows=SENTENCE, framed=False)
