@@ -239,8 +239,7 @@ print("sat looks at", cache_QKV.weights[2])
 #
 # ## 4.5 The check
 #
-# We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
-# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
+# Our gradients and those of the class could share a mistake. So compare with the forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
 #
 # A step in the *imaginary* direction subtracts nothing (Squire and
 # Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part over $\delta$ is $2x$, exactly the slope. In general:
@@ -331,7 +330,7 @@ fig
 # %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# Three easy mistakes. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
+# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):

@@ -217,7 +217,7 @@ class Deck:
         self.slides, self.language = [], language_of(notebook)
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
-        self.title = ""
+        self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
         opening = found[3:first]                                       # after the imports
@@ -242,6 +242,7 @@ class Deck:
         known = mistakes(self.exercises, number, self.language)        # each exercise once
         self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
         said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.spent += round(spent)
         self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
@@ -408,7 +409,7 @@ def not_shown(notes, shown):
     """The notes without the sentences and formulas that stand on the slide."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 3 and said.strip(" .。\n") in shown:
+        if len(said) > PROSE // 6 and said.strip(" .。\n") in shown:
             kept = [block.replace(said, "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
@@ -614,8 +615,10 @@ def deck(notebook):
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
+    whole = minutes.rounded(minutes.minutes(notebook)[0])
+    rest = max(round(whole - made.spent - minutes.QUESTIONS), 0)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
+                    [words.minutes.format(words.time(whole)),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
@@ -623,7 +626,7 @@ def deck(notebook):
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
     summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
     points = re.split(r"\n(?=- |\*\*)", summary.strip())
-    slides = [opening, *made.slides, Slide(words.summary, points),
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))] * bool(rest)),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
