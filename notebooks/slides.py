@@ -17,7 +17,7 @@ short enough; the last click adds the next one. Bold words that a text begins wi
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
 one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
-network. Chromium prints the handout.
+network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -70,7 +70,7 @@ BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
-LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
+LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
@@ -169,7 +169,7 @@ class Result(Slide):
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
         wide = width > (1.8 if self.answer else 1.5) * height
         if not self.answer and "$$" not in lead:
-            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
+            lead = sentence(lead.split("\n\n")[-1], PROSE)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes.append(printed)
@@ -269,7 +269,7 @@ class Deck:
                 said.append(block)
                 continue
             if not alone and said:                                     # its first sentences are
-                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
+                said[0] = said[0] if len(said) == 1 else ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -608,7 +608,7 @@ def deck(notebook):
            for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
-    plan = "\n".join(f"- {name}" for name in names)
+    plan = "\n".join(f"- {symbols(name)}" for name in names)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
@@ -649,7 +649,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/" if KATEX.is_dir() else "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])
