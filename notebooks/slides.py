@@ -58,6 +58,7 @@ SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
@@ -125,8 +126,8 @@ class Slide:
         title = symbols(self.title)
         if self.point:
             title = f'<span class="section">{title}</span> {self.point}'
-        notes = not_shown("\n\n".join(self.notes), self.point + page)
-        return "\n\n".join([f"# {title}", page, *[f"::: notes\n{notes}\n:::"] * bool(notes)])
+        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+        return "\n\n".join([f"# {title}", page, *notes])
 
 
 @dataclass
@@ -409,11 +410,11 @@ def headed(text):
 
 
 def not_shown(notes, shown):
-    """The notes without the sentences and formulas that stand on the slide."""
+    """The notes of a slide without the sentences and formulas that are `shown` on slides."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 6 and said.strip(" .。\n") in shown:
-            kept = [block.replace(said, "").strip() for block in kept]
+        if len(said) > PROSE // 6 and said.strip(" .:。*\n") in shown:
+            kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
 
@@ -627,7 +628,9 @@ def deck(notebook):
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
-    return title, "\n\n".join(slide.markdown() for slide in slides)
+    text = "\n\n".join(slide.markdown() for slide in slides)
+    shown = NOTES.sub("", text)
+    return title, NOTES.sub(lambda m: f"::: notes\n{not_shown(m[1], shown)}\n:::", text)
 
 
 def first_drawing(notebook):
