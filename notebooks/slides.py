@@ -17,7 +17,7 @@ short enough; the last click adds the next one. Bold words that a text begins wi
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
 one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
-network. Chromium prints the handout.
+network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -57,7 +57,8 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
-BOLD = re.compile(r"\*\*([^*]{6,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
@@ -70,7 +71,7 @@ BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
-LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
+LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
@@ -125,8 +126,8 @@ class Slide:
         title = symbols(self.title)
         if self.point:
             title = f'<span class="section">{title}</span> {self.point}'
-        notes = not_shown("\n\n".join(self.notes), self.point + page)
-        return "\n\n".join([f"# {title}", page, *[f"::: notes\n{notes}\n:::"] * bool(notes)])
+        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+        return "\n\n".join([f"# {title}", page, *notes])
 
 
 @dataclass
@@ -167,16 +168,18 @@ class Result(Slide):
         """The picture, below one line if it is wide, else to the right of the words."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (1.8 if self.answer else 1.5) * height or "$$" in lead
+        wide = width > (1.8 if self.answer else 1.5) * height
         if not self.answer and "$$" not in lead:
-            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
+            lead = sentence(lead.split("\n\n")[-1], PROSE)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
-            self.notes, printed = [*self.notes, printed], ""
+            self.notes.append(printed)
+            printed = ""
         if wide or not lead + printed + self.said:
-            return ["\n\n".join(filter(None, [lead, png])), *filter(None, [self.said])]
+            return ["\n\n".join(filter(None, [lead, png])), *[self.said] * (not self.point)]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
-        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, " .caption")]
+        kind = "" if "$$" in lead else " .caption"
+        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
 
 
 def language_of(notebook):
@@ -216,7 +219,7 @@ class Deck:
         self.slides, self.language = [], language_of(notebook)
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
-        self.title = ""
+        self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
         opening = found[3:first]                                       # after the imports
@@ -241,6 +244,7 @@ class Deck:
         known = mistakes(self.exercises, number, self.language)        # each exercise once
         self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
         said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.spent += round(spent)
         self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
@@ -251,7 +255,7 @@ class Deck:
         self.told, first = text, sentence(text)
         speaks, alone = self.ideas, False
         if self.result and not self.result.said:
-            self.result.said, speaks = conclusion(text, self.result.answer), self.result
+            self.result.said, speaks = conclusion(text), self.result
             if not self.result.said:                                   # it speaks of what comes
                 self.result = None
         elif self.lead is None and not BLOCK.match(text):
@@ -266,7 +270,7 @@ class Deck:
                 said.append(block)
                 continue
             if not alone and said:                                     # its first sentences are
-                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
+                said[0] = said[0] if len(said) == 1 else ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -288,7 +292,7 @@ class Deck:
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
         self.result = Result(self.title, answer=(
-            f"::: asked\n{prediction.question}\n:::\n\n[**{LETTERS[prediction.right]}** {right}]{{.answer}}"))
+            f"::: asked\n{prediction.question} [**{LETTERS[prediction.right]}** {right}]{{.answer}}\n:::"))
         self.slides.append(self.result)
         self.programs = []
 
@@ -320,7 +324,7 @@ class Deck:
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
-            told = [found[0].strip() for found in SENTENCE.finditer("".join(prose[-1:]))]
+            told = [found[0].strip() for found in SENTENCE.finditer(headed("".join(prose[-1:]))[1])]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
@@ -392,6 +396,8 @@ def pointed(said):
     first, *others = SENTENCE.findall(said) or [""]
     if len(first.encode()) > TITLE:
         return "", sentence(said, 2 * PROSE)
+    if first.count("**") % 2:                                          # the next one is bold
+        first, others = first.removesuffix("**"), ["**", *others]
     return first.strip(" .。\n"), sentence("".join(others), 2 * PROSE)
 
 
@@ -404,11 +410,11 @@ def headed(text):
 
 
 def not_shown(notes, shown):
-    """The notes without the sentences and formulas that stand on the slide."""
+    """The notes of a slide without the sentences and formulas that are `shown` on slides."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 3 and said.strip(" .。\n") in shown:
-            kept = [block.replace(said, "").strip() for block in kept]
+        if len(said) > PROSE // 6 and said.strip(" .:。*\n") in shown:
+            kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
 
@@ -432,23 +438,17 @@ def clicks(text):
     return parts
 
 
-def conclusion(text, answer):
-    """What is said of a result: not the answer again, if a reason follows it; nothing if the text
-    speaks of what comes next."""
+def conclusion(text):
+    """What is said of a result: nothing if the text speaks of what comes next."""
     text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
-    said = sentence(text.split("\n\n")[0])
-    first = next(iter(SENTENCE.findall(said)), "")
-    repeated = first.strip(" .。").lower() in answer.lower()
-    if repeated:
-        said = sentence(text.replace(first, "", 1).strip()) or said
-    told = SENTENCE.findall(said)
+    told = SENTENCE.findall(sentence(text.split("\n\n")[0]))
     return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
 def height_of(part):
     """The lines of a part of a slide, about: two for a row of a formula or of bars."""
     if "<table" in part:
-        return (1 + ("<span" in part)) * part.count("<tr>")
+        return (1 + ("<span" in part) / 2) * part.count("<tr>")
     text, *formulas = part.split("$$")
     rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
     wraps = sum(len(line) // PROSE for line in text.splitlines())
@@ -500,7 +500,7 @@ def drawn(text):
         after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
         span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
         made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
-    return f'<table class="bars">{made}</table>'
+    return f'<table class="bars{" numbers" * whole}">{made}</table>'
 
 
 def tables(lines):
@@ -609,23 +609,28 @@ def deck(notebook):
            for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
-    plan = "\n".join(f"- {name}" for name in names)
+    plan = "\n".join(f"- {symbols(name)}" for name in names)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
+    whole = minutes.rounded(minutes.minutes(notebook)[0])
+    rest = max(round(whole - made.spent - minutes.QUESTIONS), 0)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
+                    [words.minutes.format(words.time(whole)),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
     answers = re.findall(r"<details>.*?</summary>(.*?)</details>", questions, flags=re.DOTALL)
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
-    points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
-    slides = [opening, *made.slides, Slide(words.summary, points),
+    summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
+    points = re.split(r"\n(?=- |\*\*)", summary.strip())
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))] * bool(rest)),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
-    return title, "\n\n".join(slide.markdown() for slide in slides)
+    text = "\n\n".join(slide.markdown() for slide in slides)
+    shown = NOTES.sub("", text)
+    return title, NOTES.sub(lambda m: f"::: notes\n{not_shown(m[1], shown)}\n:::", text)
 
 
 def first_drawing(notebook):
@@ -647,7 +652,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/" if KATEX.is_dir() else "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])
