@@ -140,7 +140,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
+# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -163,7 +163,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 #
 # ## 9.5 What the top is told: p − q
 #
-# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: nearly all of it on the right token, and a little on every other (label smoothing, 0.1 in the code: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -209,8 +209,8 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
 # The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
 
 # %%
-print("at real tokens:", np.abs(grad_memory[src != task.pad]).max())
-print("at <pad>      :", np.abs(grad_memory[src == task.pad]).max())
+print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f}")
+print("at <pad>:", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
 # At `<pad>` the gradient is exactly 0.

@@ -63,11 +63,11 @@ print(*(dictionary[word] for word in german.split()))
 # %% [markdown]
 # Each word is right, and the line is wrong: German says the unit before the tens.
 #
-# In this lesson you train all of Figure 1 on text, in about a minute. It translates numbers that nobody has shown it, and you measure how it finds its words.
+# In this lesson you train all of Figure 1 on text, in about a minute, and measure how it finds its words.
 #
 # ## 14.1 Pairs of lines
 #
-# A translator learns from lines that say the same in two languages. The corpus of this lesson is tiny: numbers below a million, in German and in English words.
+# The corpus of this lesson is tiny: numbers below a million, in German and in English words.
 
 # %%
 numbers = number_words()
@@ -107,7 +107,7 @@ print(neighbours.most_common(5))
 # %% [markdown]
 # So `nd` becomes the first piece.
 #
-# SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
+# SentencePiece goes on from there. Here `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%
 vocabulary = Vocabulary.train(lines, 200)
@@ -309,7 +309,7 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is.
 #
-# Choosing the best of five and reporting its score on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
+# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
@@ -333,7 +333,7 @@ for name, shares in (("trained", after), ("untrained", before)):
 # The trained head crosses for every inverted pair and for no ordered one. Untrained, it crosses in 31 and in 22 of 100. And the data
 # had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
-# The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at *hundert*. So the control shows that the head does not turn round everywhere, but not that it finds each word. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
+# The measurement does *not* say that it is always this head (with other seeds it is another), or that it finds each word: for "hundred" it seldom looks at *hundert*. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
