@@ -129,7 +129,9 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. The **logits** are a score for every token of the vocabulary, the
+# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side.
+#
+# The **logits** are a score for every token of the vocabulary, the
 # dot product of $y$ with each row of $E$.
 #
 # ## 9.4 All shapes, and what the model remembers
@@ -194,7 +196,7 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 model_gradients()
 
 # %% [markdown]
-# A decoder layer has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add.
+# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add.
 
 # %%
 model.zero_grad()

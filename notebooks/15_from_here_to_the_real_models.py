@@ -119,7 +119,9 @@ fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18,
 fig
 
 # %% [markdown]
-# The second time, from the second `2` on, the head is sure. That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
+# The second time, from the second `2` on, the head is sure.
+#
+# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
 #
 # > **Predict.** This one head of eight is taken out. With it the model gets 87 of 100 rows right as a whole. Without it?
 # >
@@ -164,9 +166,9 @@ print("each brings to e:", x_12 @ W_VO @ e, "  times its weight:", of_each)
 print("their sum:", of_each.sum(), "  the logit:", w @ x_12 @ W_VO @ e)
 
 # %% [markdown]
-# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second. These are their **shares**.
+# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second.
 #
-# The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
+# What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
 
 # %%
 translator, task, _ = trained("numbers", seed=0, steps=300)
