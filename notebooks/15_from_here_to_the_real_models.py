@@ -51,6 +51,7 @@ from aiayn_np.experiments.claims import induction
 from aiayn_np.experiments.claims.made_of import trained
 from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.pretrained import load_gpt2
 from aiayn_np.reading import replaced, shares
 from aiayn_np.runs.words_run import start_words
@@ -202,10 +203,18 @@ fig
 # %%
 at = english.index("twenty")
 effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size), rng=np.random.default_rng(0))
-print("replaced     share    cost  weights held")
-for words, share, cost_of, held in ((german, found[at - 1].source, effect_of.source, effect_of.source_held),
-                                    (english, found[at - 1].target, effect_of.target, effect_of.target_held)):
-    print(*("{:10}{:8.1f}{:8.1f}{:14.1f}".format(*row) for row in zip(words, share, cost_of, held)), sep="\n")
+words, falls = [*german, *english[:at]], {"as it is": np.r_[effect_of.source, effect_of.target],
+                                          "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
+for label, fall in falls.items():
+    print(f"{label:13}  zwanzig {fall[words.index('zwanzig')]:.1f}  and {fall[-1]:.1f}")
+ax = new_figure(7, 3.4).subplots()
+for i, (label, fall) in enumerate(falls.items()):
+    ax.bar(np.arange(len(words)) + 0.4 * i - 0.2, fall, 0.4, color=COLORS[i], label=label)
+ax.set_xticks(range(len(words)), words, rotation=90)
+ax.axvline(len(german) - 0.5, color="0.6", linestyle=":")              # source | written so far
+ax.set(xlabel="replaced: a word of the source | a word written so far", ylabel="fall of log p of twenty, nats")
+ax.legend()
+ax.figure
 
 # %% [markdown]
 # With the weights held, 0.1 of 5.0 nats is left. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
