@@ -20,15 +20,6 @@ def add_attend_options(parser):
     add_out(parser, "--out", "folder for the pictures (default: RUN/attend)")
 
 
-def add_trace_options(parser):
-    """Add the options of `trace`."""
-    add_sequence(parser)
-    parser.add_argument("--of", metavar="PATH",
-                        help="only this component, such as decoder.layers.0")
-    parser.add_argument("--depth", type=int, default=2,
-                        help="layers inside layers (default: 2)")
-
-
 def add_sequence(parser):
     """Add the run, and one sequence for it."""
     add_run(parser)
@@ -98,11 +89,7 @@ def trace_command(args):
     run = opened(args.run)
     src = one_source(run, args)
     src, tgt_in, tgt_out = run.example(src)
-    table = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
-    try:
-        print((table[args.of] if args.of else table).table(args.depth))
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
+    print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
     return 0
 
 

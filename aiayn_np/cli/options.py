@@ -74,7 +74,7 @@ def add_train_options(parser):
     for title, options in GROUPS.items():
         add_group(parser, title, options)
     add_text_options(parser)
-    parser.add_argument("--vocab-size", "--vocabulary", type=int,
+    parser.add_argument("--vocab-size", type=int,
                         help="learn a vocabulary of at most so many pieces (default for text: as"
                              " the preset says, for words: the characters of the text)")
     words = parser.add_argument_group(

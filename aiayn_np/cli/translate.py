@@ -3,7 +3,6 @@
 import functools
 from pathlib import Path
 
-from ..checks import check_sizes
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
 from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
 from .progress import shown
@@ -14,8 +13,6 @@ def add_translate_options(parser):
     add_run(parser, "folder that `train text` wrote")
     parser.add_argument("file", type=Path, nargs="?", help="of lines, UTF-8 or .gz; none: stdin")
     add_beam(parser)
-    parser.add_argument("--batch", type=int, default=100,
-                        help="the most lines to translate at once (default: 100)")
     parser.add_argument("--reference", type=Path,
                         help="file of right translations, for BLEU and chrF")
     parser.add_argument("--bleu-tokenize", choices=TOKENIZERS,
@@ -28,7 +25,6 @@ def translate_command(args):
     from ..text.pairs import read_lines
     from ..text.translation import translate
 
-    check_sizes(batch=args.batch)
     run = opened(args.run)
     if run.command != "translate":
         raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np"
@@ -50,7 +46,7 @@ def translate_command(args):
         lines = [fitting(model, run.task.vocabulary, line, len(out) + i)
                  for i, line in enumerate(lines, 1)]
         new = translate(model, run.task.vocabulary, lines, beam=args.beam, alpha=args.alpha,
-                        rows=args.batch, watch=watch)
+                        watch=watch)
         print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
         out += new
     if references is not None:

@@ -61,7 +61,7 @@ def test_no_link_leads_to_a_file_of_another_kind(place, run, capsys):
 
 
 def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
-    animate = ["animate", "copy", "--steps", "1", "--max-length", "3", "--out", "thesis.pdf"]
+    animate = ["animate", "copy", "--steps", "1", "--out", "thesis.pdf"]
     for argv in (animate, ["explore", str(run), "1 2", "--out", "notes.txt"],
                  ["train", "copy", *TINY, "--steps", "1", "--out", "pictures"]):
         assert main([*argv, "--force"]) == 0
