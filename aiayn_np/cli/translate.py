@@ -21,7 +21,6 @@ def add_translate_options(parser):
 
 def translate_command(args):
     """Print the translation of every line; with references, BLEU and chrF on stderr."""
-    from ..runs.estimates import check_beam
     from ..text.pairs import read_lines
     from ..text.translation import translate
 
@@ -36,7 +35,6 @@ def translate_command(args):
     tokenize = args.bleu_tokenize or run.bleu_tokenize
     if references is not None:
         check_tokenizer(tokenize)
-    check_beam(model, args.beam)
     whole = None if args.file is None else read_lines(args.file)
     if whole is not None and references is not None and len(references) != len(whole):
         raise UsageError(f"--reference must have as many lines as {args.file}, {len(whole)},"

@@ -30,19 +30,15 @@ def add_out(parser, flag, what, **options):
 def check_file(flag, path, *endings, force=False):
     """Refuse a path that is not one of a file with such an ending, before the work begins.
 
-    Of a symbolic link the file counts that it leads to.
-
     Raises UsageError, or OSError if nothing can be written there.
     """
     if path.is_dir():
         raise UsageError(f"{flag} must be a file, got the folder {path}")
-    place = Path(os.path.realpath(path))
-    for one in (path, place):
-        if one.suffix.lower() not in endings and not force:
-            raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {one}; --force writes"
-                             " it in any case")
-    check_replaceable(place)
-    make_writable(place.parent)
+    if path.suffix.lower() not in endings and not force:
+        raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
+                         " in any case")
+    check_replaceable(path)
+    make_writable(path.parent)
 
 
 def check_folder(folder, *known, force=False):

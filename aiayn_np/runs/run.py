@@ -25,7 +25,7 @@ from ..training.tasks import TASKS
 from ..transformer import Transformer
 from ..variants.choices import keywords
 from .checkpoint import save_checkpoint
-from .estimates import check_beam, large, training_bytes
+from .estimates import large, training_bytes
 from .states import STATES, KeptStates
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -258,7 +258,6 @@ class Run:
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
-        check_beam(self.model, beam)
         return beam_search(self.trained(), src, **self.ends, beam=beam, alpha=alpha,
                            max_len=max_len)
 

@@ -244,7 +244,7 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["decode", "{run}", " "], "at least one symbol"),
         (["decode", "{run}", "1 " * 60], "at most 55 tokens for this run, got 60"),
         (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
-        (["decode", "{run}/model.npz", "1"], "give the folder of this file: {run}"),
+        (["decode", "{run}/model.npz", "1"], "a run is a folder that `train` wrote, or one of"),
         (["generate", "{tmp}/none", "a"], "a run is a folder that `train` wrote, or one of"),
         (["generate", "{run}", "a"], "must be a language model, such as a GPT-2 or a Llama, got"),
         (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
