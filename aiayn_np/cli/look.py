@@ -49,15 +49,6 @@ def source_of(run, text):
     return src
 
 
-def one_source(run, args):
-    """Return the source ids of the one sequence of a command line."""
-    first, *others = sequences(args.symbol)
-    if others:
-        raise UsageError(f"one sequence must be given, got {len(others) + 1}: {first!r},"
-                         f" {others[0]!r}")
-    return source_of(run, first)
-
-
 def decode_command(args):
     """Print the output of the model for a sequence, or for each line of stdin."""
     run = opened(args.run)
@@ -72,7 +63,7 @@ def decode_command(args):
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     make_writable(folder)
@@ -87,7 +78,7 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
     print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
     return 0

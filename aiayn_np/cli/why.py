@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 
 from .common import UsageError, nearest, opened
-from .look import add_sequence, one_source
+from .look import add_sequence, source_of
 from .writing import add_out, check_file
 
 OTHERS = 8  # tokens by which each one is replaced
@@ -32,7 +32,7 @@ def why_command(args):
     from ..reading import replaced, shares
 
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     path = args.out or args.run / "why.png"
     check_file("--out", path, ".png", force=args.force)
     out, model, task = run.decode(src), run.trained(), run.task

@@ -273,25 +273,19 @@ class Run:
         masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
         return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
 
-    def attention_by_kind(self,
-                          src: np.ndarray) -> Iterator[tuple[str, str, list, list, dict, dict]]:
-        """Yield (kind, title, queries, keys, maps, masks) for each of KINDS that keeps its maps."""
-        src_tokens, tgt_tokens, maps, masks = self.attention(src)
-        for kind, (stack, attention, title) in KINDS.items():
-            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
-            queries = src_tokens if stack == "encoder" else tgt_tokens
-            keys = src_tokens if kind != "decoder_self" else tgt_tokens
-            if chosen:
-                yield kind, title, queries, keys, chosen, masks
-
     def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
         """Save a picture of every layer and head for each kind of attention; return the paths."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
         paths = []
-        for kind, title, queries, keys, maps, masks in self.attention_by_kind(src):
-            title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-            fig = plot_attention_grid(maps, queries, keys, masks=masks, title=title)
-            paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
-            save_figure(fig, paths[-1], dpi=120)
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            if chosen:                                                 # it keeps its maps
+                queries = src_tokens if stack == "encoder" else tgt_tokens
+                keys = src_tokens if kind != "decoder_self" else tgt_tokens
+                title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+                fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+                paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
+                save_figure(fig, paths[-1], dpi=120)
         return paths
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:

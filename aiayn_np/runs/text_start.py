@@ -13,7 +13,7 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import Vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
-from .estimates import COPIES, check_fits, parameter_count
+from .estimates import check_fits, training_bytes
 from .text_run import VOCABULARY, TextRun, check_options
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
@@ -42,8 +42,8 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     sizes = {name: options.pop(name) for name in SIZES}
     size = options.pop("vocabulary")
     characters = {name: options[name] for name in ("normalization", "character_coverage")}
-    floats = parameter_count(size, **sizes) * COPIES * np.dtype(dtype).itemsize
-    check_fits(floats, f"training {parameter_count(size, **sizes):,} parameters")
+    itemsize = np.dtype(dtype).itemsize
+    check_fits(training_bytes(size, 0, **sizes, itemsize=itemsize), "training")
     corpus = Corpus.read(files, seed)
     options["bleu_tokenize"] = options["bleu_tokenize"] or tokenizer_for(
         target for _, target in corpus.training)

@@ -254,7 +254,6 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
         (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
         (["train", "reverse", "--resume"], "runs/reverse/model.npz: No such file"),
-        (["trace", "{run}", "3 1", "2 0"], "one sequence must be given, got 2: '3 1', '2 0'"),
         (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
         (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
         (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
