@@ -174,8 +174,6 @@ def resumed_run(folder, args):
     from ..runs.open import open_run
 
     given = given_options(args)
-    if args.keep_states:
-        raise UsageError(f"--keep-states is fixed by the run in {folder}: not with --resume")
     for flag in given:
         if flag not in LATER:
             raise UsageError(f"{flag} is fixed by the run in {folder}: not with --resume")

@@ -56,11 +56,9 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
         files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=digest_of(vocabulary.model),
+        digest=corpus.digest, vocabulary=digest_of(vocabulary.model), keep_states=keep_states,
     )
     config["variants"] |= variants or {}
-    if keep_states:
-        config["keep_states"] = True
     run = TextRun(folder, config)
     notes = run.prepare(corpus)
     config["examples"] = [source for source, _ in run.validation[:5]]
