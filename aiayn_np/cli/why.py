@@ -35,9 +35,9 @@ def why_command(args):
     src = source_of(run, " ".join(args.symbol))
     path = args.out or args.run / "why.png"
     check_file("--out", path, ".png", force=args.force)
-    out, model, task = run.decode(src), run.trained(), run.task
-    tgt = np.append(task.bos, out[0, :-1])
-    source, target, *_ = run.attention(src)
+    model, task = run.trained(), run.task
+    _, (tgt,), out = run.answered(src)
+    source, target = run.source_tokens(src), task.tokens(tgt)
     words = task.tokens(out[0])
     if args.word is not None and not 1 <= args.word <= len(words):
         raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"

@@ -15,6 +15,7 @@ import numpy as np
 from ..decoding.beam import beam_search
 from ..decoding.greedy import greedy_decode
 from ..files import CheckpointError, replacing
+from ..module import Cache
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
@@ -266,12 +267,27 @@ class Run:
 
         The target is the model's own output.
         """
+        _, tgt, _ = self.answered(src)
+        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
+
+    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return a batch of one source (1, T), with the model's own output as its target."""
         out = self.decode(src)
-        tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
-        _, cache = self.trained().forward(src, tgt)
-        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
-        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
-        return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
+    def source_tokens(self, src: np.ndarray) -> list:
+        """Return a label for each id of one source (1, T)."""
+        return self.task.tokens(src[0])
+
+    def forward(self, *ids: np.ndarray) -> tuple[np.ndarray, Cache]:
+        """Return (logits, cache) of the model to use."""
+        return self.trained().forward(*ids)
+
+    def maps(self, *ids: np.ndarray) -> tuple[dict, dict]:
+        """Return (maps, masks) of one row of ids, {name of the attention: array} each."""
+        _, cache = self.forward(*ids)
+        return ({name: weights[0] for name, weights in attention_maps(cache).items()},
+                {name: allowed[0] for name, allowed in attention_masks(cache).items()})
 
     def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
         """Save a picture of every layer and head for each kind of attention; return the paths."""
