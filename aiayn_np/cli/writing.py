@@ -5,7 +5,6 @@ new, empty, or known by what a command wrote there before. Commands that have `-
 in any case. `export`, `import`, `lessons` and `exercises` have none: their folder is new or empty.
 """
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -46,9 +45,8 @@ def check_folder(folder, *known, force=False):
 
     known : names or patterns of files that the command has written
     """
-    place = Path(os.path.realpath(folder))                 # new/.. is there, although new is not
-    filled = place.exists() and any(place.iterdir())
-    if filled and not force and not any(any(place.glob(name)) for name in known):
+    filled = folder.exists() and any(folder.iterdir())
+    if filled and not force and not any(any(folder.glob(name)) for name in known):
         raise UsageError(f"{folder} is there already, and holds something else: choose another"
                          " folder; --force writes into it")
 

@@ -61,17 +61,6 @@ def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
     assert (place / "pictures" / "loss.png").read_bytes() == OLD       # nothing was drawn
 
 
-@pytest.mark.parametrize("argv", [
-    ["train", "copy", *TINY, "--N", "0"], ["train", "text", "--pairs", "nothing"],
-    ["attend", "RUN", "1 2"], ["figures", "variance", "--draw"],
-], ids=lambda argv: argv[0])
-@pytest.mark.parametrize("out", ["new/..", "new/../pictures"])
-def test_a_path_through_a_folder_that_is_not_there_loses_nothing(place, run, argv, out):
-    before = everything(place)
-    assert main([*(word.replace("RUN", str(run)) for word in argv), "--out", out]) == 2
-    assert everything(place) == before
-
-
 def test_force_replaces_no_run(run, capsys):
     assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(run), "--force"]) == 2
     assert "holds a run already: --resume to go on" in capsys.readouterr().err
