@@ -313,11 +313,10 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Save all pictures of the training; return the paths."""
-        return [self.draw_loss(), *self.draw_attention(self.test_sources()[0], self.folder)]
-
-    def draw_loss(self) -> Path:
-        """Save the training curve; return its path."""
         path = self.folder / "loss.png"
-        fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
-        save_figure(fig, path, dpi=120)
-        return path
+        save_figure(self.plot_history(), path, dpi=120)
+        return [path, *self.draw_attention(self.test_sources()[0], self.folder)]
+
+    def plot_history(self) -> Any:
+        """Return a Figure of the training curve."""
+        return plot_loss(self.history, title=f"Training on the task {self.task.name}")

@@ -255,12 +255,9 @@ class TextRun(Run):
         """Return at most n sources (1, T) of the validation set."""
         return [self.task.source(line) for line in self.config["examples"][:n]]
 
-    def draw_loss(self) -> Path:
-        """Save a picture of loss and BLEU against the steps; return its path."""
-        path = self.folder / "loss.png"
-        fig = plot_text_training(self.history, title="Training on sentence pairs")
-        save_figure(fig, path, dpi=120)
-        return path
+    def plot_history(self) -> Any:
+        """Return a Figure of loss and BLEU against the steps."""
+        return plot_text_training(self.history, title="Training on sentence pairs")
 
 
 def check_options(options):

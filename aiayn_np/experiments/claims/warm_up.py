@@ -38,15 +38,6 @@ class WarmUp(Result):
         return self.curves[..., -1]
 
     @property
-    def rescued(self):
-        """Whether post-norm fails without warm-up for every seed, and works with it: (len(peak),).
-
-        A run fails if its loss stays above `blind`.
-        """
-        blind = self.final >= self.blind
-        return blind[POST_FLAT].all(axis=-1) & ~blind[POST].any(axis=-1)
-
-    @property
     def failing(self):
         """Whether the median is not below `blind`: (4, len(peak))."""
         return np.median(self.final, axis=-1) >= self.blind
@@ -83,7 +74,12 @@ class WarmUp(Result):
 
     @property
     def verdict(self):
-        if self.rescued.any():
+        """AGREES if at some rate post-norm fails without warm-up for every seed, and not with it.
+
+        A run fails if its loss stays above `blind`.
+        """
+        blind = self.final >= self.blind
+        if (blind[POST_FLAT].all(axis=-1) & ~blind[POST].any(axis=-1)).any():
             return AGREES
         medians = np.median(self.final, axis=-1)
         worse = medians[POST] > medians[POST_FLAT]
