@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
-from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened_as
 from .progress import shown
 
 
@@ -24,10 +24,7 @@ def translate_command(args):
     from ..text.pairs import read_lines
     from ..text.translation import translate
 
-    run = opened(args.run)
-    if run.command != "translate":
-        raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np"
-                         f" {run.command}")
+    run = opened_as(args.run, "translate", "a translator")
     if run.task.vocabulary is None:
         raise UsageError(f"{args.run} has no tokenizer: use aiayn-np decode, with ids")
     model, out = run.trained(), list[str]()
