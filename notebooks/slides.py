@@ -48,7 +48,7 @@ CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
-TITLE = 88  # letters of a sentence that is a title, at most
+TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -269,8 +269,8 @@ class Deck:
             if not BLOCK.match(block.strip()):
                 said.append(block)
                 continue
-            if not alone and said:                                     # its first sentences are
-                said[0] = said[0] if len(said) == 1 else ""
+            if not alone and len(said) > 1:                            # its first sentences are
+                said[0] = ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
