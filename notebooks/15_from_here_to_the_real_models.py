@@ -188,7 +188,7 @@ fig.axes[0].set(xlabel="word of the source", ylabel="written word")
 fig
 
 # %% [markdown]
-# Each row is a written word; purple speaks for it, orange against it. *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*, although the order of German is another.
+# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it.
 #
 # The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
 #
@@ -285,7 +285,7 @@ apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
-# So it is one. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
+# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
 # The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 
