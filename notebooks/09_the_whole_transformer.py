@@ -146,9 +146,9 @@ model_shapes(model, src, tgt_in)
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
-# > - Those of the encoder and those between the stacks → In the first the source is rows and columns, in the second columns alone. <!-- true: [b.size / a.size for a, b in zip(shorter, longer)] == [4, 4, 1, 2, 1, 2] -->
 # > - Those of the encoder only → The decoder's queries are as many as before. What do they look at?
 # > - All maps → A token of the target looks back at the target, and that is no longer than before.
+# > - Those of the encoder and those between the stacks → In the first the source is rows and columns, in the second columns alone. <!-- true: [b.size / a.size for a, b in zip(shorter, longer)] == [4, 4, 1, 2, 1, 2] -->
 # > - Those between the stacks only → In the encoder the source looks at itself.
 # >
 # > <!-- given: A model with two encoder layers and two decoder layers reads sources of 5 tokens and targets of 4. A map has a row for each query and a column for each key. -->
@@ -240,8 +240,8 @@ print(len(differences), "parameters, largest difference:", max(differences))
 #
 # > **Predict.** Which use gives a gradient to *every* row of $E$?
 # >
-# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - As source → An embedding looks up a row. What does it do with the rows that nobody asked for?
+# > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - As target → The target does not hold every token.
 # > - Each of them → The gradients add up in one array, but each comes from its own place.
 # >
