@@ -242,7 +242,7 @@ ROTATION.run().draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) Further out than the picture it sometimes rises a little, so wish 5 holds on average only.
+# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises a little, so wish 5 holds on average only.
 #
 # ## 8.5 Added, and why √d_model
 #
@@ -301,7 +301,7 @@ trained.figure()
 # ## 8.7 Check what this lesson claimed
 
 # %%
-assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 40
+assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 43
 assert [name for name, kept in rows.items() if all(kept)] == ["sinusoids"]
 assert np.abs(by_hand - SinusoidalPositionalEncoding(4, max_len=100).table(4)).max() < 1e-12
 assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation

@@ -57,7 +57,7 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
-BOLD = re.compile(r"\*\*([^*]{6,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
@@ -167,16 +167,17 @@ class Result(Slide):
         """The picture, below one line if it is wide, else to the right of the words."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (1.8 if self.answer else 1.5) * height or "$$" in lead
+        wide = width > (1.8 if self.answer else 1.5) * height
         if not self.answer and "$$" not in lead:
             lead = sentence(lead.split("\n\n")[-1], SAID // 3)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes, printed = [*self.notes, printed], ""
         if wide or not lead + printed + self.said:
-            return ["\n\n".join(filter(None, [lead, png])), *filter(None, [self.said])]
+            return ["\n\n".join(filter(None, [lead, png])), *[self.said] * (not self.point)]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
-        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, " .caption")]
+        kind = "" if "$$" in lead else " .caption"
+        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
 
 
 def language_of(notebook):
@@ -216,7 +217,7 @@ class Deck:
         self.slides, self.language = [], language_of(notebook)
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
-        self.title = ""
+        self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
         opening = found[3:first]                                       # after the imports
@@ -241,6 +242,7 @@ class Deck:
         known = mistakes(self.exercises, number, self.language)        # each exercise once
         self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
         said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.spent += round(spent)
         self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
@@ -288,7 +290,7 @@ class Deck:
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
         self.result = Result(self.title, answer=(
-            f"::: asked\n{prediction.question}\n:::\n\n[**{LETTERS[prediction.right]}** {right}]{{.answer}}"))
+            f"::: asked\n{prediction.question} [**{LETTERS[prediction.right]}** {right}]{{.answer}}\n:::"))
         self.slides.append(self.result)
         self.programs = []
 
@@ -320,7 +322,7 @@ class Deck:
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
-            told = [found[0].strip() for found in SENTENCE.finditer("".join(prose[-1:]))]
+            told = [found[0].strip() for found in SENTENCE.finditer(headed("".join(prose[-1:]))[1])]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
@@ -407,7 +409,7 @@ def not_shown(notes, shown):
     """The notes without the sentences and formulas that stand on the slide."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 3 and said.strip(" .。\n") in shown:
+        if len(said) > PROSE // 6 and said.strip(" .。\n") in shown:
             kept = [block.replace(said, "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
@@ -448,7 +450,7 @@ def conclusion(text, answer):
 def height_of(part):
     """The lines of a part of a slide, about: two for a row of a formula or of bars."""
     if "<table" in part:
-        return (1 + ("<span" in part)) * part.count("<tr>")
+        return (1 + ("<span" in part) / 2) * part.count("<tr>")
     text, *formulas = part.split("$$")
     rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
     wraps = sum(len(line) // PROSE for line in text.splitlines())
@@ -500,7 +502,7 @@ def drawn(text):
         after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
         span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
         made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
-    return f'<table class="bars">{made}</table>'
+    return f'<table class="bars{" numbers" * whole}">{made}</table>'
 
 
 def tables(lines):
@@ -613,15 +615,18 @@ def deck(notebook):
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
+    whole = minutes.rounded(minutes.minutes(notebook)[0])
+    rest = max(round(whole - made.spent - minutes.QUESTIONS), 0)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
+                    [words.minutes.format(words.time(whole)),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
     answers = re.findall(r"<details>.*?</summary>(.*?)</details>", questions, flags=re.DOTALL)
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
-    points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
-    slides = [opening, *made.slides, Slide(words.summary, points),
+    summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
+    points = re.split(r"\n(?=- |\*\*)", summary.strip())
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))] * bool(rest)),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
