@@ -172,7 +172,8 @@ class Result(Slide):
             lead = sentence(lead.split("\n\n")[-1], SAID // 3)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
-            self.notes, printed = [*self.notes, printed], ""
+            self.notes.append(printed)
+            printed = ""
         if wide or not lead + printed + self.said:
             return ["\n\n".join(filter(None, [lead, png])), *[self.said] * (not self.point)]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
@@ -253,7 +254,7 @@ class Deck:
         self.told, first = text, sentence(text)
         speaks, alone = self.ideas, False
         if self.result and not self.result.said:
-            self.result.said, speaks = conclusion(text, self.result.answer), self.result
+            self.result.said, speaks = conclusion(text), self.result
             if not self.result.said:                                   # it speaks of what comes
                 self.result = None
         elif self.lead is None and not BLOCK.match(text):
@@ -394,6 +395,8 @@ def pointed(said):
     first, *others = SENTENCE.findall(said) or [""]
     if len(first.encode()) > TITLE:
         return "", sentence(said, 2 * PROSE)
+    if first.count("**") % 2:                                          # the next one is bold
+        first, others = first.removesuffix("**"), ["**", *others]
     return first.strip(" .。\n"), sentence("".join(others), 2 * PROSE)
 
 
@@ -434,16 +437,10 @@ def clicks(text):
     return parts
 
 
-def conclusion(text, answer):
-    """What is said of a result: not the answer again, if a reason follows it; nothing if the text
-    speaks of what comes next."""
+def conclusion(text):
+    """What is said of a result: nothing if the text speaks of what comes next."""
     text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
-    said = sentence(text.split("\n\n")[0])
-    first = next(iter(SENTENCE.findall(said)), "")
-    repeated = first.strip(" .。").lower() in answer.lower()
-    if repeated:
-        said = sentence(text.replace(first, "", 1).strip()) or said
-    told = SENTENCE.findall(said)
+    told = SENTENCE.findall(sentence(text.split("\n\n")[0]))
     return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
