@@ -60,6 +60,7 @@ HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # 
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
+ON_PAPER = re.compile("on paper|pen and paper|纸")
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -147,17 +148,20 @@ class Result(Slide):
             return super().markdown()
         first, *more = self.steps()
         more += filter(None, [self.said])
-        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
-            program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
-            return "\n\n".join([program.markdown(), Slide(self.title, more, point=self.point).markdown()])
         asks = lead and not self.answer and not first.startswith("```python")
-        begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
-        self.parts = [*map(str.strip, begin), *more]
+        begin = [lead, first] if asks else [f"{lead}\n\n{first}".strip()]
+        self.parts = [*begin, *more]
+        high = first.count("\n") + sum(map(height_of, [lead, *more[:1]])) + len(lead) // PROSE > STEP
+        if high and self.parts[1:]:
+            above = Slide(self.title, self.parts[:1], self.notes)
+            below = Slide(self.title, self.parts[1:], point=self.point)
+            return f"{above.markdown()}\n\n{below.markdown()}"
         return super().markdown()
 
     def steps(self):
-        """The program, or the last one if all are too long, and what it prints."""
-        if not self.answer:
+        """The program, or the last one if all are too long, and what it prints; the print alone if
+        it is to be found on paper."""
+        if not (self.answer or ON_PAPER.search("".join(self.parts))):
             for program in ("\n".join(self.programs), *self.programs[-1:]):
                 if program and program.count("\n") < STEP and not HELPER.search(program):
                     return [f"```python\n{program}\n```", drawn(self.printed)]
