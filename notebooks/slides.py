@@ -152,7 +152,8 @@ class Result(Slide):
         begin = [lead, first] if asks else [f"{lead}\n\n{first}".strip()]
         self.parts = [*begin, *more]
         high = first.count("\n") + sum(map(height_of, [lead, *more[:1]])) + len(lead) // PROSE > STEP
-        if high and self.parts[1:]:
+        question = asks and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))  # the point answers it
+        if (high or question) and self.parts[1:]:
             above = Slide(self.title, self.parts[:1], self.notes)
             below = Slide(self.title, self.parts[1:], point=self.point)
             return f"{above.markdown()}\n\n{below.markdown()}"
