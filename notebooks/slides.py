@@ -148,12 +148,12 @@ class Result(Slide):
             return super().markdown()
         first, *more = self.steps()
         more += filter(None, [self.said])
-        asks = lead and not self.answer and not first.startswith("```python")
-        begin = [lead, first] if asks else [f"{lead}\n\n{first}".strip()]
+        question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
+        leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
+        begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
         self.parts = [*begin, *more]
         high = first.count("\n") + sum(map(height_of, [lead, *more[:1]])) + len(lead) // PROSE > STEP
-        question = asks and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))  # the point answers it
-        if (high or question) and self.parts[1:]:
+        if (high or question) and self.parts[1:]:                      # the point is the answer
             above = Slide(self.title, self.parts[:1], self.notes)
             below = Slide(self.title, self.parts[1:], point=self.point)
             return f"{above.markdown()}\n\n{below.markdown()}"
