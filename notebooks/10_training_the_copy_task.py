@@ -4,7 +4,7 @@
 # | | |
 # |---|---|
 # | **You will do** | smooth a loss with pen and paper; take three steps of Adam by hand; write the training loop; train a Transformer until it copies |
-# | **You will learn** | what label smoothing does; how far Adam's first step goes, and what warm-up is for; why 9 tokens of 10 right is not 9 sequences of 10 |
+# | **You will learn** | what label smoothing does; how far Adam's first step goes, and what warm-up is for; how many sequences are right when 9 tokens of 10 are |
 # | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
 # | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
 # | **Time** | 45 minutes |
