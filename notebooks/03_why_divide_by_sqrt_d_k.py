@@ -88,7 +88,7 @@ print("with    ", cache.weights[0])
 print("without ", unscaled_cache.weights[0])
 
 # %% [markdown]
-# Two places of sixteen decide nearly everything: a difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >

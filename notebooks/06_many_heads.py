@@ -129,7 +129,7 @@ print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
 # > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
-# > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 3$. -->
+# > <!-- given: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} has a row for each token. There are $h = 2$ heads with $d_k = 3$. -->
 
 # %%
 wrong = x.reshape(h, T, d_k)                                            # (h, T, d_k) too!
@@ -190,7 +190,7 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 # %%
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
-    print(f"h = {heads:2}  parameters {size / 1e6:.3f} million")
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}")
 
 # %% [markdown]
 # All have the same number. It is $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
@@ -214,7 +214,7 @@ for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
     shifts[name] = biased(x, x, x) - before                             # (B, T, d_model)
     bias[...] = 0
 for name, by in shifts.items():
-    print(f"{name}  moves the output by {np.abs(by).max():.2f}, differs between tokens by {np.ptp(by, axis=1).max():.2f}")
+    print(f"bias of {name[-1]}  moves the output by {np.abs(by).max():.2f}, differs between tokens by {np.ptp(by, axis=1).max():.2f}")
 
 # %% [markdown]
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes

@@ -91,10 +91,10 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 # > <!-- given: An encoder gets the words of `the cat sat down` and `sat the down cat`, and nothing else. -->
 
 # %%
-print("cat", np.abs(y_plain[0, 1] - y_plain[1, 3]).max())
+print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
 
 # %% [markdown]
-# The two vectors are equal, but for rounding: this encoder could not tell "dog bites man" from "man bites dog" either.
+# The two vectors are equal, but for rounding. This encoder could not tell "dog bites man" from "man bites dog" either.
 #
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
 # $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:

@@ -129,7 +129,9 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. The **logits** are a score for every token of the vocabulary, the
+# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side.
+#
+# The **logits** are a score for every token of the vocabulary, the
 # dot product of $y$ with each row of $E$.
 #
 # ## 9.4 All shapes, and what the model remembers
@@ -140,7 +142,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
+# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -163,7 +165,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 #
 # ## 9.5 What the top is told: p − q
 #
-# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: nearly all of it on the right token, and a little on every other (label smoothing, 0.1 in the code: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -194,7 +196,7 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 model_gradients()
 
 # %% [markdown]
-# A decoder layer has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add.
+# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add.
 
 # %%
 model.zero_grad()
@@ -209,8 +211,8 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
 # The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
 
 # %%
-print("at real tokens:", np.abs(grad_memory[src != task.pad]).max())
-print("at <pad>      :", np.abs(grad_memory[src == task.pad]).max())
+print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f}")
+print("at <pad>:", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
 # At `<pad>` the gradient is exactly 0.

@@ -58,7 +58,7 @@ fig
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
 #
-# Four scores have names, which you meet in tutorials:
+# Four scores have names:
 #
 # | name | score$(q, k)$ | learned |
 # |---|---|---|
@@ -105,7 +105,7 @@ for name, score in by_hand.items():
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax: a row is a query, bright is a large weight. The fifth is additive without its tanh.
 
 # %%
 rng = np.random.default_rng(0)
@@ -124,7 +124,7 @@ for ax, (name, scores) in zip(fig.subplots(1, 5), five.items()):
 fig
 
 # %% [markdown]
-# A row is a query, bright is a large weight. The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1.
+# The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1.
 #
 # What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
 # The second does not contain the query. So every token looks at the same keys, whatever it asks: all rows of the last map are equal.
@@ -188,7 +188,7 @@ cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# On the dotted line both would cost the same. Time depends on the machine, the bytes hardly do. For 64 tokens of width 256 additive attention takes more than 50 times as many bytes.
+# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. (On the dotted line both would cost the same.) Time depends on the machine, the bytes hardly do.
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -225,7 +225,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# This is one seed. Do not read an order of the other four from it: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can; their parameters begin elsewhere. The experiment `additive` trains three scores with five seeds at each width:
+# Without its scale the dot product learns most slowly. Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can; their parameters begin elsewhere. The experiment `additive` trains three scores with five seeds at each width:
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
@@ -320,7 +320,7 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
-# The model with the new score learns to copy.
+# It learns to copy with the new score.
 #
 # ## 12.8 Check what this lesson claimed
 

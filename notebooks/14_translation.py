@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | learn a byte-pair vocabulary and do its first step by hand, make batches by length, train a translator in about a minute, and measure where it looks when two languages order their words differently |
+# | **You will do** | learn a byte-pair vocabulary and do its first step by hand, train a translator in about a minute, and measure where it looks when two languages order their words differently |
 # | **You will learn** | who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
 # | **You need** | Lessons 10 and 11; Lesson 5 for padding |
 # | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
@@ -43,6 +43,7 @@ from collections import Counter
 import numpy as np
 
 from aiayn_np import Transformer, attention_maps, plot_attention
+from aiayn_np.plotting.figures import new_figure
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.batches import Batches, arrays
 from aiayn_np.text.bleu import bleu
@@ -63,11 +64,11 @@ print(*(dictionary[word] for word in german.split()))
 # %% [markdown]
 # Each word is right, and the line is wrong: German says the unit before the tens.
 #
-# In this lesson you train all of Figure 1 on text, in about a minute. It translates numbers that nobody has shown it, and you measure how it finds its words.
+# In this lesson you train all of Figure 1 on text, in about a minute, and measure how it finds its words.
 #
 # ## 14.1 Pairs of lines
 #
-# A translator learns from lines that say the same in two languages. The corpus of this lesson is tiny: numbers below a million, in German and in English words.
+# The corpus of this lesson is tiny: numbers below a million, in German and in English words.
 
 # %%
 numbers = number_words()
@@ -76,13 +77,8 @@ for german, english in numbers.test[:5]:
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
 # %% [markdown]
-# We train on the first list, choose on the second, and the third says how good the choice is. No number of the third may be in the first, or we would test memory:
-
-# %%
-lists = [{german for german, _ in pairs} for pairs in numbers]
-print("in two lists:", [len(lists[a] & lists[b]) for a, b in ((0, 1), (0, 2), (1, 2))])
-
-# %% [markdown]
+# We train on the first list, choose on the second, and the third says how good the choice is. No number is in two lists, or we would test memory.
+#
 # ## 14.2 A vocabulary that nobody wrote
 #
 # With an id for each word, new words would have none, and real text has new words every day. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
@@ -107,7 +103,7 @@ print(neighbours.most_common(5))
 # %% [markdown]
 # So `nd` becomes the first piece.
 #
-# SentencePiece goes on from there. In its pieces `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
+# SentencePiece goes on from there. Here `_` begins a word, and `</s>` ends a line (the map says `<eos>`).
 
 # %%
 vocabulary = Vocabulary.train(lines, 200)
@@ -177,16 +173,22 @@ positions = 0
 for rows in np.array_split(order, batches.per_epoch):
     src, _, tgt_out = arrays([ids[i] for i in rows])
     positions += src.size + tgt_out.size
-print(f"padding, any order       {1 - real / positions:.1%}")
-print(f"padding, similar length  {1 - real / padded:.1%}")
+print(f"padding: any order {1 - real / positions:.1%}, similar length {1 - real / padded:.1%}")
+by_length = np.argsort([len(src) for src, _ in ids])
+fig = new_figure(7.5, 3)
+for ax, title, rows in zip(fig.subplots(1, 2, sharex=True), ("any order", "similar length"), (order[:100], by_length[1000:1100])):
+    src, _, _ = arrays([ids[i] for i in rows])                         # (B, T_src)
+    ax.pcolormesh(src != 0, cmap="cividis", vmin=0, vmax=1)
+    ax.set(title=title, xlabel="place in the line", ylabel="line of the batch")
+fig
 
 # %% [markdown]
-# By length it is hardly one position in thirty. A batch here holds at most a fixed number of *tokens*, not of lines.
+# By length it is hardly one position in thirty. Yellow is a token, dark is padding.
 
 # %% [markdown]
 # ## 14.4 Training
 #
-# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10; the last states are averaged (Section 6.1). Watch the column `exact`, for 200 numbers of the validation.
+# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10. Watch the column `exact`, for 200 numbers of the validation.
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -217,7 +219,7 @@ folder.cleanup()
 #
 # ## 14.5 Exact, or alike?
 #
-# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? (It takes the geometric mean, lowered for short translations.)
+# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too?
 #
 # > **Predict.** After three epochs the model has 77 % of the *test* numbers exactly right. What is its BLEU then?
 # >
@@ -226,7 +228,7 @@ folder.cleanup()
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 
 # %%
-trained = run.trained()                                                # the last states, averaged
+trained = run.trained()                                                # the last states, averaged (Section 6.1)
 print("                 exact    BLEU")
 scores = {}
 for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at the end", trained)):
@@ -248,7 +250,7 @@ for source, got, reference in wrong[:3]:
 # %% [markdown]
 # ## 14.6 A map of a translation
 #
-# A row has read one word and writes the next (Lesson 11.2), and is labelled with both; columns are the words of the source.
+# A row has read one word and writes the next (Lesson 11.2); columns are the words of the source.
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
@@ -261,7 +263,7 @@ fig.axes[0].plot([2, 1, 0, 8, 7, 6], [0, 1, 2, 8, 9, 10], "o", color="#D55E00", 
 fig
 
 # %% [markdown]
-# Go down the rows of head 1 (why this one, Lesson 14.7 says); rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then it goes on to *tausend*
+# Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then it goes on to *tausend*
 # and *vier*, and for "fifty", the hyphen and "two" it turns back once more. For the comma, for "hundred" and for "and" it looks elsewhere.
 #
 # Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4). `python docs/make_live_pages.py` makes the page.
@@ -309,7 +311,7 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is.
 #
-# Choosing the best of five and reporting its score on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
+# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
@@ -333,14 +335,13 @@ for name, shares in (("trained", after), ("untrained", before)):
 # The trained head crosses for every inverted pair and for no ordered one. Untrained, it crosses in 31 and in 22 of 100. And the data
 # had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
-# The measurement does *not* say that it is always this head (with other seeds it is another), or that it holds for each word: for "hundred" the chosen head seldom looks at *hundert*. So the control shows that the head does not turn round everywhere, but not that it finds each word. And a head that looks at the right word is not always the one that the model needs (Lesson 11.6).
+# The measurement does *not* say that it is always this head (with other seeds it is another), or that it finds each word: for "hundred" it seldom looks at *hundert*. Nor does it say that the model needs the head (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
 # %%
+lists = [{german for german, _ in pairs} for pairs in numbers]
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
-words = [{word for pair in pairs for word in " ".join(pair).split()} for pairs in numbers]
-assert not words[2] - words[0]                                         # each word was seen
 assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert all(len(row) == 2 for row in vocabulary.encode(sorted({word for g, _ in numbers.test for word in g.split()})))
 backwards = ["_zwanzig", "_und", "_drei", "_fünfzig", "_und", "_zwei"]   # the picture of 14.6

@@ -51,6 +51,7 @@ from aiayn_np.experiments.claims import induction
 from aiayn_np.experiments.claims.made_of import trained
 from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.plotting.drawings import figure_1
+from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.pretrained import load_gpt2
 from aiayn_np.reading import replaced, shares
 from aiayn_np.runs.words_run import start_words
@@ -119,7 +120,9 @@ fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18,
 fig
 
 # %% [markdown]
-# The second time, from the second `2` on, the head is sure. That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
+# The second time, from the second `2` on, the head is sure.
+#
+# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
 #
 # > **Predict.** This one head of eight is taken out. With it the model gets 87 of 100 rows right as a whole. Without it?
 # >
@@ -164,9 +167,9 @@ print("each brings to e:", x_12 @ W_VO @ e, "  times its weight:", of_each)
 print("their sum:", of_each.sum(), "  the logit:", w @ x_12 @ W_VO @ e)
 
 # %% [markdown]
-# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second. These are their **shares**.
+# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second.
 #
-# The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
+# What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
 
 # %%
 translator, task, _ = trained("numbers", seed=0, steps=300)
@@ -185,7 +188,7 @@ fig.axes[0].set(xlabel="word of the source", ylabel="written word")
 fig
 
 # %% [markdown]
-# Each row is a written word; purple speaks for it, orange against it. *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*, although the order of German is another.
+# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it.
 #
 # The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
 #
@@ -200,10 +203,18 @@ fig
 # %%
 at = english.index("twenty")
 effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size), rng=np.random.default_rng(0))
-print("replaced     share    cost  weights held")
-for words, share, cost_of, held in ((german, found[at - 1].source, effect_of.source, effect_of.source_held),
-                                    (english, found[at - 1].target, effect_of.target, effect_of.target_held)):
-    print(*("{:10}{:8.1f}{:8.1f}{:14.1f}".format(*row) for row in zip(words, share, cost_of, held)), sep="\n")
+words, falls = [*german, *english[:at]], {"as it is": np.r_[effect_of.source, effect_of.target],
+                                          "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
+for label, fall in falls.items():
+    print(f"{label:13}  zwanzig {fall[words.index('zwanzig')]:.1f}  and {fall[-1]:.1f}")
+ax = new_figure(7, 3.4).subplots()
+for i, (label, fall) in enumerate(falls.items()):
+    ax.bar(np.arange(len(words)) + 0.4 * i - 0.2, fall, 0.4, color=COLORS[i], label=label)
+ax.set_xticks(range(len(words)), words, rotation=90)
+ax.axvline(len(german) - 0.5, color="0.6", linestyle=":")              # source | written so far
+ax.set(xlabel="replaced: a word of the source | a word written so far", ylabel="fall of log p of twenty, nats")
+ax.legend()
+ax.figure
 
 # %% [markdown]
 # With the weights held, 0.1 of 5.0 nats is left. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
@@ -274,7 +285,7 @@ apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
-# So it is one. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
+# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
 # The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 

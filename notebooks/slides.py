@@ -17,7 +17,7 @@ short enough; the last click adds the next one. Bold words that a text begins wi
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
 one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
-network. Chromium prints the handout.
+network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -48,7 +48,7 @@ CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
-TITLE = 88  # letters of a sentence that is a title, at most
+TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -58,6 +58,7 @@ SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 ON_PAPER = re.compile("on paper|pen and paper|纸")
@@ -71,7 +72,7 @@ BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
-LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
+LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
@@ -126,8 +127,8 @@ class Slide:
         title = symbols(self.title)
         if self.point:
             title = f'<span class="section">{title}</span> {self.point}'
-        notes = not_shown("\n\n".join(self.notes), self.point + page)
-        return "\n\n".join([f"# {title}", page, *[f"::: notes\n{notes}\n:::"] * bool(notes)])
+        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+        return "\n\n".join([f"# {title}", page, *notes])
 
 
 @dataclass
@@ -174,7 +175,7 @@ class Result(Slide):
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
         wide = width > (1.8 if self.answer else 1.5) * height
         if not self.answer and "$$" not in lead:
-            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
+            lead = sentence(lead.split("\n\n")[-1], PROSE)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes.append(printed)
@@ -273,8 +274,8 @@ class Deck:
             if not BLOCK.match(block.strip()):
                 said.append(block)
                 continue
-            if not alone and said:                                     # its first sentences are
-                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
+            if not alone and len(said) > 1:                            # its first sentences are
+                said[0] = ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -414,11 +415,11 @@ def headed(text):
 
 
 def not_shown(notes, shown):
-    """The notes without the sentences and formulas that stand on the slide."""
+    """The notes of a slide without the sentences and formulas that are `shown` on slides."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 6 and said.strip(" .。\n") in shown:
-            kept = [block.replace(said, "").strip() for block in kept]
+        if len(said) > PROSE // 6 and said.strip(" .:。*\n") in shown:
+            kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
 
@@ -613,7 +614,7 @@ def deck(notebook):
            for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
-    plan = "\n".join(f"- {name}" for name in names)
+    plan = "\n".join(f"- {symbols(name)}" for name in names)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
@@ -632,7 +633,9 @@ def deck(notebook):
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
-    return title, "\n\n".join(slide.markdown() for slide in slides)
+    text = "\n\n".join(slide.markdown() for slide in slides)
+    shown = NOTES.sub("", text)
+    return title, NOTES.sub(lambda m: f"::: notes\n{not_shown(m[1], shown)}\n:::", text)
 
 
 def first_drawing(notebook):
@@ -654,7 +657,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/" if KATEX.is_dir() else "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])

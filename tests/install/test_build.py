@@ -42,6 +42,7 @@ def test_twine_and_check_wheel_contents_find_nothing(sdist, wheel):
 
 def test_the_wheel_is_light_and_carries_lessons_and_results(wheel):
     assert wheel.stat().st_size <= 12e6
+    assert f"./{wheel.name}[notebooks]" in (ROOT / "notebooks" / "README.md").read_text("utf-8")
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

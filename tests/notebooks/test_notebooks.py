@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from urllib.parse import unquote
 
 import pytest
 
@@ -16,6 +17,8 @@ pytest.importorskip("nbclient")
 
 import build  # noqa: E402
 import chinese  # noqa: E402
+
+import aiayn_np  # noqa: E402
 
 SECONDS = 35  # for a lesson as a script, on one core
 LONG = ("03", "05", "10", "11", "12", "14", "15")  # run as scripts; a kernel would take a minute
@@ -129,19 +132,23 @@ def test_no_section_that_the_text_names_is_missing(source):
 
 def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
     page = (build.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"./aiayn_np-{aiayn_np.__version__}-py3-none-any.whl[notebooks]" in page
     rows = re.findall(r"^\| \[(\d+) · (.*?)\]\((.*?)\) \|", page, re.MULTILINE)
     assert [name for _, _, name in rows] == [s.with_suffix(".ipynb").name for s in build.SOURCES]
     for (number, title, _), source in zip(rows, build.SOURCES):
         assert f"# Lesson {number} · {title}" in notebook(source).cells[0].source
-    headings = {m for s in build.SOURCES for m in re.findall(r"^## (\d+\.\d+)", markdown(s), re.M)}
-    table = page.split("## Where is my question answered?")[1].split("## Running")[0]
+    headings = {m for s in build.SOURCES
+                for m in re.findall(r"^## (\d+\.\d+.*)", markdown(s), re.M)}
+    table = page.split("## Where is my question answered?")[1].split("\n\n")[1]
     questions = re.findall(r"^\| (.*\?) \| (.*) \|$", table, re.MULTILINE)
-    assert len(questions) == table.count("\n|") - 2 >= 12
+    assert len(questions) == table.count("\n|") - 1 >= 12
     for question, cells in questions:
-        found = re.findall(r"\[Lesson ((\d+)\.\d+)\]\((\d+)_\w+\.ipynb\)(?:, |$)", cells)
+        found = re.findall(r"\[Lesson ((\d+)\.\d+)\]\((\d+)_\w+\.ipynb#([^()\s]+)\)(?:, |$)", cells)
         assert len(found) == cells.count("](") == cells.count("Lesson ") > 0, question
-        assert all(int(lesson) == int(file) for _, lesson, file in found), question
-        assert {section for section, *_ in found} <= headings, question
+        assert all(int(lesson) == int(file) for _, lesson, file, _ in found), question
+        for section, *_, anchor in found:                              # as Jupyter names a heading
+            assert anchor.startswith(f"{section}-")
+            assert unquote(anchor).replace("-", " ") in {h.replace("-", " ") for h in headings}
 
 
 @lessons

@@ -64,7 +64,7 @@ def grid(ax, x, y, cells, *, size=0.4, width=None, fill=lambda i, j: "white", ed
             corner = x + j * width, y - (i + 1) * size
             ax.add_patch(Rectangle(corner, width, size, facecolor=fill(i, j), edgecolor=edge,
                                    linewidth=0.8))
-            word(ax, x + (j + 0.5) * width, y - (i + 0.5) * size, text, size=SMALL)
+            word(ax, x + (j + 0.5) * width, y - (i + 0.5) * size, text)
 
 
 def row_names(ax, x, y, names, *, size=0.4):
