@@ -36,7 +36,6 @@ from aiayn_np import (
     Transformer,
     exact_match,
     greedy_decode,
-    not_padding,
     plot_attention,
     plot_loss,
     train,
@@ -325,15 +324,11 @@ ax.figure
 #
 # ## 10.9 Let it write
 #
-# Encode the source once. Then ask for the next token, append the best one, and ask again.
+# `greedy_decode` encodes the source once. Then it asks for the next token, appends the best one, and asks again (Lesson 5.6).
 
 # %%
-memory, _ = model.encode(question)                                     # (1, T_src, d_model)
-tgt = [task.bos]
-while tgt[-1] != task.eos and len(tgt) < 10:
-    logits, _ = model.decode(np.array([tgt]), memory, memory_allowed=not_padding(question))
-    tgt.append(int(logits[0, -1].argmax()))                            # the last position only
-sure_of(model, f"after training it writes {task.text(tgt[1:])}")
+written = greedy_decode(model, question, bos=task.bos, eos=task.eos, max_len=8)[0]
+sure_of(model, f"after training it writes {task.text(written)}")
 
 # %% [markdown]
 # It is sure of each token. It gives it about 0.9, as label smoothing asked for (Lesson 10.2).
@@ -350,7 +345,7 @@ assert abs(by_class[0] - sure[1]) < 1e-12
 assert losses == [r.loss for r in history[:30]]                        # the loop is train
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
 assert exact_match(model, task.test(500), bos=task.bos, eos=task.eos) > 0.95
-assert task.text(tgt[1:]) == "3 1 4 1 5"
+assert task.text(written) == "3 1 4 1 5"
 print("all true")
 
 # %% [markdown]
