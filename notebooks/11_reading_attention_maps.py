@@ -318,7 +318,7 @@ for i, share in enumerate(layers, start=1):
     print(f"layer {i}  all cross heads muted: copied exactly {share:.2f}")
 
 # %% [markdown]
-# Without the four cross heads of layer 2 almost no sequence is right. For one alone the others stand in.
+# Without the four cross heads of layer 2 almost no sequence is right. When only one is muted, the others make up for much of it.
 #
 # Is the best-aligned head missed most?
 

@@ -11,7 +11,8 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints. The first sentence of the text that follows is the title of a result, if it is
+before what it prints; a question that leads to it, or that is for pen and paper, has a slide of its
+own. The first sentence of the text that follows is the title of a result, if it is
 short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
