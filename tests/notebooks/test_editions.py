@@ -294,6 +294,7 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     assert set(margins) == {"0px"}                                     # the right one looks alike
     assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are set
     assert page.locator(".math:not(:has(.katex)), .katex-error").count() == 0
+    assert page.locator("aside.notes .katex-html").count() == 0        # there MathML is shown
 
 
 @pytest.mark.slow
