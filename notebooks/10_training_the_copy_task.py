@@ -287,8 +287,9 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tok
 
 # %%
 exact = copied_exactly(at(early))
-print(f"decoded  whole sequences right {exact:.3f}")
-print(f"after the true prefix  whole sequences right {right.all(axis=1).mean():.3f}")
+print(f"tokens  right {right[real].mean():.3f}")
+print(f"whole sequences, decoded  right {exact:.3f}")
+print(f"whole sequences, after the true prefix  right {right.all(axis=1).mean():.3f}")
 
 # %% [markdown]
 # Nearly half of the sequences are right, and both counts agree. They must: as long as everything is right, the model's own prefix *is* the true one. So one parallel pass can count exact sequences without decoding them; `train` validates in this way.

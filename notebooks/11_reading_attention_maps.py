@@ -206,7 +206,7 @@ for name, task in tasks.items():
     print(f"{name:8} best head: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
 
 # %% [markdown]
-# All three look at the answer far more than at any other place. The picture shows the best head of each model. Rings are where the answer stands.
+# All three look at the answer far more than at any other place. The picture shows the best head of each model, with rings where the answer stands.
 
 # %%
 fig = new_figure(9, 3.2, layout="compressed")
