@@ -160,7 +160,7 @@ bar = max(chance)
 # %% [markdown]
 # Among 48 numbers of an untrained model one may be large. Three of the five have a head that prefers `<eos>`, the same vector in each sequence.
 #
-# We say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
+# In the picture a head of the trained model has a job, and a frame, if its margin is above the best that untrained models reach, the bar.
 
 # %%
 table = margins("copy", models["copy"])
