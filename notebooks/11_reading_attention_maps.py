@@ -54,7 +54,7 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# Three models learn to copy, to reverse and to sort without a mistake. Where do they look, in the lit box? And do they need to look there?
+# In the lit box the decoder looks at the source. Where does it look? And does it need to look there?
 
 # %%
 figure_1("cross_attention")
@@ -62,20 +62,19 @@ figure_1("cross_attention")
 # %% [markdown]
 # ## 11.1 Three models
 #
-# Section 4 of the paper ends with a hope: attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. On our three tasks we
-# know it. Each model has $N = 2$ layers of $h = 4$ heads.
+# Three models learn to copy, to reverse and to sort. Section 4 of the paper ends with a hope: attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we know it. Each model has $N = 2$ layers of $h = 4$ heads.
 
 # %%
 models, tasks = {}, {}
 for Task in (CopyTask, ReverseTask, SortTask):
     task = Task(symbols=6, max_length=6)
     model = small_model(task, seed=0, N=2, h=4)                        # d_model = 32, d_k = 8
-    end = solve(model, task, seed=0, steps=1000)
+    end = solve(model, task, seed=0, steps=1000)                       # a few seconds each
     tasks[task.name], models[task.name] = task, model
     print(f"{task.name:8} {end.step} steps, validation {end.validation:.2f}")
 
 # %% [markdown]
-# They are trained as in Lesson 10. All three read the same source, `4 0 2 5 1 3`.
+# All three are right on each validation sequence. Here is what they read and write when the source is `4 0 2 5 1 3`:
 
 # %%
 def read(name, text="4 0 2 5 1 3"):
@@ -92,12 +91,12 @@ for name in models:
     print(f"{name:8}", "   ".join(read(name)[1]))
 
 # %% [markdown]
-# An arrow leads from the token that a model has read to the one that it writes. All are right.
+# An arrow leads from what a model has read to what it writes. Each token is right.
 #
 # ## 11.2 What is a row?
 #
 # A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
-# *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0. The query is made from the token that was read.
+# *write* the next (Lesson 5.4). So it has two names, and the labels here give both: `4 → 0` has read 4 and writes 0.
 #
 # > **Predict.** The model copies `4 0 2 5 1 3`. Where does head 1 of layer 2 look most in the row `0 → 2`?
 # >
@@ -115,14 +114,14 @@ maps = [*cross_maps(cache).values()]                                   # (h, T_q
 plot_attention(maps[1][0], rows, columns, titles=["copy: layer 2, head 1"])
 
 # %% [markdown]
-# It does so in every row. These cells are the diagonal, $(t, t)$. If you label rows only with the token that was read, the same map seems to look
+# In every row it looks most at the symbol that is to be written. These cells are the diagonal, $(t, t)$. If you label rows only with the token that was read, the same map seems to look
 # one place ahead. Before you interpret a diagonal, ask what its rows are. Here are all heads:
 
 # %%
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
 
 # %% [markdown]
-# Not every head is so clear: head 3 of layer 2 looks at 4 in the row `4 → 0`, and layer 1 is blurred.
+# Layer 1 is blurred, and not every head of layer 2 is so clear. Head 3 looks at 4 in the row `4 → 0`.
 #
 # ## 11.3 From looking to measuring
 #
@@ -136,7 +135,7 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
-# > - About 0.4 → That is true for good heads of trained models.
+# > - Nearly half → That is true for good heads of trained models.
 # >
 # > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The number is the mean weight on this place, and the baseline the same mean with the places of each source shuffled. Even weight would be one seventh on each of 7 places. -->
 
@@ -153,31 +152,35 @@ def named(head):
 chance = []
 for seed in range(5):
     table = margins("copy", small_model(tasks["copy"], seed, N=2, h=4), seed)
-    head, job = np.unravel_index(table.argmax(), table.shape)
+    job = table.argmax() % len(JOBS)
     chance.append(table.max())
-    print(f"never trained, seed {seed}: {table.max():+.2f} against shuffled, {named(head)} on {[*JOBS][job]}")
+    print(f"never trained: {[*JOBS][job]:12}  largest excess {table.max():.2f}")
 bar = max(chance)
 
 # %% [markdown]
-# `<eos>` is the same vector in each sequence, and three of the five models have a head that prefers it. So **among 48 numbers of an untrained model one may be large.**
+# Among 48 numbers of an untrained model one may be large. Three of the five have a head that prefers `<eos>`, the same vector in each sequence.
 #
-# We say that a head has a job only if its margin is above the best that untrained models reach, the bar. The heads of the trained model:
+# In the picture a head of the trained model has a job, and a frame, if its margin is above the best that untrained models reach, the bar.
 
 # %%
 table = margins("copy", models["copy"])
-print(f"bar {bar:.2f}, best head {table.max():.2f}")
 fig = plot_signed(table.T, [*JOBS], [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)], value="margin", rows="",
                   columns="layer, head", title=f"Framed: above the bar, {bar:.2f}")
 fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=25, fillstyle="none", markeredgewidth=3)
 fig
 
 # %% [markdown]
-# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` measures it for ten models:
+# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's claim is that heads "clearly learn to perform different tasks" (Section 4). The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # the whole experiment, or a small one
 jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
-print(jobs.finding)
+count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
+ax = new_figure(6, 2.6).subplots()
+ax.bar_label(ax.barh([*jobs.jobs, "none"], count, color="#0072B2"), padding=3)
+ax.set(xlabel="heads that do this best", xlim=(0, 50))
+ax.invert_yaxis()
+ax.figure
 
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another.
@@ -195,7 +198,7 @@ aligned, best = {}, {}
 for name, task in tasks.items():
     batch, found = task.test(300), []
     for weights, n, src in zip(*cross_attention_heads(models[name], batch), batch[0]):
-        if len(set(src[:n])) == n:                                     # weights: (N h, T_q, T_k)
+        if len(set(src[:n])) == n:                                     # no symbol twice
             on_answer = weights[:, np.arange(n), places(name, src[:n])].mean(axis=1)
             found.append([on_answer, weights[:, :n, :n].mean(axis=(1, 2))])    # on any place
     aligned[name] = scores, shuffled = np.mean(found, axis=0)          # (N h,) each
@@ -203,7 +206,7 @@ for name, task in tasks.items():
     print(f"{name:8} best head: on the answer {scores[head]:.2f}, shuffled {shuffled[head]:.2f}")
 
 # %% [markdown]
-# All three look at the answer far more than at any other place. (Here no source has a symbol twice.) The picture shows the best head of each model. Rings are where the answer stands.
+# All three look at the answer far more than at any other place. The picture shows the best head of each model, with rings where the answer stands.
 
 # %%
 fig = new_figure(9, 3.2, layout="compressed")
@@ -219,8 +222,7 @@ fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal. Sorting gives no line: to write 0 the model looks where 0 *is*, and that is
-# another place in each source. A map can follow a rule without showing a line.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line.
 #
 # In two rows the ring is not on the brightest cell, and what they wrote is right all the same.
 #
@@ -229,7 +231,9 @@ fig
 # A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. A large weight on a tiny
 # vector brings nothing. So look at the size of what each key would bring, $\lVert v_j W^O \rVert$. (Kobayashi et al., 2020, measured this in BERT: there the tokens with the largest weights often bring little.)
 #
-# > **Predict.** Weigh each cell of the map with this size. In which share of the rows is another key on top then?
+# Nine tenths of the sizes lie within a factor of about three. In the row `0 → 2` the largest weight is four times the next one, in `5 → 1` hardly larger.
+#
+# > **Predict.** Weigh each cell of the maps with this size. In which share of the rows is another key on top then?
 # >
 # > - In none → The sizes differ by more than a factor of two.
 # > - In about two thirds → That would be true if the sizes differed as much as the weights do.
@@ -250,7 +254,7 @@ for layer, layer_cache in zip(models["copy"].decoder.layers, cache.decoder.layer
           f"  another favourite, by head: {other_favourite[-1]}")
 
 # %% [markdown]
-# Nine tenths of the sizes lie within a factor of about three, so a map weighted by these sizes would look nearly the same.
+# So a map weighted by these sizes would look nearly the same.
 #
 # A map leaves out two more things. One is the **residual**: Add & Norm adds what the heads bring to $x$, which is already there. The other is the **key**: at
 # position $j$ it is not the token $j$, but the memory, in which the encoder has mixed the tokens.
@@ -289,7 +293,7 @@ def exact_without(name, kind, how):
 
 
 exact = {(name, kind, how): exact_without(name, kind, how) for name in models
-         for kind in ("cross_attention", "self_attention") for how in ("mute", "blind")}
+         for kind in ("cross_attention", "self_attention") for how in ("mute", "blind")}    # the slowest cell
 kinds = {"cross": "cross_attention", "self": "self_attention"}
 grids = [np.concatenate([exact["copy", kind, how].reshape(2, 4) for kind in kinds.values()]) for how in ("mute", "blind")]
 fig = plot_attention(np.stack(grids), [f"{kind}, layer {i}" for kind in kinds for i in (1, 2)],
@@ -299,15 +303,22 @@ for ax in fig.axes[:2]:
 print(f"one of 8 cross heads muted: {exact['copy', 'cross_attention', 'mute'].mean():.2f} still copied exactly, on average")
 fig
 
+# %% [markdown]
+# With one cross head muted, 0.83 of the sequences are still right, on average. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks.
+#
+# In this model each of the four heads of the decoder's first *self*-attention is missed more than any cross head. (With other seeds some of the four are hardly missed. Why copying needs the others is open.)
+#
+# Now mute all four cross heads of a layer:
+
 # %%
 test = tasks["copy"].test(300)
 layers = [validate(without(models["copy"], "cross_attention", layer, range(4), "mute"), tasks["copy"], test)
           for layer in range(2)]
 for i, share in enumerate(layers, start=1):
-    print(f"layer {i}, all cross heads muted: copied exactly {share:.2f}")
+    print(f"layer {i}  all cross heads muted: copied exactly {share:.2f}")
 
 # %% [markdown]
-# Without the four cross heads of layer 2 almost no sequence is right. Muting nearly always costs more than blinding: much of what a head brings does not depend on where it looks. And in this model each of the four heads of the decoder's first *self*-attention is missed more than any cross head.
+# Without the four cross heads of layer 2 almost no sequence is right. When only one is muted, the others make up for much of it.
 #
 # Is the best-aligned head missed most?
 
@@ -373,7 +384,7 @@ assert (table[:, 0] > bar).sum() > (table[:, 1:] > bar).sum()          # most ha
 assert all(scores.max() > 2 * shuffled.max() for scores, shuffled in aligned.values())
 assert exact["copy", "self_attention", "mute"][:4].max() < muted["copy"].min()
 assert layers[1] < 0.3
-assert moves["copy"].sum() / 6 < 1.2 < 1.5 < moves["sort"].sum() / 6
+assert moves["copy"].sum() / 6 < 1.2
 print("all true")
 
 # %% [markdown]

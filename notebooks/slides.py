@@ -11,7 +11,8 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints. The first sentence of the text that follows is the title of a result, if it is
+before what it prints; a question that leads to it, or that is for pen and paper, has a slide of its
+own. The first sentence of the text that follows is the title of a result, if it is
 short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
@@ -61,6 +62,7 @@ BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
+ON_PAPER = re.compile("on paper|pen and paper|纸")
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
@@ -148,17 +150,21 @@ class Result(Slide):
             return super().markdown()
         first, *more = self.steps()
         more += filter(None, [self.said])
-        if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
-            program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
-            return "\n\n".join([program.markdown(), Slide(self.title, more, point=self.point).markdown()])
-        asks = lead and not self.answer and not first.startswith("```python")
-        begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
-        self.parts = [*map(str.strip, begin), *more]
+        question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
+        leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
+        begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
+        self.parts = [*begin, *more]
+        high = first.count("\n") + sum(map(height_of, [lead, *more[:1]])) + len(lead) // PROSE > STEP
+        if (high or question) and self.parts[1:]:                      # the point is the answer
+            above = Slide(self.title, self.parts[:1], self.notes)
+            below = Slide(self.title, self.parts[1:], point=self.point)
+            return f"{above.markdown()}\n\n{below.markdown()}"
         return super().markdown()
 
     def steps(self):
-        """The program, or the last one if all are too long, and what it prints."""
-        if not self.answer:
+        """The program, or the last one if all are too long, and what it prints; the print alone if
+        it is to be found on paper."""
+        if not (self.answer or ON_PAPER.search("".join(self.parts))):
             for program in ("\n".join(self.programs), *self.programs[-1:]):
                 if program and program.count("\n") < STEP and not HELPER.search(program):
                     return [f"```python\n{program}\n```", drawn(self.printed)]
