@@ -213,6 +213,17 @@ def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
     assert slides.not_shown(notes, f"{long[:-1]}\n\n$$x$$") == "It is so."
 
 
+def test_a_question_has_a_slide_without_its_answer():
+    for lead, program in (("Is it one?", True), ("是一吗？", True), ("Add up on paper.", False)):
+        shown = slides.Result("A", [lead], programs=["w = 1"], printed="w 1", said="It is one.")
+        first, second = shown.markdown().split("\n\n# ")
+        assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n:::::")
+        assert second.startswith('<span class="section">A</span> It is one\n')
+        assert ("w = 1" in second) == program
+    shown = slides.Result("A", ["Here it is:"], printed="w 1", said="It is one.")
+    assert "::: fragment" not in shown.markdown()
+
+
 def test_a_print_that_says_only_that_two_things_agree_is_in_no_deck():
     for said in ("equal: True", "difference: 1e-16", "2 of 3 are right"):
         deck = slides.Deck(lesson("## 1.1 A\n\nIt is so.", f"%{said}\n", "So it is.", "## 1.2 B"))
