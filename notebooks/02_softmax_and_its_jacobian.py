@@ -264,18 +264,19 @@ fig
 
 # %%
 def learn(lead, grad_of_loss, steps=200):
-    s = np.array([lead, 0.0, 0.0])
-    for _ in range(steps):
+    s, wanted = np.array([lead, 0.0, 0.0]), []
+    for _ in range(steps + 1):
         w, cache = softmax.forward(s)
+        wanted.append(w[1])
         s = s - softmax.backward(grad_of_loss(w), cache)               # a step of rate 1
-    return softmax(s)[1]
+    return wanted                                                      # before each step, and at the end
 
 def by_weight(w):
     return np.array([0.0, -1.0, 0.0])                                  # L = -w_2
 
 for lead in (2.0, 10.0):
-    before, after = learn(lead, by_weight, steps=0), learn(lead, by_weight)
-    print(f"lead {lead:4}   weight of the wanted key: {before:.6f} before, {after:.6f} after")
+    wanted = learn(lead, by_weight)
+    print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[-1]:.6f} after")
 
 # %% [markdown]
 # The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning, and it has not moved: it is completely wrong, the loss
@@ -287,7 +288,7 @@ for lead in (2.0, 10.0):
 # >
 # > - Below 0.01, as before → The row is as sure as before. But what comes from above is not as before.
 # > - About 0.5 → It would stop there if the gradient vanished at one half.
-# > - Above 0.9 <!-- true: learn(10.0, by_log) > 0.9 --> → The gradient of the log-loss is as large as the weight is small.
+# > - Above 0.9 <!-- true: learn(10.0, by_log)[-1] > 0.9 --> → The gradient of the log-loss is as large as the weight is small.
 # >
 # > <!-- given: Three scores, 10, 0 and 0. The second key is wanted, and gradient descent takes 200 steps of rate 1. With the loss $-w_2$ the weight stays below 0.01. Now the loss is $-\ln w_2$. -->
 
@@ -297,10 +298,15 @@ def by_log(w):
 
 w, cache = softmax.forward(np.array([10.0, 0.0, 0.0]))
 print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w - [0, 1, 0])
-print(f"lead 10   weight of the wanted key after 200 steps: {learn(10.0, by_log):.6f}")
+ax = new_figure(6.5, 3).subplots()
+for i, (lead, loss) in enumerate([(2.0, by_weight), (10.0, by_weight), (10.0, by_log)]):
+    ax.plot(learn(lead, loss), COLORS[i], label=f"lead {lead:g}, {'log-loss' if loss is by_log else 'loss -w'}")
+ax.set(xlabel="step", ylabel="weight of the wanted key", ylim=(-0.03, 1.03))
+ax.legend()
+ax.figure
 
 # %% [markdown]
-# It learns: the gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
+# It learns, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
 # 3.2.1). Lesson 3 measures how far it goes.
 
@@ -322,9 +328,9 @@ J = np.diag(w) - np.outer(w, w)
 u = rng.standard_normal(4)
 assert np.abs(softmax(s + 100) - w).max() < 1e-12                      # shift-invariant
 assert np.abs(J.T @ u - softmax.backward(u, cache)).max() < 1e-12      # no matrix needed
-assert learn(2.0, by_weight) > 0.9
-assert learn(10.0, by_weight) < 0.01                                   # saturation
-assert learn(10.0, by_log) > 0.9                                       # not with the log-loss
+assert learn(2.0, by_weight)[-1] > 0.9
+assert learn(10.0, by_weight)[-1] < 0.01                                   # saturation
+assert learn(10.0, by_log)[-1] > 0.9                                   # not with the log-loss
 assert check_gradients(softmax, scores)
 print("all true")
 

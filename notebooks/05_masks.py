@@ -82,7 +82,7 @@ print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
 # The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two
-# thirds in the other.
+# thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.)
 #
 # The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The
 # model takes it as `allowed`.
@@ -247,7 +247,7 @@ jacobian.figure()
 # called **teacher forcing**. The loop is that of Lesson 10, and you need none of its details here.
 
 # %%
-def rate(step):                                                         # up to 0.01, then down to 0
+def rate(step):                                                         # up to about 0.009, then down to 0
     return 0.01 * min(step / 50, 1 - step / 401)
 
 
@@ -330,6 +330,7 @@ for name, m in (("honest", honest), ("leaking", leaking)):
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()
 assert np.allclose(ways["-inf before"][:3], ways["(three keys)"], rtol=0, atol=1e-12)
 assert (change[ids != 0] == 0).all()                    # nobody reads padded outputs
+assert (moved["masked"][:4] == 0).all()                 # equal to the last bit
 assert not np.triu(jacobian.masked, 1).any()            # no output depends on a later input
 assert forced["leaking"] > 0.9                          # looks learned
 assert decoded["leaking"] < 0.1 < 0.9 < decoded["honest"]

@@ -26,7 +26,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
-
 import numpy as np
 
 from aiayn_np import (
@@ -134,7 +133,7 @@ fig.colorbar(image, ax=fig.axes)
 fig
 
 # %% [markdown]
-# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps.
+# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (The slow ones do not get far in 32 positions.)
 #
 # > **Predict.** One-hot: position 0 is √2 away from position 1. How far is it from position 256?
 # >
@@ -198,6 +197,14 @@ clock_hands()
 # $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
 #
 # Both right sides are linear in the old pair. The four coefficients are a 2 × 2 matrix.
+#
+# > **Predict.** One pair, 1000 positions. How many different matrices does it take to go from each position to the one 3 further on?
+# >
+# > - 3 → Three steps of 1 are three matrices, but all alike. Can one do their work?
+# > - 1 <!-- true: np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12 --> → The coefficients hold the step and not the position.
+# > - 997, one for each position with a third after it → Look which of pos and k stands in the coefficients.
+# >
+# > <!-- given: A hand that goes on by $k$ positions turns by the angle $\omega k$. -->
 
 # %%
 def turn(omega, k):
@@ -206,23 +213,12 @@ def turn(omega, k):
 
 hand = SinusoidalPositionalEncoding(4, max_len=1000).table(1000)[:, 2:]    # (1000, 2)  i = 1
 M_3 = turn(1 / 100, 3)
+print(f"M_3, from each position 3 further on: largest error {np.abs(hand[:-3] @ M_3.T - hand[3:]).max():.0e}")
+print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max():.0e}")
 
 # %% [markdown]
-# > **Predict.** $M_3$ takes position 5 to position 8. Where does it take 100?
-# >
-# > - To 160 → It would have to multiply the position. A hand turns by an angle.
-# > - To 103 <!-- true: np.abs(M_3 @ hand[100] - hand[103]).max() < 1e-12 --> → The matrix holds the step and not the position.
-# > - To no position: 100 has a matrix of its own → Look which of pos and k stands in the matrix.
-# >
-# > <!-- given: $M_3$ turns a hand by the angle $3\omega$. -->
-
-# %%
-print("M_3 takes 100 to", np.abs(hand - M_3 @ hand[100]).sum(axis=1).argmin())
-print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
-
-# %% [markdown]
-# The matrix holds $k$ but not $pos$, so $M_3$ takes 100 to 103. Applied twice it is $M_6$: steps add up. For all pairs together, $M_k$
-# has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
+# One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up. For all pairs together, $M_k$
+# has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$ (Lesson 8.7 checks it).
 #
 # The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score
 # holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions.
@@ -238,25 +234,26 @@ print("M_3 M_3 = M_6:", np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max() < 1e-12)
 
 # %%
 fig = new_figure(7, 3.8)
-ROTATION.run().draw_similarity(fig.subplots())
+rotation = ROTATION.run()
+rotation.draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises a little, so wish 5 holds on average only.
+# The three positions have one curve, and it falls. (Grey: random positions.) From $k = 44$ on it sometimes rises, by less than 0.001, too little to see here. So wish 5 holds on average only.
 #
 # ## 8.5 Added, and why √d_model
 #
 # Why is the code added to the word and not put beside it? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$. The sum is the case in which both matrices are equal, and it keeps the width.
 #
-# But word and position must be of similar size. A row of $PE$ has 256 pairs with $\sin^2 + \cos^2 = 1$, so its length is $\sqrt{256} = 16$. A word is a row of $E$, about 1 long. $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of a word, its **logit**, is its row of $E$ times the output. Longer rows would make this dot product large (Lesson 3).
+# With $d_\mathrm{model} = 512$, a row of $PE$ has 256 pairs with $\sin^2 + \cos^2 = 1$. A word is a row of $E$: 512 random numbers of standard deviation $1/\sqrt{512}$ at the start.
 #
 # > **Predict.** Add the rows as they are. Which two sums are more alike?
 # >
-# > - Two different words at one position <!-- true: scale.same_position[1, 6] > scale.same_token[1, 6] --> → What they share is 16 long, and what differs only 1.
+# > - Two different words at one position <!-- true: scale.same_position[1, 6] > scale.same_token[1, 6] --> → What they share is √256 = 16 long, and what differs only about 1.
 # > - One word at two positions → Its share of the sum is small: compare the two lengths.
 # > - Both pairs are equally alike → They share one of two terms. Are the two terms equally long?
 # >
-# > <!-- given: $d_\mathrm{model} = 512$. A row of $PE$ has the length 16, and a word about the length 1. -->
+# > <!-- given: $d_\mathrm{model} = 512$. A row of $PE$ has 256 pairs with $\sin^2 + \cos^2 = 1$, and a word 512 random numbers of standard deviation $1/\sqrt{512}$. -->
 
 # %%
 scale = EMBEDDING_SCALE.run()                                          # column 6: d_model = 512
@@ -265,9 +262,9 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
           f"   two words, one position {scale.same_position[row, 6]:.3f}")
 
 # %% [markdown]
-# Two different words at one position are more alike: their mean cosine is almost 1, and the position drowns the word.
+# Two different words at one position are more alike: their mean cosine is almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word.
 #
-# So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position. (The paper gives no reason.)
+# Longer rows of $E$ would not do. $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of a word, its **logit**, is its row of $E$ times the output. Longer rows would make this dot product large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position. (The paper gives no reason.)
 #
 # ## 8.6 Learned positions
 #
@@ -294,9 +291,9 @@ for name, one, two in zip(trained.encodings, trained.beyond(1), trained.beyond(2
 trained.figure()
 
 # %% [markdown]
-# Sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none; two further, both fail.
+# With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
 #
-# On the left is the training (the loss is in nats: Lesson 10.2), on the right the share copied exactly against the length. The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
+# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, sinusoids at 170, medians of five seeds), and at the end all are alike. (The loss, in nats, ends near 0.1 because of label smoothing: Lesson 10.2.) On the right is the share copied exactly against the length. The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
 #
 # ## 8.7 Check what this lesson claimed
 
@@ -304,7 +301,7 @@ trained.figure()
 assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 43
 assert [name for name, kept in rows.items() if all(kept)] == ["sinusoids"]
 assert np.abs(by_hand - SinusoidalPositionalEncoding(4, max_len=100).table(4)).max() < 1e-12
-assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation
+assert rotation.error.max() < 1e-12                                    # PE(pos + k) = M_k PE(pos), all pairs
 assert trained.beyond(2)[:2].max() < 0.1 < 0.3 < trained.beyond(2)[2]
 print("all true")
 
@@ -315,7 +312,7 @@ print("all true")
 # - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Sinusoids keep the first four, and the last one on average.
 # - A step of $k$ rotates every pair: $PE_{pos+k} = M_k\, PE_{pos}$.
 # - $\sqrt{d_\mathrm{model}}$ brings a word to the size of the position.
-# - Learned or sinusoidal? Alike within the trained lengths. One symbol further, sinusoids copy a third in the median and learned positions none; two further, both fail.
+# - Learned or sinusoidal? At the end of training alike within the trained lengths, and learned ones get there sooner. One symbol further, sinusoids copy a third in the median and learned positions none; two further, both fail.
 #
 # **What you can do now:** number the tokens of any sequence, say which wish a code of positions breaks, and why the embedding needs its factor (Exercises 8 and 9). Lesson 9 puts the whole model together.
 #
