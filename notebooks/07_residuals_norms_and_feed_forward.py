@@ -98,7 +98,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$ (each stack has its own $J_l$), then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. One formula explains both. If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
@@ -169,7 +169,7 @@ print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 # %% [markdown]
 # Only batch norm gives another output, and so it does with padding: a translation would depend on the other sentences of the batch.
 #
-# A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. So in use, batch norm takes means that were stored in training. Layer norm **normalises a token by its own features alone**, in training and in use.
+# A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. Layer norm **normalises a token by its own features alone**, in training and in use.
 #
 # ## 7.4 Back through the norm
 #
@@ -224,21 +224,15 @@ print(f"feed-forward {fed:,} of {sum(sizes.values()):,}, {fed / sum(sizes.values
 
 # %% [markdown]
 # Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of
-# the attention have $4 \cdot 512^2$. A decoder layer has a second attention, so its share is half.
+# the attention have $4 \cdot 512^2$.
 #
 # ## 7.6 One encoder layer, whole
 #
-# An encoder layer has two sub-layers, each in its frame. Here is what one forward keeps.
+# An encoder layer has two sub-layers, each in its frame: four steps, here with the layer's own parts.
 
 # %%
 layer = EncoderLayer(8, 32, 2, rng=rng)                                # d_model, d_ff, h
 y, cache = layer.forward(x)
-print(cache)
-
-# %% [markdown]
-# (The map has three names, because dropout is off.) Now do the four steps with the layer's own parts:
-
-# %%
 attended = layer.self_attention(x, x, x)                               # (B, T, d_model)
 x_1 = layer.add_norm_1.layer_norm(x + attended)                        # Add & Norm
 fed = layer.feed_forward(x_1)                                          # (B, T, d_model)
@@ -246,7 +240,7 @@ by_hand = layer.add_norm_2.layer_norm(x_1 + fed)                       # Add & N
 print("largest difference from the layer:", np.abs(by_hand - y).max())
 
 # %% [markdown]
-# On the way back a sum gives its gradient to both of its terms. One goes straight on, the other through the sub-layer, and where they meet they add.
+# On the way back a sum gives its gradient to both of its terms. Where they meet they add.
 #
 # > **Predict.** How many gradients meet at the input $x$ of the layer?
 # >
@@ -270,7 +264,7 @@ for name, term in terms.items():
 print(f"largest difference of their sum from the layer: {np.abs(sum(terms.values()) - from_layer).max():.0e}")
 
 # %% [markdown]
-# Four gradients meet: $x$ is used in the sum, and three times in attention. They add up to the layer's gradient. The straight one is the longest here.
+# Four gradients meet, and they add up to the layer's. The straight one is the longest here.
 #
 # One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.
 
@@ -279,7 +273,7 @@ dropped = Dropout(P_drop=0.1)(np.ones(100_000), rng=rng)
 print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown]
-# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. Lesson 10.2 measures what dropout is good for.
+# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. What the paper gains by it: Lesson 10.2.
 #
 # ## 7.7 Norm after the sum, or before the sub-layer?
 #
