@@ -369,7 +369,7 @@ def plot_loss(history: Iterable, *, title: str | None = None) -> "Figure":
                 label="tokens right, training batch")
     validated = [p for p in history if p.validation is not None]
     bottom.plot([p.step for p in validated], [p.validation for p in validated], "o-", color="C1",
-                markersize=4, label="validation, longest first: whole sequences right")
+                markersize=4, label="validation: whole sequences right")
     bottom.set_ylabel("share")
     bottom.set_xlabel("step")
     bottom.set_ylim(-0.03, 1.03)
