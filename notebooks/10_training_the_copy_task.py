@@ -330,7 +330,7 @@ ax.figure
 #
 # ## 10.9 Let it write
 #
-# The trained model is asked the question of the beginning.
+# Ask the trained model the first question.
 
 # %%
 written = greedy_decode(model, question, bos=task.bos, eos=task.eos, max_len=8)[0]
