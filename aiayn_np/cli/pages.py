@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from ..text.extra import extra
-from ..text.number_words import write_number_words
+from ..text.number_words import number_words, write_number_words
 from .common import UsageError, opened
 from .options import add_train_options
 from .train import train_command
@@ -26,6 +26,12 @@ def train_options(folder: Path) -> dict[str, list[str]]:
     text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
             str(validation)]
     return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
+
+
+def answers() -> dict[str, str]:
+    """Return {German: English} for all numbers below 1000."""
+    pairs = [pair for pairs in number_words() for pair in pairs]
+    return {german: english for german, english in pairs if "tausend" not in german}
 
 
 def make_pages(out: Path, lessons: str = "") -> None:
@@ -50,7 +56,8 @@ def make_pages(out: Path, lessons: str = "") -> None:
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
                 run.test_sources())
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
-                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES)
+                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES,
+                                   answers=answers() if page == "number_words" else None)
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
                                  f" {path.stat().st_size:,}")

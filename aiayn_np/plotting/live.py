@@ -39,7 +39,8 @@ class NotRunnable(ValueError):
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
               states: dict | None = None, lessons: str = '', metrics: dict | None = None,
-              recorded: list[dict] | None = None, telling: list[int] | None = None) -> str:
+              recorded: list[dict] | None = None, telling: list[int] | None = None,
+              answers: dict[str, str] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
     Parameters
@@ -57,6 +58,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
     telling : heads of the decoder's last layer without which the first answer changes; the page
         begins with one of them
+    answers : {German: English} for numbers below 1000, by which a page of number words tells
+        whether an answer is right
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
@@ -79,7 +82,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=titles, task=task, model=tree, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        recorded=recorded, examples=examples, telling=telling or [],
+        recorded=recorded, examples=examples, telling=telling or [], answers=answers,
         metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )

@@ -20,10 +20,11 @@ from .states import MOST
 WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
-                    title: str | dict = '', lessons: str = '', most_states: int = MOST) -> Path:
+                    title: str | dict = '', lessons: str = '', most_states: int = MOST,
+                    answers: dict[str, str] | None = None) -> Path:
     """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
 
-    title, lessons : as in `live_page`
+    title, lessons, answers : as in `live_page`
     most_states : how many of the kept states the page has; the first one is always there
 
     A model that was imported, or that has a layer which the page does not know, has a page of maps
@@ -43,7 +44,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     if run.metrics.is_file():
         metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
-                      lessons=lessons, metrics=metrics, telling=telling)
+                      lessons=lessons, metrics=metrics, telling=telling, answers=answers)
 
 
 def runs_in_a_page(run: Run) -> bool:

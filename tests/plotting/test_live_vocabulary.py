@@ -10,6 +10,7 @@ from sentences import sentences
 from test_live import page_of
 
 from aiayn_np import Transformer
+from aiayn_np.cli.pages import answers
 from aiayn_np.text.cutting import rules_of
 from aiayn_np.text.number_words import number_words
 from aiayn_np.text.task import TextTask
@@ -28,6 +29,17 @@ function main({ rules, lines, rows }) {
   return [cut, rows.map((ids) => vocabulary.text(ids))];
 }
 """
+
+
+@pytest.mark.slow
+def test_the_page_knows_every_number_and_what_is_none():
+    pairs = [pair for pairs in number_words() for pair in pairs]
+    wrong = ["eins tausend", "tausend", "ein", "null tausend", "zwei tausend null", "zwei drei",
+             "ein tausend drei tausend", "", "constructor", "zwei tausend constructor", "twelve"]
+    script = "function main([lines, answers]) { return lines.map((one) => in_english(one, answers)"\
+             " ?? null); }"
+    found = node(script, [[german for german, _ in pairs] + wrong, answers()])
+    assert found == [english for _, english in pairs] + [None] * len(wrong)
 
 
 def vocabulary_of(lines, size, **options):

@@ -23,7 +23,7 @@ BOXES = ["src_embedding", "tgt_embedding", "positions", "self_attention", "maske
 BUILT = {  # what stands for ${...} in a key
     "box_${key}": [f"box_{key}" for key in BOXES],
     "about_${box.key}": [f"about_{key}" for key in BOXES],
-    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort"],
+    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort", "done_text"],
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
                      "term_scale", "term_positions", "term_layer", "term_feature",
                      "term_softmax"],

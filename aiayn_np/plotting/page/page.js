@@ -141,20 +141,30 @@ function show_unread(unknown) {
 function draw_note() {
   const { ids, unknown, cut, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
+  const text = vocabulary.text(ids);
   const lines = [];
   const pieces = Boolean(data.task.scores);
   const found = pieces && has_source ? words_apart() : [];
-  const rare = pieces && has_source && !found.length ? vocabulary.fragments(view.text) : [];
+  const rare = pieces && has_source && !found.length ? strange_words() : [];
   if (!count && !unknown.length) lines.push(say("empty"));
   if (unknown.length) lines.push(unknown_note(unknown));
   else if (rare.length) lines.push(say("rare", { list: rare.map(visible).join(" ") }));
+  else if (data.answers && count && !found.length && !in_english(text, data.answers))
+    lines.push(say("not_checked"));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
   else if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
   const words = view.text.split(/\s+/).filter(Boolean);
-  if (pieces && count && count !== words.length && count < 40)
+  if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
     lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
+}
+
+/** Words that the model was not trained to read. */
+function strange_words() {
+  if (!data.answers) return vocabulary.fragments(view.text);
+  const known = new Set(["tausend", ...Object.keys(data.answers).flatMap((one) => one.split(" "))]);
+  return view.text.split(/\s+/).filter((word) => word && !known.has(word.toLowerCase()));
 }
 
 /** Where a text has compounds of known words: the button that writes these apart. */
@@ -275,9 +285,14 @@ const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !=
 
 /** Whether what is written is right for what was read; undefined where the task does not tell. */
 function is_right({ src, steps, done }) {
-  if (!Object.hasOwn(WANTED, data.task.name) || src.length < 2 || !done) return undefined;
-  const wanted = [...WANTED[data.task.name](src.slice(0, -1)), eos];
-  return `${wanted}` === `${steps.map(({ token }) => token)}`;
+  if (src.length < 2 || !done) return undefined;
+  const ids = steps.map(({ token }) => token);
+  if (data.answers) {
+    const wanted = in_english(vocabulary.text(src), data.answers);
+    return wanted && wanted === vocabulary.text(ids) && ids.includes(eos);
+  }
+  if (!Object.hasOwn(WANTED, data.task.name)) return undefined;
+  return `${[...WANTED[data.task.name](src.slice(0, -1)), eos]}` === `${ids}`;
 }
 
 function mark_of(thought) {
