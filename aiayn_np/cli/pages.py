@@ -14,8 +14,8 @@ PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # that the training takes at most, on two cores
 STATES = 4  # states of the training in a page: the beginning, and three on the way
 MOST = 5_000_000  # bytes of a page: it can be mailed
-TITLES = {"number_words": {"en": "This model translates German number words into English",
-                           "zh": "这个模型把德语数词译成英语"}}
+TITLES = {"number_words": {"en": "This model *translates* German number words into English",
+                           "zh": "这个模型把德语数词*译成英语*"}}
 SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
              "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
 

@@ -49,7 +49,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
         text what `text.cutting.rules_of` gives
     examples : sequences to begin with
-    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does
+    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
+        stands between two stars is underlined
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
@@ -86,7 +87,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
-    return filled(data, words["en"], title=escape(titles["en"]), weights=weights,
+    plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
+    return filled(data, words["en"], title=escape(plain), weights=weights,
                   no_script_zh=words["zh"]["no_script"])
 
 

@@ -37,7 +37,8 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
         return write_live(path, run.model, task, examples, title=title, recorded=recorded)
     states = run.states.states if run.states else {}
     steps = sorted(states)
-    some = [steps[i * len(steps) // most_states] for i in range(most_states) if steps]
+    most = min(most_states, len(steps))                                # most is learned early
+    some = [steps[max(i, i * i * len(steps) // most**2)] for i in range(most)]
     states = {step: states[step] for step in some}
     telling = told_changes(run, sources[0])[1] if sources else []
     metrics = {}

@@ -67,8 +67,8 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         high = re.search(r"was ([\d.]+) on average, now it is ([\d.]+)", out)
         happened = (0 if high and high[2] > high[1] else 1) if part == "factor" else (
             0 if not count else 2 - same if part == "positions" else 1 if count < 3 else 2)
-        assert out.startswith(f"You guessed: {names[0]}. " + (
-            "That is what happened." if not happened else f"What happened: {names[happened]}."))
+        assert out.startswith(f"You guessed: {names[0]}. In fact: {names[happened]}." if happened
+                              else f"You guessed right: {names[0]}.")
         assert ("same here" in out) == (not count)
         page.locator(f"#if-{part}").click()
         settled(page)
@@ -80,7 +80,7 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
 
 def test_the_highest_weights_are_those_of_the_map_in_view(page):
     typed(page, "3 1 4")
-    flip(page, "Scores not scaled")
+    flip(page, "Scores × 4")
     for layer, head in ((0, 1), (1, 0)):
         page.locator(f"#head-{layer}-{head}").check(force=True)
         means = page.evaluate(f"""thoughts.map((one) => {{
@@ -182,14 +182,14 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     out = page.locator("#outcome").inner_text()
     before, after = page.evaluate("answers()")
     every = len(after) >= len(before) and all(map(int.__ne__, before, after))
-    assert out.startswith("Every place changed. At place 1 ") == every
+    assert out.startswith("Every place changed. ") == every
     if not every:
         changed_places = re.search(r"changed: \d+(\+?)", out)
         assert (changed_places[1] == "+") == (count == 9)              # it was not at its end
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == (count == 9)
     if count == 9:
-        assert page.locator(".stopped").inner_text() == "stopped at 8 tokens"
+        assert page.locator(".stopped").inner_text() == "no end after 8 tokens"
 
 
 def test_each_stop_of_the_training_says_what_it_had_learned(page):

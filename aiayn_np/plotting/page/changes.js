@@ -46,9 +46,10 @@ const is_on = (part) => changed_parts(view.changes).includes(part);
 const is_muted = (path, head) =>
   view.changes.muted.some((one) => one.path === path && one.head === head);
 
-/** Make a change in the place of every other one, and show where the answer first changes. */
-function change(changes) {
-  show_place({ changes: { ...AS_TRAINED, ...changes }, state: START.state }, show_first_change);
+/** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
+function change(changes, state = START.state) {
+  const written = START.written;
+  show_place({ changes: { ...AS_TRAINED, ...changes }, state, written }, show_first_change);
 }
 
 /** The rows of the switches, which are filled when they are drawn. */
@@ -84,18 +85,26 @@ function make_change(part, choice) {
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 
-/** The first token that the two models write differently, or undefined. */
-function first_change() {
-  const [before, after] = thoughts.map(({ steps }) => steps);
-  const place = before.findIndex(({ token }, t) => after && token !== after[t]?.token);
-  return place < 0 || !after[place] ? undefined : place;
+/** The place of the chosen token if both models write another one there, else the first such. */
+function changed_place() {
+  const [before, after = []] = thoughts.map(({ steps }) => steps);
+  const differs = (t) => before[t] && before[t].token !== after[t].token;
+  const places = [...after.keys()].filter(differs);
+  const chosen = view.query - first_query();
+  return places.includes(chosen) ? chosen : places[0];
 }
 
-/** Choose that token, where the decoder's maps are shown. */
+let chosen_before = null; // what was chosen before a change led to another place
+
+/** Choose a token that changed, where the decoder's maps are shown; without a change go back. */
 function show_first_change() {
-  const place = first_change();
-  if (place !== undefined && view.kind !== "encoder_self")
-    Object.assign(view, { query: place + first_query(), key: null });
+  if (view.kind === "encoder_self") return;
+  Object.assign(view, chosen_before);
+  chosen_before = null;
+  const query = changed_place() + first_query();
+  if (Number.isNaN(query) || query === view.query) return;
+  chosen_before = { query: view.query, key: view.key };
+  Object.assign(view, { query, key: null });
 }
 
 const listed_choices = (key) => say(key).split(" | ");
@@ -117,8 +126,8 @@ function draw_changes() {
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
     const on = is_on(part);
-    const chosen = { layer: view.layer + 1, head: view.head + 1 };
-    input.previousSibling.textContent = on ? changed_name() : say(name, chosen);
+    const values = { layer: view.layer + 1, head: view.head + 1, times: scale_taken() };
+    input.previousSibling.textContent = on ? changed_name() : say(name, values);
     input.checked = on;
     input.indeterminate = asked === part;
     fill(input.closest(".change").lastElementChild, asked === part ? guess_buttons(part) : []);
@@ -132,8 +141,11 @@ const changed_now = () => (is_early() ? "state" : changed_parts(view.changes)[0]
 /** The change that is made, in words. */
 function changed_name() {
   const part = changed_now();
-  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name)))();
+  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name, { times: scale_taken() })))();
 }
+
+/** How many times as large scores are without the scale: 4, or 4.9. */
+const scale_taken = () => Number(factor_without_scale(trained).toFixed(1));
 
 /** What a change is called that tells more than its switch. */
 const NAMES_OF = {
@@ -181,7 +193,7 @@ function sharpness(thought) {
 
 /** What was written at the first place that changed, and what now, with both probabilities. */
 function said_first() {
-  const place = first_change();
+  const place = changed_place();
   if (place === undefined) return [];
   const [before, after] = thoughts.map(({ steps }) => steps[place]);
   const share = ({ row, token }) => digits(softmax(Float64Array.from(row))[token]);
@@ -208,9 +220,15 @@ const MEASURED = {
     const equal = said_equal();
     return equal.length ? equal : [say("if_positions_expect")];
   },
-  factor: () => [say("if_scale_expect"), ...said_sharpness()],
+  factor: () => [say("if_scale_expect", { times: scale_taken() }), ...said_sharpness()],
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
-  muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
+  muted({ count }) {
+    const { key, name } = look_of(view.query);
+    const [{ path, head }] = view.changes.muted;
+    const is_shown = attended(thoughts[0]).path === path && view.head === head;
+    const looked = count && is_shown ? [say("if_heads_looked", { key: name(key) })] : [];
+    return [...looked, say(count ? "if_heads_lost" : "if_heads_same")];
+  },
   replaced: () => [say("if_replace_expect")],
   state: (change) => [say(learned_by(change))],
 };
@@ -247,8 +265,9 @@ function sentences_of(part) {
   const count = `${change.count}${goes_on}`;
   const all = change.count >= Math.max(...answers().map((ids) => ids.length));
   const places_say = all ? say("out_all_changed") : say("out_changed", { count });
-  const first = change.count ? [places_say, ...said_first()] : same_answer();
-  return [...first, ...MEASURED[part](change)].flatMap(rich).concat(change.count ? [] : look_on());
+  const first = change.count ? [places_say] : same_answer();
+  const found = [...first, ...MEASURED[part](change), ...said_first()].flatMap(rich);
+  return change.count ? found : [...found, ...look_on()];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */

@@ -70,7 +70,9 @@ function translate_page() {
     );
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
-  document.title = document.querySelector("h1").textContent = data.title[language()];
+  const [before, verb, after] = data.title[language()].split(/\*(.+?)\*/);
+  document.querySelector("h1").replaceChildren(before, ...(verb ? [make("u", {}, verb), after] : []));
+  document.title = document.querySelector("h1").textContent;
   tell_about();
   document.documentElement.lang = TAGS[language()];
   for (const button of element("languages").children)
@@ -80,7 +82,8 @@ function translate_page() {
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
-  const chips = data.recorded ? data.examples : data.examples.slice(0, 3);
+  const ends = data.examples.map((_, i) => data.examples.slice(0, i + 1).join("").length);
+  const chips = data.examples.filter((_, i) => data.recorded || (i < 3 && ends[i] < 64)); // one line
   element("examples").replaceChildren(...chips.map(chip));
   const place = element("kind").selectedIndex;
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));

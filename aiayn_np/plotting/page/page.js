@@ -3,6 +3,7 @@
 
 /** Take over what the reader chose, and draw it. */
 function choose(change) {
+  chosen_before = null;
   Object.assign(view, change);
   draw();
 }
@@ -53,6 +54,7 @@ function rethink(before_drawing = () => {}) {
 /** Show what the address names, or the beginning. */
 function open_address() {
   stop();
+  chosen_before = null;
   const { place, wrong } = read_address(location.hash.slice(1), page);
   const step = tour_steps()[place.tour];
   if (step) find_clearest_head();
@@ -139,6 +141,7 @@ function show_unread(unknown) {
 
 /** What was read of the typed text. */
 function draw_note() {
+  element("source").classList.toggle("long", view.text.length > 24);
   const { ids, unknown, cut, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
   const text = vocabulary.text(ids);
@@ -152,7 +155,7 @@ function draw_note() {
   else if (data.answers && count && !found.length && !in_english(text, data.answers))
     lines.push(say("not_checked"));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
-  else if (count > data.task.max_length)
+  if (count > data.task.max_length)
     lines.push(say("long", { count, most: data.task.max_length }));
   const words = view.text.split(/\s+/).filter(Boolean);
   if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
@@ -211,6 +214,9 @@ function answer_row(thought, side) {
     for (let t = spans.length; t < real_ids(base).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
   const label = side ? changed_name() : say("row_writes");
+  const many = spans.map((span) => span.textContent).join("").length > 50;
+  const has = (name) => spans.some((span) => span.classList.contains(name));
+  const legend = ["unsure", "gone"].filter(has).map((name) => say(`legend_${name}`));
   return make(
     "div",
     { class: "row" },
@@ -218,10 +224,11 @@ function answer_row(thought, side) {
     make(
       "div",
       { class: "answer" },
-      make("div", { class: "tokens", "aria-hidden": "true" }, ...spans),
+      make("div", { class: many ? "tokens many" : "tokens", "aria-hidden": "true" }, ...spans),
       spans.length || is_walking(thought) ? "" : say("nothing_yet"),
       ...coming(thought),
       ...mark_of(thought),
+      ...legend.map((words) => make("span", { class: "legend" }, words)),
       thought.done ? "" : make("span", { class: "computing" }, say("computing")),
       make("strong", { class: "unseen" }, vocabulary.text(ids)),
     ),
@@ -313,18 +320,26 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 function best_table(thought, side) {
   const { five } = shown(thought);
   const place = best_place(thought);
-  const found = five ? five[place] : best(logits_of(thought, place), 5);
-  const row = ([token, share]) => {
-    const name = make("th", { scope: "row" }, make("bdi", {}, piece_name(token)));
-    return make("tr", {}, name, make("td", {}, bar(share)), make("td", {}, digits(share)));
+  const all = five ? five[place] : best(logits_of(thought, place), 5);
+  const found = all.filter(([, share], i) => !i || share >= 0.005); // others would be 0.00
+  const rest = found.reduce((left, [, share]) => left - share, 1);
+  const row = (name, share) => {
+    const head = make("th", { scope: "row" }, make("bdi", {}, name));
+    return make("tr", {}, head, make("td", {}, bar(share)), make("td", {}, digits(share)));
   };
+  const named = (token) => {
+    const special = token !== data.task.tokens[eos] && special_name(token);
+    return special ? term(say(special), say("term_sign")) : piece_name(token);
+  };
+  const rows = found.map(([token, share]) => row(named(token), share));
+  if (rest >= 0.005) rows.push(row(say("others"), rest));
   const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
   return make(
     "table",
     {},
     make("caption", {}, ...side_name(side)),
     make("thead", {}, make("tr", {}, ...head)),
-    make("tbody", {}, ...found.map(row)),
+    make("tbody", {}, ...rows),
   );
 }
 
@@ -389,7 +404,7 @@ function listen() {
     const query = has_source ? 0 : view.query;
     Object.assign(view, { text, written: Infinity, query, key: null });
     view.changes = { ...view.changes, replaced: [] };
-    asked = null;
+    asked = chosen_before = null;
     left_out = [];
     show_left_out();
     rethink(show_first_change);
@@ -399,9 +414,7 @@ function listen() {
   on("play", "click", () => play());
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("written", "click", choose_in_strip);
-  on("state", "input", () =>
-    show_place({ changes: AS_TRAINED, state: Number(element("state").value) }, show_first_change),
-  );
+  on("state", "input", () => change({}, Number(element("state").value)));
   addEventListener("hashchange", open_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
@@ -492,10 +505,15 @@ function whole_picture() {
   const width = 600 * flows.length;
   const { color, fontFamily, backgroundColor } = getComputedStyle(document.body);
   const red = getComputedStyle(element("app")).getPropertyValue("--marked");
-  const line = (y, size, parts, x = 24, fill = color) =>
-    drawn("text", { x, y, fill, "font-size": size }, ...parts);
-  const tops = [[data.title[language()]], [`${say("ask_label")}: ${view.text}`]];
-  const rows = [...document.querySelectorAll("#written .row")].map(answer_line);
+  const line = (y, size, parts, x = 24, fill = color) => {
+    const bold = size === 24 ? 700 : null; // the title
+    return drawn("text", { x, y, fill, "font-size": size, "font-weight": bold }, ...parts);
+  };
+  const tops = [[document.title], [`${say("ask_label")}: ${view.text}`]];
+  const walked = view.written;
+  view.written = Infinity; // whole answers, and whether they are right
+  const rows = thoughts.map(answer_row).map(answer_line);
+  view.written = walked;
   const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
   const top = 28 * text.length + 40;
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
@@ -504,8 +522,8 @@ function whole_picture() {
     const drawing = styled(svg);
     const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
-    const name = side_name(side).map((one) => one.textContent);
-    return [line(top, 18, name, 600 * side + 24, side ? red : color), drawing];
+    const name = [...side_name(side).map((one) => one.textContent), map_name()].join(say("comma"));
+    return [line(top, 16, [name], 600 * side + 24, side ? red : color), drawing];
   });
   const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
   const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
@@ -514,9 +532,14 @@ function whole_picture() {
       .map((part) => part.textContent)
       .join(""),
   );
-  const why = [...told, element("link").hash].flatMap((one) => wrapped(one, width - 48));
-  const below = why.map((words, i) => line(top + deep + 32 + 24 * i, 16, [words]));
-  const height = top + deep + 32 + 24 * why.length;
+  const why = told.flatMap((one) => wrapped(one, width - 48));
+  const below = why.map((words, i) => line(top + deep + 36 + 24 * i, 16, [words]));
+  const soft = getComputedStyle(element("about")).color;
+  const address = decodeURI(location.pathname).split("/").at(-1) + element("link").hash;
+  const foot = top + deep + 36 + 24 * why.length;
+  const source = wrapped(address, 1.3 * (width - 48)); // smaller letters than those it measures
+  below.push(...source.map((part, i) => line(foot + 16 * i, 12, [part], 24, soft)));
+  const height = foot + 16 * source.length + 8;
   const size = { width, height, "font-family": fontFamily };
   const back = drawn("rect", { width, height, fill: backgroundColor });
   return drawn("svg", size, back, ...text, ...drawings, ...below);
@@ -543,18 +566,25 @@ async function save_picture() {
   const canvas = make("canvas", { width, height });
   canvas.getContext("2d").drawImage(image, 0, 0, width, height);
   make("a", { href: canvas.toDataURL(), download: file_name() }).click();
+  tell("picture_saved");
 }
 
-function copy_link(address) {
-  const tell = (copied) => {
-    element("address-note").textContent = say(copied ? "address_copied" : "address_in_bar");
-    setTimeout(show_left_out, 5000);
-  };
-  if (!navigator.clipboard) return tell(false);
-  navigator.clipboard.writeText(address).then(
-    () => tell(true),
-    () => tell(false),
-  );
+/** Say for five seconds what was done. */
+function tell(key) {
+  element("address-note").textContent = say(key);
+  clearTimeout(told);
+  told = setTimeout(show_left_out, 5000);
+}
+
+let told = null;
+
+async function copy_link(address) {
+  try {
+    await navigator.clipboard.writeText(address);
+    tell("address_copied");
+  } catch {
+    tell("address_in_bar"); // a page from a file may have no clipboard
+  }
 }
 
 function begin_page() {

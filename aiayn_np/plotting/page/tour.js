@@ -72,6 +72,7 @@ function go_on_tour(tour) {
 
 function end_tour(finished) {
   stop();
+  chosen_before = null;
   show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
@@ -82,7 +83,8 @@ function make_guess(guess) {
   const step = tour_steps()[view.tour];
   show_place({ ...shown_by(step, true), guess, key: null }, () => {
     show_first_change();
-    if (step === "type") play(300, () => choose({ written: Infinity, query: START.query }));
+    if (step === "type")
+      play(300, () => choose({ written: Infinity, query: START.query, key: null }));
   });
   element("tour-question").focus();
 }
