@@ -54,7 +54,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
                 raise KeyboardInterrupt
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
-                run.test_sources())
+                run.test_sources(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
                                    lessons=lessons, title=TITLES.get(page, ""), most_states=STATES,
                                    answers=answers() if page == "number_words" else None)

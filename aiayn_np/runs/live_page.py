@@ -58,16 +58,17 @@ def runs_in_a_page(run: Run) -> bool:
 
 
 def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
-    """Return sources in order: first the one whose answer the most changes spoil, then the shorter.
+    """Return at most five sources, those first whose answer the most changes spoil.
 
     The changes are two of the page, no positions and no scale, and each head of the last layer
-    muted; all heads count together as one.
+    muted; all heads count together as one. Of equal ones those come first that have no token twice,
+    and then the shorter.
     """
     def order(src):
         others, heads = told_changes(run, src)
-        return -len(others) - len(heads) / 100, src.size
+        return -len(others) - bool(heads), len(np.unique(src)) < src.size, src.size
 
-    return sorted(sources, key=order)
+    return sorted(sources, key=order)[:5]
 
 
 def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:

@@ -50,7 +50,7 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-question").is_visible()
         happened = page.locator("#tour-choices .happened").inner_text().removeprefix("✓ ")
         guessed = page.locator("#guess-1").inner_text().removeprefix("✓ ")
-        assert page.locator("#tour-out strong").inner_text() == (
+        assert page.locator("#tour-out .verdict").inner_text() == (
             f"You guessed right: {guessed}." if happened == guessed
             else f"You guessed: {guessed}. In fact: {happened}.")
         seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
@@ -96,7 +96,8 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.wait_for_function("view.tour === 3")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
-        "Without positions it cannot tell this from “5 1 4 1 3”: both get this same answer.")
+        "Without positions it cannot tell this list from its reverse, “5 1 4 1 3”: both get"
+        " this same answer.")
 
 
 def test_what_became_of_an_answer_is_told_from_its_tokens(page):

@@ -178,11 +178,11 @@ function difference(before, after) {
 
 const answers = () => thoughts.map(({ steps }) => real_ids(steps));
 
-const verdict = (choices, guess, happened) =>
-  say(guess === happened ? "guessed_right" : "guessed_wrong", {
-    guess: choices[guess],
-    happened: choices[happened],
-  });
+function verdict(choices, guess, happened) {
+  const values = { guess: choices[guess], happened: choices[happened] };
+  const says = say(guess === happened ? "guessed_right" : "guessed_wrong", values);
+  return make("span", { class: "verdict" }, says);
+}
 
 /** The mean of the highest weights of the rows of the map in view. */
 function sharpness(thought) {
@@ -205,7 +205,9 @@ function said_first() {
 /** Two sources that the model without positions cannot tell from each other, where it was so. */
 function said_equal() {
   const { text, equal } = thoughts[1].further ?? {};
-  return equal && has_source && !view.changes.positions ? [say("out_equal", { text })] : [];
+  const is_back = text?.split(" ").reverse().join(" ") === view.text.trim();
+  const says = say(is_back ? "out_equal_back" : "out_equal", { text });
+  return equal && has_source && !view.changes.positions ? [says] : [];
 }
 
 /** The highest weights before and after. */
@@ -226,7 +228,8 @@ const MEASURED = {
     const { key, name } = look_of(view.query);
     const [{ path, head }] = view.changes.muted;
     const is_shown = attended(thoughts[0]).path === path && view.head === head;
-    const looked = count && is_shown ? [say("if_heads_looked", { key: name(key) })] : [];
+    const values = { kind: say(view.kind), key: name(key) };
+    const looked = count && is_shown ? [say("if_heads_looked", values)] : [];
     return [...looked, say(count ? "if_heads_lost" : "if_heads_same")];
   },
   replaced: () => [say("if_replace_expect")],
@@ -265,9 +268,9 @@ function sentences_of(part) {
   const count = `${change.count}${goes_on}`;
   const all = change.count >= Math.max(...answers().map((ids) => ids.length));
   const places_say = all ? say("out_all_changed") : say("out_changed", { count });
-  const first = change.count ? [places_say] : same_answer();
-  const found = [...first, ...MEASURED[part](change), ...said_first()].flatMap(rich);
-  return change.count ? found : [...found, ...look_on()];
+  const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
+  if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
+  return [...why, places_say, ...said_first()];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
@@ -281,7 +284,7 @@ function draw_outcome() {
   const found = sentences_of(part);
   if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
-    found.unshift(make("strong", {}, verdict(listed_choices(asks[1]), guessed.choice, came)));
+    found.unshift(verdict(listed_choices(asks[1]), guessed.choice, came));
   }
   fill(element("outcome"), spaced([...found, ...lesson_link(lesson)]));
 }

@@ -48,7 +48,7 @@ function tell_about() {
   const count_of = (count) => ({ right: Math.round(exact_match * count), count });
   if (held_out) about.push(say("about_right", count_of(held_out)), say("gap"));
   else if (exact_match) about.push(say("about_exact", count_of(validation_pairs)), say("gap"));
-  element("about").replaceChildren(...about, say(ABOUT));
+  element("about").replaceChildren(...about, make("strong", {}, say(ABOUT)));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
   element("footer").replaceChildren(
@@ -71,7 +71,9 @@ function translate_page() {
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
   const [before, verb, after] = data.title[language()].split(/\*(.+?)\*/);
-  document.querySelector("h1").replaceChildren(before, ...(verb ? [make("u", {}, verb), after] : []));
+  document
+    .querySelector("h1")
+    .replaceChildren(before, ...(verb ? [make("u", {}, verb), after] : []));
   document.title = document.querySelector("h1").textContent;
   tell_about();
   document.documentElement.lang = TAGS[language()];

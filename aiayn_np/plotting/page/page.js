@@ -155,8 +155,7 @@ function draw_note() {
   else if (data.answers && count && !found.length && !in_english(text, data.answers))
     lines.push(say("not_checked"));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
-  if (count > data.task.max_length)
-    lines.push(say("long", { count, most: data.task.max_length }));
+  if (count > data.task.max_length) lines.push(say("long", { count, most: data.task.max_length }));
   const words = view.text.split(/\s+/).filter(Boolean);
   if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
     lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
@@ -310,7 +309,7 @@ function mark_of(thought) {
   return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
 }
 
-/** The written token that the best five are of: that of the chosen query, else the last. */
+/** The written token that the probabilities are of: that of the chosen query, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
@@ -320,8 +319,8 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 function best_table(thought, side) {
   const { five } = shown(thought);
   const place = best_place(thought);
-  const all = five ? five[place] : best(logits_of(thought, place), 5);
-  const found = all.filter(([, share], i) => !i || share >= 0.005); // others would be 0.00
+  const all = five ? five[place] : best(logits_of(thought, place), 3);
+  const found = all.slice(0, 3);
   const rest = found.reduce((left, [, share]) => left - share, 1);
   const row = (name, share) => {
     const head = make("th", { scope: "row" }, make("bdi", {}, name));
@@ -332,7 +331,7 @@ function best_table(thought, side) {
     return special ? term(say(special), say("term_sign")) : piece_name(token);
   };
   const rows = found.map(([token, share]) => row(named(token), share));
-  if (rest >= 0.005) rows.push(row(say("others"), rest));
+  rows.push(row(say("others"), rest));
   const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
   return make(
     "table",
@@ -535,7 +534,7 @@ function whole_picture() {
   const why = told.flatMap((one) => wrapped(one, width - 48));
   const below = why.map((words, i) => line(top + deep + 36 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
-  const address = decodeURI(location.pathname).split("/").at(-1) + element("link").hash;
+  const address = `aiayn_np · ${decodeURI(location.pathname).split("/").at(-1)}${element("link").hash}`;
   const foot = top + deep + 36 + 24 * why.length;
   const source = wrapped(address, 1.3 * (width - 48)); // smaller letters than those it measures
   below.push(...source.map((part, i) => line(foot + 16 * i, 12, [part], 24, soft)));

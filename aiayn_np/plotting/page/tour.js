@@ -109,13 +109,13 @@ function said_look(query) {
   const says = token === written ? "tour_look_why" : "tour_look_next";
   return [
     say("tour_look_out", { ...place, key: name(key), weight: digits(weight) }),
-    say(says, { token: plain_name(written) }),
+    make("strong", {}, say(says, { token: plain_name(written) })),
   ];
 }
 
 /** What came out of a step: which choice happened, and sentences. */
 const OUTCOMES = {
-  type: () => [1, say("tour_type_why")],
+  type: () => [1, make("strong", {}, say("tour_type_why"))],
   look() {
     const { key, three } = look_of(1);
     return [three.indexOf(key), ...said_look(1)];
@@ -194,8 +194,7 @@ function draw_tour() {
     element("tour-choices").replaceChildren(...buttons);
     element("tour-steps").replaceChildren(none, next, end);
   });
-  if (choices[view.guess])
-    sentences.unshift(make("strong", {}, verdict(choices, view.guess, happened)));
+  if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;
   const found = told ? [...sentences, ...lesson_link(lesson)] : [];
   fill(element("tour-out"), spaced(found));
