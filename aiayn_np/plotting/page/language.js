@@ -37,6 +37,7 @@ function term(text, sentence) {
     box.style.top = `${scrollY + bottom + 4}px`;
     box.style.left = `${Math.max(8, Math.min(left, innerWidth - 320))}px`;
     box.showPopover();
+    box.scrollIntoView({ block: "nearest" });
   });
   return made;
 }
