@@ -320,7 +320,7 @@ function best_table(thought, side) {
   const { five } = shown(thought);
   const place = best_place(thought);
   const all = five ? five[place] : best(logits_of(thought, place), 3);
-  const found = all.slice(0, 3);
+  const found = all.slice(0, 3).filter(([, share], i) => !i || share >= 0.005); // not 0.00
   const rest = found.reduce((left, [, share]) => left - share, 1);
   const row = (name, share) => {
     const head = make("th", { scope: "row" }, make("bdi", {}, name));
