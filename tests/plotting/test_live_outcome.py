@@ -22,6 +22,32 @@ def page(visit, path):  # noqa: F811
     return page
 
 
+def test_a_change_in_a_walk_shows_both_answers_to_their_ends(page):
+    typed(page, "3 1 4 1 5")
+    page.evaluate("go_to(1)")
+    flip(page, "No positions")
+    assert len(lines(page)) == 2
+    assert lines(page)[0] == "5 1 4 1 3"
+    assert page.locator("#written .coming").count() == 0
+    assert page.locator("#written :is(.right, .wrong)").count() == 2
+
+
+def test_the_chosen_token_stays_if_it_changed_and_is_chosen_again_without_the_change(page):
+    typed(page, "3 1 4 1 5")
+    flip(page, "No positions")
+    before, after = page.evaluate("answers()")
+    flip(page, "No positions")
+    changed_ones = [t for t, (a, b) in enumerate(zip(before, after, strict=False)) if a != b]
+    same = next(t for t, (a, b) in enumerate(zip(before, after, strict=False)) if a == b)
+    for chosen, shown in ((changed_ones[-1], changed_ones[-1]), (same, changed_ones[0])):
+        page.evaluate("(query) => choose({ query, key: 1 })", chosen)
+        flip(page, "No positions")
+        assert page.evaluate("view.query") == shown
+        assert f"Look at place {shown + 1}: " in page.locator("#outcome").inner_text()
+        flip(page, "No positions")
+        assert page.evaluate("[view.query, view.key]") == [chosen, 1]
+
+
 def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run):  # noqa: F811
     task, trained = run.task, model_of(run)
     other = changed(model_of(run), dict(positions=False))

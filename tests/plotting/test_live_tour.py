@@ -132,6 +132,8 @@ def test_the_first_step_plays_what_it_tells(page):
     assert page.evaluate("walked") == [[n, ""] for n in range(7)]      # seen before it is told
     assert page.url.endswith("tour=0&guess=0")
     assert label.text_content() == "written, one after the other"
+    row = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(view.query)]")
+    assert page.evaluate("view.key") == row.index(max(row))            # what is lit is explained
 
 
 def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # noqa: F811

@@ -1,9 +1,11 @@
 """The page's cutting of text beside SentencePiece: the same ids, the same text, in any script."""
 
 import io
+import json
 
 import numpy as np
 import pytest
+from browser import chromium, visit  # noqa: F401
 from html_pages import data_of
 from javascript import node
 from sentences import sentences
@@ -11,6 +13,7 @@ from test_live import page_of
 
 from aiayn_np import Transformer
 from aiayn_np.cli.pages import answers
+from aiayn_np.plotting.live import PAGE, live_page
 from aiayn_np.text.cutting import rules_of
 from aiayn_np.text.number_words import number_words
 from aiayn_np.text.task import TextTask
@@ -40,6 +43,32 @@ def test_the_page_knows_every_number_and_what_is_none():
              " ?? null); }"
     found = node(script, [[german for german, _ in pairs] + wrong, answers()])
     assert found == [english for _, english in pairs] + [None] * len(wrong)
+
+
+@pytest.mark.slow
+def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa: F811
+    vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
+    task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
+    model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=1, max_len=40, rng=rng)
+    path = tmp_path / "page.html"
+    path.write_text(live_page(model, task, ["zwei"], answers=answers()), encoding="utf-8")
+    page = visit(path)
+    say = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))["en"]
+    for text, mark, note in (
+            ("zwei", "≠ not right", ""), ("zwei tausend drei", "≠ not right", ""),
+            ("forty", "", say["rare"].format(list="forty")),
+            ("drei drei", "", say["not_checked"])):
+        page.get_by_role("textbox", name="You type").fill(text)
+        page.locator("#app[aria-busy='false']").wait_for(state="attached")
+        assert page.locator("#source-note").inner_text() == note
+        assert "".join(page.locator("#written .mark").all_inner_texts()) == mark
+    page.evaluate("""() => {
+      const ids = vocabulary.source("two thousand and three").ids;
+      thoughts[0].src = vocabulary.source("zwei tausend drei").ids;
+      thoughts[0].steps = ids.map((token) => ({ token }));
+      self.found = is_right(thoughts[0]);
+    }""")
+    assert page.evaluate("found") is True
 
 
 def vocabulary_of(lines, size, **options):
