@@ -213,8 +213,7 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     every = len(after) >= len(before) and all(map(int.__ne__, before, after))
     assert ("Every place changed. " in out) == every
     if not every:
-        changed_places = re.search(r"changed: \d+(\+?)", out)
-        assert (changed_places[1] == "+") == (count == 9)              # it was not at its end
+        assert ("At least " in out) == (count == 9)                    # it was not at its end
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == (count == 9)
     if count == 9:

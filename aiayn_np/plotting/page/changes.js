@@ -264,10 +264,12 @@ function look_on() {
 /** What came of a change, as sentences: the answer, what was measured, and why. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const goes_on = thoughts[1].steps.length > places() ? "+" : ""; // it was stopped
-  const count = `${change.count}${goes_on}`;
-  const all = change.count >= Math.max(...answers().map((ids) => ids.length));
-  const places_say = all ? say("out_all_changed") : say("out_changed", { count });
+  const { count } = change;
+  const goes_on = thoughts[1].steps.length > places(); // it was stopped
+  const all = count >= Math.max(...answers().map((ids) => ids.length));
+  const places_say = all
+    ? say("out_all_changed")
+    : say(goes_on ? "out_least" : "out_changed", { count });
   const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
   if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
   return [...why, places_say, ...said_first()];
