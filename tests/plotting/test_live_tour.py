@@ -96,7 +96,7 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.wait_for_function("view.tour === 3")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
-        "Without positions it cannot tell this list from its reverse, “5 1 4 1 3”: both get"
+        "Without positions it cannot tell this from its reverse, “5 1 4 1 3”: both get"
         " this same answer.")
 
 
