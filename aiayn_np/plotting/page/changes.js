@@ -225,12 +225,13 @@ const MEASURED = {
   factor: () => [say("if_scale_expect", { times: scale_taken() }), ...said_sharpness()],
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted({ count }) {
-    const { key, name } = look_of(view.query);
     const [{ path, head }] = view.changes.muted;
     const is_shown = attended(thoughts[0]).path === path && view.head === head;
+    if (!count || view.kind !== "cross" || !is_shown)
+      return [say(count ? "if_heads_lost" : "if_heads_same")];
+    const { key, name } = look_of(changed_place() + first_query());
     const values = { kind: say(view.kind), key: name(key) };
-    const looked = count && is_shown ? [say("if_heads_looked", values)] : [];
-    return [...looked, say(count ? "if_heads_lost" : "if_heads_same")];
+    return [say("if_heads_looked", values), say("if_heads_lost")];
   },
   replaced: () => [say("if_replace_expect")],
   state: (change) => [say(learned_by(change))],

@@ -72,19 +72,13 @@ function flow(thought, side) {
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? 0) + room(name)], []);
   const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
-  const is_long = width > Math.max(760, is_present() ? 0 : 0.75 * innerWidth); // two such drawings stand one above the other
+  // two drawings that are long stand one above the other
+  const is_long = width > Math.max(760, is_present() ? 0 : 0.75 * innerWidth);
   const two = thoughts.length > 1;
   const labelled = !two && innerWidth > 800; // else they are too small
   const top = labelled ? TOP : 4;
-  const gap = !two
-    ? GAP
-    : is_long
-      ? 48
-      : innerHeight < 560
-        ? 96
-        : innerHeight < 800 && !is_present()
-          ? 112
-          : 150;
+  const beside = innerHeight < 560 ? 96 : innerHeight < 800 && !is_present() ? 112 : 150;
+  const gap = !two ? GAP : is_long ? 48 : beside;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
   element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
