@@ -37,8 +37,6 @@ def replacing(path):
     part = path.with_name(f".{os.urandom(8).hex()}.part")
     try:
         with open(part, "xb") as file:
-            if path.exists():
-                shutil.copymode(path, part)
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -59,7 +59,7 @@ SAYS = {
 }
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")
 WRITTEN = set()  # paths below OUT
-FONT = re.compile(r"url\(data:font/woff;base64,([^)]*)\)")
+FONT = re.compile(r"url\(data:font/(woff2?);base64,([^)]*)\)")
 
 
 def everything():
@@ -104,8 +104,8 @@ def extras():
 
 def shared_font(match, back):
     """A font that all slides hold, as one file for all; `back` leads to its folder."""
-    data = b64decode(match[1])
-    name = f"{sha256(data).hexdigest()[:12]}.woff"
+    data = b64decode(match[2])
+    name = f"{sha256(data).hexdigest()[:12]}.{match[1]}"
     write(f"extra/slides/{name}", data)
     return f"url({back}{name})"
 

@@ -252,7 +252,7 @@ fig = new_figure(7, 3.8)
 ax = fig.subplots()
 ax.loglog(taus, norms, color=COLORS[0], marker=MARKERS[0], markevery=5, label="norm of J")
 ax.loglog(taus, norms / taus, "--", color=COLORS[1], label="norm of J / τ: what reaches the scores")
-ax.set(xlabel="temperature τ", ylim=1e-12, title="A sure softmax has almost no Jacobian")
+ax.set(xlabel="temperature τ", ylabel="norm", ylim=1e-12, title="A sure softmax has almost no Jacobian")
 ax.legend()
 fig
 

@@ -88,7 +88,7 @@ print("with    ", cache.weights[0])
 print("without ", unscaled_cache.weights[0])
 
 # %% [markdown]
-# A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2), so two places of sixteen decide nearly everything. Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
@@ -108,7 +108,7 @@ for name, weights in wide.items():
     print(f"{name:8}", weights)
 
 # %% [markdown]
-# With the scale the weights are the same as before; without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations. Now we derive that.
+# With the scale the weights are as before. Without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
 #
 # ## 3.2 Why do dot products get large?
 #
@@ -138,22 +138,22 @@ q, k = rng.standard_normal((2, 20_000, d_k))                           # (20000,
 products = q * k                                                       # (20000, 64)  q_i k_i
 cov = np.cov(products.T)                                               # (64, 64)
 dot = products.sum(axis=1)                                             # (20000,)  q · k
-print(f"q_i k_i    mean {products.mean():7.4f}   variance {products.var():.4f}")
 print(f"sum of the variances {np.trace(cov):.2f}, of the covariances {cov.sum() - np.trace(cov):.2f}")
-print(f"q · k      mean {dot.mean():7.4f}   variance {dot.var():.2f}   std {dot.std():.2f}")
+for name, x in {"q_i k_i": products, "q · k": dot}.items():
+    print(f"{name:8}  mean {x.mean():7.4f}  variance {x.var():7.4f}  std {x.std():7.4f}")
 
 # %% [markdown]
-# The standard deviation is 8, the root of 64. A dot product is a sum of $d_k$ terms, and each term adds its variance. The sum is like a walk of $d_k$ steps, each left or right at random: after 64 steps you stand about 8 steps from where you began.
+# The standard deviation is 8, the root of 64. The sum is like a walk of $d_k$ steps, each left or right at random: after 64 steps you stand about 8 steps from where you began.
 #
-# The derivation uses only mean, variance and independence. Break one assumption, and the result fails. Here the entries have the mean 1:
+# Break one assumption, and the result fails. Here the entries have the mean 1:
 
 # %%
 q, k = 1 + rng.standard_normal((2, 20_000, d_k))                       # (20000, 64) each
 dot = (q * k).sum(axis=1)                                              # (20000,)
-print(f"mean {dot.mean():.2f}   variance {dot.var():.2f}")
+print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel. Where the assumptions hold, so does the result, at every width.
+# A mean that is not 0 does not cancel.
 #
 # The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
@@ -162,6 +162,8 @@ variance = VARIANCE.run()
 variance.figure()
 
 # %% [markdown]
+# The variance is $d_k$ at every width, and 1 after scaling.
+#
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
 # Here no score is divided. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
@@ -170,7 +172,7 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# So in the picture at the beginning, chance has decided. The experiment on saturation draws 2048 queries with 32 keys each.
+# So in the picture at the beginning, chance has decided. Now draw 2048 queries with 32 keys each.
 #
 # > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
@@ -179,7 +181,7 @@ dot_products()
 # > - In about a half → This needs still wider vectors.
 # > - In nearly all → The best two of 32 keys are sometimes close to each other.
 # >
-# > <!-- given: Queries and keys are random, with independent entries of mean 0 and variance 1. Each query has 32 keys. -->
+# > <!-- given: There are 2048 queries with 32 keys each, all random: independent entries of mean 0 and variance 1. -->
 
 # %%
 saturation = SATURATION.run(queries=2048)
@@ -188,7 +190,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# Without the scale, more than a fifth of the queries at $d_k = 64$ look at one key only, and nearly two thirds at 512. With the scale it did not happen once in 2048 queries.
+# Without the scale, more than a fifth look at one key only at $d_k = 64$. At 512 it is nearly two thirds. With the scale it did not happen once in 2048 queries.
 #
 # ## 3.4 What that does to the gradient
 #
@@ -226,11 +228,11 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale, the quarter with the longest gradients has more than nine tenths of the sum. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
 # ## 3.5 And at the paper's own width?
 #
-# The same experiment measured other widths, and another draw at 512:
+# The same experiment measured the median length of a gradient at other widths, and another draw at 512:
 
 # %%
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
@@ -264,9 +266,10 @@ def measure(d_k, p):
     size = np.linalg.norm(grad_q / d_k**p, axis=-1)                    # of Q: chain rule for q = Q / d_k^p
     return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), np.median(size)
 
+divided = {0: "not divided", 0.5: "by √d_k", 1: "by d_k"}
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 1024)}
 for (p, d_k), (var, largest, size) in table.items():
-    print(f"p = {p:<4}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
+    print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
 
 # %% [markdown]
 # (Weights and gradients are medians.) Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
@@ -288,7 +291,7 @@ for d_k, before, after in zip(training.d_k, training.score_variance.T, np.median
 training.figure()
 
 # %% [markdown]
-# With the scale the loss is lower at each width, and wide models without it fall far behind. (The two wide ones begin with about the same variance, and end alike.) That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
+# With the scale the loss is lower at each width. Wide models without it fall far behind. (The two wide ones begin with about the same variance, and end alike.) That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
 #
 # ## 3.8 Why does additive attention not need it?
 #
@@ -301,7 +304,6 @@ training.figure()
 assert variance.error < 0.03                                           # at every width
 assert saturation.one_hot[1, at] > 0.5                                 # 512: mostly one-hot
 assert median[1, at] < 0.3 * median[0, at]                             # the median query starves
-assert quarter["without"] > 0.9                                        # a quarter gets far too much
 assert median[1, paper] > 3 * median[0, paper]                         # but not at d_k = 64
 print("all true")
 

@@ -31,7 +31,7 @@ import math
 import numpy as np
 
 from aiayn_np import ScaledDotProductAttention, Softmax, check_gradients
-from aiayn_np.plotting.drawings import SENTENCE, attention_gradients
+from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_2
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
@@ -52,7 +52,10 @@ print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# At the end of this lesson you have written a right one, line by line, and you know the check that tells the two apart.
+# At the end of this lesson you have written a right one, and know the check that tells the two apart. These are the boxes to go back through (Figure 2, left):
+
+# %%
+figure_2("left")
 
 # %% [markdown]
 # ## 4.1 Two rules, and a third you know
@@ -63,7 +66,7 @@ print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
-# The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
+# **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
 # the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
@@ -77,12 +80,12 @@ B = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 4.0]])           # (3, 2)
 grad_y = np.array([[1.0, 10.0], [0.0, -1.0]])                # (2, 2)  as it comes from above
 grad_A = grad_y @ B.T                                        # (2, 3)
 grad_B = A.T @ grad_y                                        # (3, 2)
-print(f"grad_A {grad_A.shape}", grad_A, f"grad_B {grad_B.shape}", grad_B, sep="\n")
+print("grad_A", grad_A, "grad_B", grad_B, sep="\n")
 
 # %% [markdown]
 # Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. When $A_{01}$ rises by 1,
-# $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$, which is `grad_A[0, 1]`. The shapes help to remember which factor is transposed and on which side it
-# stands. But do not rely on them: when all matrices are square, wrong products fit as well (Lesson 4.7).
+# $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$, which is `grad_A[0, 1]`. Shapes help to remember which factor is transposed. But when all matrices
+# are square, wrong products fit as well (Lesson 4.7).
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
@@ -109,8 +112,7 @@ print(cache)
 # %% [markdown]
 # The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array. The cache is returned, and not kept in the layer: so one layer may go forward twice, for two sentences, before either backward.
 #
-# The scores are not in this list, and backward does not need them. The backward of a product needs its two *factors*, and the backward of softmax needs
-# only its own result: the formula of Lesson 2, $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$, contains no score.
+# Backward does not need the scores. That of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
 #
 # ## 4.3 Backwards, one line for each line
 #
@@ -129,19 +131,18 @@ print(cache)
 grad_out = rng.standard_normal(out.shape)                              # (T_q, d_v)
 grad_kept = grad_out @ cache.V.T                                       # (T_q, T_k)
 grad_V = cache.kept.T @ grad_out                                       # (T_k, d_v)
-print("grad_kept", grad_kept.shape, " grad_V", grad_V.shape)
 moved = cache.kept.copy()
-moved[0, 1] += 1                                                       # out is linear in kept: any step will do
-print(f"kept[0, 1] rises by 1, the loss by {(grad_out * (moved @ V - out)).sum():.4f}")
-print(f"[0, 1] of grad_out @ V.T {grad_kept[0, 1]:.4f}, of V @ grad_out.T {(V @ grad_out.T)[0, 1]:.4f}")
+moved[0, 1] += 1                                                       # the slope along kept[0, 1]; out is linear in it
+slopes = {"measured": (grad_out * (moved @ V - out)).sum(),
+          "grad_out @ V.T": grad_kept[0, 1], "V @ grad_out.T": (V @ grad_out.T)[0, 1]}
+for name, slope in slopes.items():
+    print(f"{name:14}  slope of the loss {slope:7.4f}")
 
 # %% [markdown]
-# In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value. The weight that
-# query $i$ gives to key $j$ multiplies all entries of row $j$ of $V$. So its gradient is the dot product of `grad_out[i]`
-# with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
+# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
 # So its gradient comes from every query, with the same weight: the same map, read by columns.
 #
-# Then come dropout, which did nothing, and softmax, row by row (Lesson 2.5):
+# **Then softmax, row by row** (Lesson 2.5; the dropout before it did nothing):
 #
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
@@ -152,7 +153,7 @@ mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 
 grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
 
 # %% [markdown]
-# At last the scores, a product and a factor: $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
+# **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
 # transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
 #
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
@@ -174,7 +175,7 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# The class has these lines, with `.mT` for `.T`: it transposes the last two axes and leaves those for batch and heads as they are.
+# The class has these lines, with `.mT` for `.T`. It transposes the last two axes and leaves those for batch and heads as they are.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
@@ -191,8 +192,8 @@ print(f"loss {0.5 * ((out - wanted) ** 2).sum():.4f}")
 print(f"weight that sat gives to cat {cache.weights[2, 1]:.4f}")
 
 # %% [markdown]
-# The picture shows `-grad_scores`, the direction of a step of descent: purple scores should
-# rise, and orange scores should fall.
+# `sat` gives `cat` a tenth of its weight, and should give more. The picture shows `-grad_scores`: purple scores should rise, and orange
+# ones fall.
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
@@ -234,13 +235,11 @@ print("sat looks at", cache_QKV.weights[2])
 
 # %% [markdown]
 # `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. With other random numbers, too, `sat` mostly looks at `cat` less than with queries and keys alone, though seldom less than at the start. One draw is
-# enough to see that the loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
+# values until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start. The loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
 #
 # ## 4.5 The check
 #
-# We have derived the gradients, and the class has the same lines. But both could share a mistake. So compare with the
-# forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
+# Our gradients and those of the class could share a mistake. So compare with the forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
 #
 # A step in the *imaginary* direction subtracts nothing (Squire and
 # Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part over $\delta$ is $2x$, exactly the slope. In general:
@@ -258,7 +257,7 @@ print("sat looks at", cache_QKV.weights[2])
 print(check_gradients(attention, Q, K, V))
 
 # %% [markdown]
-# `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
+# Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
 # last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
 # distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
 #
@@ -271,7 +270,7 @@ print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
 print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - out_by_hand).max():.2f}")
 
 # %% [markdown]
-# So a layer needs both: a check of its gradient, and a comparison of its output with the formula, as in Lesson 4.2.
+# A layer needs both: a check of its gradient, and its output compared with the formula.
 
 # %% [markdown]
 # ## 4.6 For the keen: why not just a difference?
@@ -331,7 +330,7 @@ fig
 # %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# Three easy mistakes. The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
+# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -371,7 +370,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# The loss falls with all four, and two of the wrong layers here end lower than the right one. **A falling loss proves nothing.**
+# The loss falls with all four; two of the wrong ones end lower than the right one. **A falling loss proves nothing.**
 #
 # Which of the four are wrong? The check tells, and the cosine says how far each gradient points from the right one.
 
@@ -385,14 +384,14 @@ def gradient(layer):
 cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for layer, cosine in zip(layers, cosines):
     report = check_gradients(layer, Q, K, V)
-    wrong = [row.tensor for row in report.rows if not row.ok]
+    wrong = [name for name, row in zip("QKV", report.rows) if not row.ok]
     print(f"{type(layer).__name__:26} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
 
 # %% [markdown]
-# The check also says *where* the mistake is: the first two mistakes hit $Q$ and $K$, and the third hits $V$.
+# The check also says *where* the mistake is. The first two hit $Q$ and $K$, and the third hits $V$.
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
-# with the right one, and all three have at the start. So a loss curve alone cannot show a mistake: nobody knows the right curve.
+# with the right one, and all three have at the start.
 #
 # ## 4.8 One array, used three times
 #
@@ -407,12 +406,12 @@ u, v = rng.standard_normal((2, 4, 5))
 out, cache = attention.forward(x, x, x)
 grads = attention.backward(u, cache)                                   # three times (T, d_model)
 moved = x + 1e-20j * v                                                 # x moves in all three places
-print("u · Jv, from forward", (u * attention(moved, moved, moved)).sum().imag / 1e-20)
-print("grad_Q alone        ", (grads[0] * v).sum())
-print("the sum of all three", (sum(grads) * v).sum())
+print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().imag / 1e-20:7.4f}")
+print(f"grad_Q alone  slope along v {(grads[0] * v).sum():7.4f}")
+print(f"sum of three  slope along v {(sum(grads) * v).sum():7.4f}")
 
 # %% [markdown]
-# The gradient of $x$ is the sum of all three: where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
+# The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
 
 # %% [markdown]
 # ## 4.9 Check what this lesson claimed
@@ -422,11 +421,8 @@ for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
     assert np.abs(ours - theirs).max() < 1e-12                         # derived = implemented
 assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
 assert cache_QK.weights[2, 1] > 0.8 > 0.1 > cache_QKV.weights[2, 1]    # Q, K learn the map
-assert errors["complex step"][16:].max() < 1e-12                       # for every step below 1e-8
 assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
-assert min(cosines) > 0                                                # so all of them train
 assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
-assert np.abs(forgets_both(Q, K, V) - out_by_hand).max() > 0.01        # its forward is wrong
 print("all true")
 
 # %% [markdown]

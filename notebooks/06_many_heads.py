@@ -30,7 +30,7 @@ import numpy as np
 
 from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_gradients
 from aiayn_np.multi_head import merge_heads, split_heads
-from aiayn_np.plotting.drawings import SENTENCE, figure_1, heads_split
+from aiayn_np.plotting.drawings import SENTENCE, figure_2, heads_split
 from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
 np.set_printoptions(precision=4, suppress=True)
@@ -51,10 +51,10 @@ for sentence, V in values.items():
 # %% [markdown]
 # One question, and the right answer.
 #
-# The lit boxes of Figure 1 are called **multi-head** attention.
+# In Figure 1 the boxes of attention are called **multi-head**. Figure 2 (right) of the paper opens one: $h$ heads, side by side.
 
 # %%
-figure_1("attention")
+figure_2("right")
 
 # %% [markdown]
 # What does a second head bring? At the end of this lesson five layers with 1 to 16 heads learn one job, and you know why some of them cannot.
@@ -80,10 +80,12 @@ outs = {}
 for sentence, V in values.items():
     out, cache = attention.forward(q, K, V)
     outs[sentence] = out[0]
-    print(f"{sentence}  weights", cache.weights[0].round(2), f" output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
+    before, bites, after = cache.weights[0]
+    print(f"{sentence}  weights: before {before:.2f}, bites {bites:.2f}, after {after:.2f},"
+          f" output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
 
 # %% [markdown]
-# The head is asked two things at once, so it gives half of its weight to each of the two keys. The output is the mean of
+# Asked two things at once, the head gives half of its weight to each of the two keys. The output is the mean of
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
 # several heads.
 #
@@ -127,27 +129,32 @@ print("merged again, equal:", np.array_equal(merge_heads(split_heads(x, h)), x))
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
 # > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
-# > <!-- given: The tokens are `the cat sat down`, and $x$ is {x}. There are $h = 2$ heads with $d_k = 3$. -->
+# > <!-- given: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} has a row for each token. There are $h = 2$ heads with $d_k = 3$. -->
 
 # %%
 wrong = x.reshape(h, T, d_k)                                            # (h, T, d_k) too!
-for i, head in enumerate(wrong):
-    print(f"head {i + 1} ", *head)
+heads_split(wrong=True)
 
 # %% [markdown]
-# Such "heads" divide the *sequence*,
-# and `sat` never learns anything of `the`.
+# Such "heads" divide the *sequence*, and `sat` never learns anything of `the`.
 #
 # ## 6.3 One big projection is h small ones
 #
 # The paper writes (Section 3.2.2)
 #
-# $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V), \qquad \mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O .$$
+# $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V)$$
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O .$$
 #
 # The class has no $W_i^Q$. It has one `linear_Q.W`, in which $W_1^Q, \dots, W_h^Q$ stand side by side as blocks of
 # columns. So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
-# once: its heads are a further axis in front, which every line of Equation 1 leaves alone. (Read
-# `MultiHeadAttention.forward`: its lines are the boxes of Figure 2, right.) Check the class with the loop of the formula.
+# once: its heads are a further axis in front, which every line of Equation 1 leaves alone. Read
+# `MultiHeadAttention.forward`: its lines are the boxes of the figure.
+
+# %%
+figure_2("right")
+
+# %% [markdown]
+# Now check the class with the loop of the formula.
 
 # %%
 rng = np.random.default_rng(0)
@@ -181,12 +188,12 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 # Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which of them has the most parameters?
 
 # %%
-layers = [MultiHeadAttention(512, heads, rng=rng) for heads in (1, 8, 64)]
-sizes = [sum(p.value.size for p in layer.parameters()) for layer in layers]
-print("parameters with 1, 8 and 64 heads:", sizes)
+for heads in (1, 8, 64):
+    size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}")
 
 # %% [markdown]
-# All have the same number, $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
+# All have the same number. It is $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
 # $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax.
@@ -207,7 +214,7 @@ for name in ("linear_Q", "linear_K", "linear_V", "linear_O"):
     shifts[name] = biased(x, x, x) - before                             # (B, T, d_model)
     bias[...] = 0
 for name, by in shifts.items():
-    print(f"{name}  moves the output by {np.abs(by).max():.2f}, differs between tokens by {np.ptp(by, axis=1).max():.2f}")
+    print(f"bias of {name[-1]}  moves the output by {np.abs(by).max():.2f}, differs between tokens by {np.ptp(by, axis=1).max():.2f}")
 
 # %% [markdown]
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
@@ -317,13 +324,20 @@ print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 # %%
 names = [str(t + 1) for t in range(T)]
 one, two, four, narrow = (trained[h][0].attention.weights[0] for h in (1, 2, 4, 16))    # (h, T_q, T_k) each
-draw_grid([(np.concatenate([one, two, narrow[:1]]), None, ["h = 1: four wishes", "h = 2, head 1", "h = 2, head 2", "h = 16, head 1"]),
-           (four, None, [f"h = 4, head {i}" for i in (1, 2, 3, 4)])], names, names, None)
+draw_grid([(np.concatenate([one, two, narrow[:1]]), None, ["h = 1: four wishes", "h = 2, head 1", "h = 2, head 2", "h = 16, head 1"])], names, names, None)
 
 # %% [markdown]
-# The single head spreads its weight over several neighbours. The narrow head, top right, looks at the same few tokens, whoever asks. The four heads do different things: a line beside the
+# The single head spreads its weight over several neighbours. The narrow head, on the right, looks at the same few tokens, whoever asks.
+#
+# Now the layer with four heads.
+
+# %%
+draw_grid([(four, None, [f"h = 4, head {i}" for i in (1, 2, 3, 4)])], names, names, None)
+
+# %% [markdown]
+# The four heads do different things, and nobody told them. A line beside the
 # diagonal is "1 after" or "1 before", and a line further out is "2 after" or "2 before". (The tokens stand on a circle, so
-# a line goes on in the opposite corner.) Nobody told a head what to do.
+# a line goes on in the opposite corner.)
 #
 # ## 6.8 Backward
 #

@@ -91,10 +91,10 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 # > <!-- given: An encoder gets the words of `the cat sat down` and `sat the down cat`, and nothing else. -->
 
 # %%
-print("cat", np.abs(y_plain[0, 1] - y_plain[1, 3]).max())
+print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
 
 # %% [markdown]
-# The two vectors are equal, but for rounding: this encoder could not tell "dog bites man" from "man bites dog" either.
+# The two vectors are equal, but for rounding. This encoder could not tell "dog bites man" from "man bites dog" either.
 #
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
 # $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:
@@ -242,7 +242,7 @@ ROTATION.run().draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) Further out than the picture it sometimes rises a little, so wish 5 holds on average only.
+# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises a little, so wish 5 holds on average only.
 #
 # ## 8.5 Added, and why √d_model
 #
@@ -301,7 +301,7 @@ trained.figure()
 # ## 8.7 Check what this lesson claimed
 
 # %%
-assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 40
+assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).any()   # it rises again, beyond 43
 assert [name for name, kept in rows.items() if all(kept)] == ["sinusoids"]
 assert np.abs(by_hand - SinusoidalPositionalEncoding(4, max_len=100).table(4)).max() < 1e-12
 assert np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12              # a step is a rotation

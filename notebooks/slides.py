@@ -11,12 +11,13 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints. The last click adds the first sentences of the text that follows.
+before what it prints. The first sentence of the text that follows is the title of a result, if it is
+short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
-are common in the exercises, the text of the lesson, and the answers to the questions. Pandoc makes
-one HTML file: reveal.js, pictures and formulas (MathML) are in it, so it needs no network. Chromium
-prints the handout.
+are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
+one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
+network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -45,7 +46,9 @@ FOLDER = Path(__file__).parent
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
+KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
+TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
@@ -54,6 +57,9 @@ APART = 200  # times that the largest number of a table with bars is as large as
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
+BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
+NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
+SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
@@ -65,7 +71,7 @@ BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
-LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
+LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 
@@ -103,18 +109,25 @@ VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
 @dataclass
 class Slide:
-    """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes."""
+    """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes.
+
+    title : of the section; `point`, what this slide says, stands below it if there is one
+    """
 
     title: str
     parts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    point: str = ""
 
     def markdown(self):
         first, *rest = self.parts or [""]
         clicks = [f"::: fragment\n{part}\n:::" for part in rest]
-        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
         page = LINK.sub(r"\1", MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"])))
-        return "\n\n".join([f"# {self.title}", page, *notes])
+        title = symbols(self.title)
+        if self.point:
+            title = f'<span class="section">{title}</span> {self.point}'
+        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+        return "\n\n".join([f"# {title}", page, *notes])
 
 
 @dataclass
@@ -129,6 +142,7 @@ class Result(Slide):
 
     def markdown(self):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
+        self.point, self.said = pointed(self.said)
         if self.png:
             self.parts = self.drawing(lead)
             return super().markdown()
@@ -136,7 +150,7 @@ class Result(Slide):
         more += filter(None, [self.said])
         if more and first.count("\n") + sum(map(height_of, [lead, more[0]])) + len(lead) // PROSE > STEP:
             program = Slide(self.title, [f"{lead}\n\n{first}".strip()], self.notes)
-            return "\n\n".join([program.markdown(), Slide(self.title, more).markdown()])
+            return "\n\n".join([program.markdown(), Slide(self.title, more, point=self.point).markdown()])
         asks = lead and not self.answer and not first.startswith("```python")
         begin = [lead, first] if asks else [f"{lead}\n\n{first}"]
         self.parts = [*map(str.strip, begin), *more]
@@ -151,22 +165,21 @@ class Result(Slide):
         return [drawn(self.printed)]
 
     def drawing(self, lead):
-        """The picture, with the words to its left if it is not wide and they are not."""
+        """The picture, below one line if it is wide, else to the right of the words."""
         png = image(self.png, self.title)
         width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
-        wide = width > (2.2 if self.answer else 1.5) * height or "$$" in lead
+        wide = width > (1.8 if self.answer else 1.5) * height
         if not self.answer and "$$" not in lead:
-            lead = sentence(lead.split("\n\n")[-1], SAID // 3)
-        printed, said = drawn(self.printed), sentence(self.said, 2 * PROSE)
-        self.notes = [*self.notes, *[self.said] * (said != self.said)]   # the picture needs the room
-        if wide or not self.answer or "bars table" not in printed:
+            lead = sentence(lead.split("\n\n")[-1], PROSE)
+        printed = drawn(self.printed)
+        if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes.append(printed)
-            printed = "<br>".join(map(escape, lines_of(self.printed))) * bool(self.answer)
-        if wide or not lead + printed + said:
-            return ["\n\n".join(filter(None, [lead, printed, png])), *filter(None, [said])]
-        said = f"::: fragment\n{said}\n:::" * bool(said)
-        left = "\n\n".join(filter(None, [lead, printed, said]))
-        return [side_by_side(left, png, " .caption")]
+            printed = ""
+        if wide or not lead + printed + self.said:
+            return ["\n\n".join(filter(None, [lead, png])), *[self.said] * (not self.point)]
+        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+        kind = "" if "$$" in lead else " .caption"
+        return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
 
 
 def language_of(notebook):
@@ -178,10 +191,11 @@ def events(notebook):
 
     "ask" has a prediction and the cell that answers it; "print" and "picture" are outputs.
     """
-    cells, answers = notebook.cells, answers_of(notebook)
+    cells, answers, opening = notebook.cells, answers_of(notebook), True
     for i, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             for text in re.split(r"^(?=## )", cell.source, flags=re.MULTILINE):
+                opening = opening and not text.startswith("## ")
                 heading, _, rest = text.partition("\n") if text.startswith("## ") else ("", "", text)
                 yield from [("heading", heading[3:])] * bool(heading)
                 yield "text", re.sub(r"^>.*\n?", "", rest, flags=re.MULTILINE).strip()
@@ -194,7 +208,7 @@ def events(notebook):
             picture = output.get("data", {}).get("image/png")
             if not picture:
                 yield "print", output.get("text") or output.get("data", {}).get("text/plain", "")
-            elif "figure_1(" not in cell.source:                       # that is on the title
+            elif not (opening and "figure_" in cell.source):           # that is on the title
                 yield "picture", picture
 
 
@@ -205,7 +219,7 @@ class Deck:
         self.slides, self.language = [], language_of(notebook)
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
-        self.title = ""
+        self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
         opening = found[3:first]                                       # after the imports
@@ -230,6 +244,7 @@ class Deck:
         known = mistakes(self.exercises, number, self.language)        # each exercise once
         self.exercises = [e for e in self.exercises if number not in e.lesson.split(", ")]
         said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
+        self.spent += round(spent)
         self.title, self.ideas = title, Slide(title, notes=said + known)
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
@@ -240,7 +255,7 @@ class Deck:
         self.told, first = text, sentence(text)
         speaks, alone = self.ideas, False
         if self.result and not self.result.said:
-            self.result.said, speaks = conclusion(text, self.result.answer), self.result
+            self.result.said, speaks = conclusion(text), self.result
             if not self.result.said:                                   # it speaks of what comes
                 self.result = None
         elif self.lead is None and not BLOCK.match(text):
@@ -254,8 +269,8 @@ class Deck:
             if not BLOCK.match(block.strip()):
                 said.append(block)
                 continue
-            if not alone and said:                                     # its first sentences are
-                said[0] = "".join(SENTENCE.findall(said[0])[-1:]).strip() if len(said) == 1 else ""
+            if not alone and len(said) > 1:                            # its first sentences are
+                said[0] = ""
             self.ideas.parts.append("\n\n".join([*filter(None, said), block]).strip())
             said, alone = [], True
 
@@ -277,7 +292,7 @@ class Deck:
         self.slides.append(Slide(self.title, [f"{asks}\n\n::: choices\n{choices}\n:::"], notes))
         right = prediction.choices[prediction.right][0]
         self.result = Result(self.title, answer=(
-            f"::: asked\n{prediction.question}\n:::\n\n[**{LETTERS[prediction.right]}** {right}]{{.answer}}"))
+            f"::: asked\n{prediction.question} [**{LETTERS[prediction.right]}** {right}]{{.answer}}\n:::"))
         self.slides.append(self.result)
         self.programs = []
 
@@ -309,7 +324,7 @@ class Deck:
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
-            told = [found[0].strip() for found in SENTENCE.finditer("".join(prose[-1:]))]
+            told = [found[0].strip() for found in SENTENCE.finditer(headed("".join(prose[-1:]))[1])]
             above = words([said for said in told if said not in before])
             parts = [lead] * bool(lead) + [above] * bool(above)
             self.result = Result(self.title, ["\n\n".join(parts)] * bool(parts), self.notes())
@@ -352,7 +367,8 @@ class Deck:
         for part in filter(None, [lead, *ideas.parts]):
             height = height_of(part)
             if filled + height > FULL:
-                self.slides.append(Slide(self.title, notes=ideas.notes))
+                point, part = headed(part)
+                self.slides.append(Slide(self.title, notes=ideas.notes, point=point))
                 filled, ideas.notes = 0, []
             self.slides[-1].parts.append(part)
             filled += height
@@ -375,6 +391,39 @@ def sentence(text, most=SAID):
     return said.strip()
 
 
+def pointed(said):
+    """What a result says: its first sentence, if it is short enough for a title, and the next."""
+    first, *others = SENTENCE.findall(said) or [""]
+    if len(first.encode()) > TITLE:
+        return "", sentence(said, 2 * PROSE)
+    if first.count("**") % 2:                                          # the next one is bold
+        first, others = first.removesuffix("**"), ["**", *others]
+    return first.strip(" .。\n"), sentence("".join(others), 2 * PROSE)
+
+
+def headed(text):
+    """The bold words that a text begins with, and the text; without them, if they end there."""
+    bold = BOLD.match(text)
+    if not bold:
+        return "", text
+    return bold[1], text[bold.end():] if bold[2] + bold[3] else text
+
+
+def not_shown(notes, shown):
+    """The notes of a slide without the sentences and formulas that are `shown` on slides."""
+    kept = [block for block in notes.split("\n\n") if block not in shown]
+    for said in SENTENCE.findall("\n\n".join(kept)):
+        if len(said) > PROSE // 6 and said.strip(" .:。*\n") in shown:
+            kept = [block.replace(said.strip(), "").strip() for block in kept]
+    return "\n\n".join(filter(None, kept))
+
+
+def symbols(text):
+    """A title, or the head of a table, with d_k and x^Q as they are written in print."""
+    tags = {"_": "sub", "^": "sup"}
+    return SYMBOL.sub(lambda m: f"<i>{m[1]}</i><{tags[m[2]]}>{m[3]}</{tags[m[2]]}>", text)
+
+
 def clicks(text):
     """The first sentences of a text, about three times as many as are said elsewhere, and its
     formulas, each with a click of its own; paragraphs, if these are too many."""
@@ -389,23 +438,17 @@ def clicks(text):
     return parts
 
 
-def conclusion(text, answer):
-    """What is said of a result: not the answer again, if a reason follows it; nothing if the text
-    speaks of what comes next."""
+def conclusion(text):
+    """What is said of a result: nothing if the text speaks of what comes next."""
     text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
-    said = sentence(text.split("\n\n")[0])
-    first = next(iter(SENTENCE.findall(said)), "")
-    repeated = first.strip(" .。").lower() in answer.lower()
-    if repeated:
-        said = sentence(text.replace(first, "", 1).strip()) or said
-    told = SENTENCE.findall(said)
+    told = SENTENCE.findall(sentence(text.split("\n\n")[0]))
     return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
 def height_of(part):
     """The lines of a part of a slide, about: two for a row of a formula or of bars."""
     if "<table" in part:
-        return (1 + ("<span" in part)) * part.count("<tr>")
+        return (1 + ("<span" in part) / 2) * part.count("<tr>")
     text, *formulas = part.split("$$")
     rows = sum(1 + formula.count(r"\\") for formula in formulas[::2])
     wraps = sum(len(line) // PROSE for line in text.splitlines())
@@ -435,8 +478,8 @@ def drawn(text):
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
-    whole = all(x == int(x) for row in numbers for x in row)           # numbers that count or name
-    if whole or not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
+    whole = all(x == int(x) for row in numbers for x in row)           # they count or name: no bars
+    if not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
         return tables(lines)
     labels = [row[1] if row else line for row, line in zip(rows, lines)]
     kinds = list(itertools.accumulate(                                 # the word that names a row
@@ -446,16 +489,18 @@ def drawn(text):
     shares = [size for size in largest.values() if size <= 1]          # weights have one scale
     scale = largest if len(largest) == 1 else {
         kind: max(shares) for kind, size in largest.items() if size <= 1}
+    scale = {} if whole else scale
     made = ""
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
                         else f"<td>{x:.4g}</td>" for x in found)
         if not found and len(label.split()) == longest:                # the names of the columns
             cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
-        rest = f"<td colspan={longest - len(found)}></td>" * (len(found) < longest)
         after = row[3] if row else ""
-        made += f"<tr><th>{escape(label)}</th>{cells}{rest}<th>{escape(after)}</th></tr>"
-    return f'<table class="bars">{made}</table>'
+        after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
+        span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
+        made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
+    return f'<table class="bars{" numbers" * whole}">{made}</table>'
 
 
 def tables(lines):
@@ -499,7 +544,7 @@ def as_table(lines):
             continue
         columns.append((f"{head} {end}".strip(" ,:="), column))
         head = after
-    made = "".join(f"<th>{escape(title)}</th>" for title, _ in columns)
+    made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
     measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
     values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
@@ -512,7 +557,7 @@ def as_table(lines):
         cells = "".join(
             bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
             for drawn, row, (_, column) in zip(measured, values, columns))
-        made += "<tr>" + f"<th>{escape(label)}</th>" * any(labels) + cells + "</tr>"
+        made += "<tr>" + f"<th>{symbols(escape(label))}</th>" * any(labels) + cells + "</tr>"
     if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
         return ""
     return f'<table class="bars table">{made}</table>'
@@ -564,23 +609,28 @@ def deck(notebook):
            for part in (words.learn, words.paper)}
     made = Deck(notebook)
     names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
-    plan = "\n".join(f"- {name}" for name in names)
+    plan = "\n".join(f"- {symbols(name)}" for name in names)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
+    whole = minutes.rounded(minutes.minutes(notebook)[0])
+    rest = max(round(whole - made.spent - minutes.QUESTIONS), 0)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(minutes.rounded(minutes.minutes(notebook)[0]))),
+                    [words.minutes.format(words.time(whole)),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
     answers = re.findall(r"<details>.*?</summary>(.*?)</details>", questions, flags=re.DOTALL)
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
-    points = re.split(r"\n(?=- )", summary[summary.index("- "):].strip())
-    slides = [opening, *made.slides, Slide(words.summary, points),
+    summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
+    points = re.split(r"\n(?=- |\*\*)", summary.strip())
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))] * bool(rest)),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]
-    return title, "\n\n".join(slide.markdown() for slide in slides)
+    text = "\n\n".join(slide.markdown() for slide in slides)
+    shown = NOTES.sub("", text)
+    return title, NOTES.sub(lambda m: f"::: notes\n{not_shown(m[1], shown)}\n:::", text)
 
 
 def first_drawing(notebook):
@@ -595,7 +645,6 @@ def write_deck(lesson, folder):
     """Write the deck of a notebook as one HTML file; return its path."""
     pypandoc = needed("pypandoc", of="slides")
     title, text = deck(nbformat.read(lesson, as_version=4))
-    text = re.sub(r"(\\(?:ln|log|tanh)) ", r"\1\\,", text)            # MathML leaves no space
     target = Path(folder) / f"{lesson.stem}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     settings = dict(theme="white", width=1280, height=720, margin=0.03, transition="none",
@@ -603,7 +652,7 @@ def write_deck(lesson, folder):
     reveal_js = Path(needed("sphinx_revealjs", of="slides").__file__).parent / "_static" / "revealjs"
     settings["revealjs-url"] = reveal_js
     pypandoc.convert_text(text, "revealjs", format="markdown-smart", outputfile=str(target),
-                          extra_args=["--standalone", "--embed-resources", "--mathml",
+                          extra_args=["--standalone", "--embed-resources", f"--katex={KATEX}/" if KATEX.is_dir() else "--mathml",
                                       "--slide-level=1", f"--css={CSS}", f"--include-after-body={FIT}",
                                       f"--metadata=pagetitle:{title}",
                                       *(f"--variable={k}={v}" for k, v in settings.items())])

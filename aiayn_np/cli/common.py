@@ -63,6 +63,15 @@ def opened(folder):
     return run
 
 
+def opened_as(folder, command, what):
+    """Open the run in a folder; UsageError if it is not one for this command."""
+    run = opened(folder)
+    if run.command != command:
+        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}, which is for"
+                         f" aiayn-np {run.command}")
+    return run
+
+
 def tell(line):
     """Write a line of progress, if there is one: small models need none."""
     if line:

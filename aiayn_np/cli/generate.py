@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from .common import UsageError, add_run, opened
+from .common import add_run, opened_as
 from .progress import shown
 
 
@@ -81,12 +81,3 @@ def fill_command(args):
         for share, piece, text in guesses:
             print(f"{share:6.1%}  {piece:<16} {text}")
     return 0
-
-
-def opened_as(folder, command, what):
-    """Open the run in a folder; UsageError if it is not one for this command."""
-    run = opened(folder)
-    if run.command != command:
-        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}, which is for"
-                         f" aiayn-np {run.command}")
-    return run

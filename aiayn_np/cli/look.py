@@ -20,15 +20,6 @@ def add_attend_options(parser):
     add_out(parser, "--out", "folder for the pictures (default: RUN/attend)")
 
 
-def add_trace_options(parser):
-    """Add the options of `trace`."""
-    add_sequence(parser)
-    parser.add_argument("--of", metavar="PATH",
-                        help="only this component, such as decoder.layers.0")
-    parser.add_argument("--depth", type=int, default=2,
-                        help="layers inside layers (default: 2)")
-
-
 def add_sequence(parser):
     """Add the run, and one sequence for it."""
     add_run(parser)
@@ -58,15 +49,6 @@ def source_of(run, text):
     return src
 
 
-def one_source(run, args):
-    """Return the source ids of the one sequence of a command line."""
-    first, *others = sequences(args.symbol)
-    if others:
-        raise UsageError(f"one sequence must be given, got {len(others) + 1}: {first!r},"
-                         f" {others[0]!r}")
-    return source_of(run, first)
-
-
 def decode_command(args):
     """Print the output of the model for a sequence, or for each line of stdin."""
     run = opened(args.run)
@@ -81,7 +63,7 @@ def decode_command(args):
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     make_writable(folder)
@@ -96,13 +78,9 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
-    table = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
-    try:
-        print((table[args.of] if args.of else table).table(args.depth))
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
+    print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
     return 0
 
 

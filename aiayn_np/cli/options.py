@@ -74,7 +74,7 @@ def add_train_options(parser):
     for title, options in GROUPS.items():
         add_group(parser, title, options)
     add_text_options(parser)
-    parser.add_argument("--vocab-size", "--vocabulary", type=int,
+    parser.add_argument("--vocab-size", type=int,
                         help="learn a vocabulary of at most so many pieces (default for text: as"
                              " the preset says, for words: the characters of the text)")
     words = parser.add_argument_group(
@@ -88,9 +88,9 @@ def add_train_options(parser):
     words.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
                        " the --h heads share (default: as many)")
     rare = add_group(parser, "rarely needed", RARE)
-    rare.add_argument("--float64", action="store_true",
+    rare.add_argument("--float64", action="store_const", const="float64",
                       help="double precision (default: float32)")
-    rare.add_argument("--keep-states", action="store_true",
+    rare.add_argument("--keep-states", action="store_const", const=True,
                       help="keep at most 16 states of the model during training, for `explore`")
     rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
                       " is the limit (default: that limit, else 1); more pay on a quiet machine")
@@ -125,13 +125,14 @@ def add_option(parser, flag, kind, what):
 
 def given_options(args):
     """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS, "--vocab-size"]
+    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS, "--vocab-size",
+             "--float64", "--keep-states"]
     values = {flag: getattr(args, name_of(flag)) for flag in flags}
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
         if flag in NOT_FOR[args.task]:
             raise UsageError(f"{flag} is no option of the task {args.task}")
-    return given | ({"--float64": True} if args.float64 else {})
+    return given
 
 
 def name_of(flag):
@@ -154,10 +155,10 @@ def new_config(args, o, size):
     check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
     positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
     check_fits(training_bytes(size, positions, **sizes), "training")
-    return dict(task=args.task, seed=o["--seed"], dtype=dtype_of(args),
+    return dict(task=args.task, seed=o["--seed"], dtype=args.float64 or "float32",
                 model=sizes | dict(h=o["--h"], P_drop=o["--P-drop"]),
                 variants={option: o[f"--{option}"] for option in CHOICES},
-                train=training) | states_of(args)
+                train=training, keep_states=bool(args.keep_states))
 
 
 def new_toy_run(folder, args, given):
@@ -177,13 +178,12 @@ def new_text_run(folder, args, given):
     from ..runs.text_start import start
 
     options = {name_of(flag): value for flag, value in given.items() if flag not in FILE_FLAGS}
-    options.pop("float64", None)
+    dtype = options.pop("float64", "float32")
     variants = {option: options.pop(option) for option in CHOICES if option in options}
     if "vocab_size" in options:
         options["vocabulary"] = options.pop("vocab_size")
     files = {name: getattr(args, name) for name in FILES}
-    return start(folder, files, dtype=dtype_of(args), variants=variants, **options,
-                 **states_of(args))
+    return start(folder, files, dtype=dtype, variants=variants, **options)
 
 
 def new_words_run(folder, args, given):
@@ -200,13 +200,3 @@ def new_words_run(folder, args, given):
     if found := [flag for flag in wrong if flag in given]:
         raise UsageError(f"{found[0]} is no option with{'' if args.like else 'out'} --like llama")
     return start_words(folder, args.text, config, args.vocab_size)
-
-
-def states_of(args):
-    """Return the part of the config that asks to keep states; {} if none are kept."""
-    return {"keep_states": True} if args.keep_states else {}
-
-
-def dtype_of(args):
-    """Return the dtype that the command line asks for."""
-    return "float64" if args.float64 else "float32"

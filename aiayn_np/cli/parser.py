@@ -57,10 +57,9 @@ COMMANDS = [  # name, function, its options, what it does, examples
   aiayn-np explore runs/copy                        # with sequences of the test set
   aiayn-np explore runs/copy "3 1 4" "1 5 9" --out copy.html --title "Copying"
   aiayn-np explore runs/text "Ein kleiner Hund läuft.\""""),
-    ("trace", look.trace_command, look.add_trace_options,
+    ("trace", look.trace_command, look.add_sequence,
      "tell what every component does with a sequence, as a table", """
-  aiayn-np trace runs/copy "3 1 4"
-  aiayn-np trace runs/copy "3 1 4" --of decoder.layers.0 --depth 3"""),
+  aiayn-np trace runs/copy "3 1 4\""""),
     ("translate", translate.translate_command, translate.add_translate_options,
      "translate lines of text", """
   aiayn-np translate runs/text                      # lines that you type

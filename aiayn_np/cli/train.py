@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import CheckpointError
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
@@ -25,11 +24,7 @@ def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
     with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
-        try:
-            return trained(shared_run(folder, args, ranks), args)
-        except KeyError as error:
-            raise CheckpointError(f"the run in {folder or args.out} has no usable config:"
-                                  f" {error}") from error
+        return trained(shared_run(folder, args, ranks), args)
 
 
 @contextlib.contextmanager
@@ -179,8 +174,6 @@ def resumed_run(folder, args):
     from ..runs.open import open_run
 
     given = given_options(args)
-    if args.keep_states:
-        raise UsageError(f"--keep-states is fixed by the run in {folder}: not with --resume")
     for flag in given:
         if flag not in LATER:
             raise UsageError(f"{flag} is fixed by the run in {folder}: not with --resume")
@@ -193,8 +186,6 @@ def resumed_run(folder, args):
     if run.config.get("imported") and run.optimizer.t == 0:
         notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
     done = run.solved or run.optimizer.t >= run.steps
-    if done and not run.history:
-        raise CheckpointError(f"{folder / 'history.csv'} is missing: there is nothing to draw")
     if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")

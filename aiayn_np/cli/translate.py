@@ -3,9 +3,8 @@
 import functools
 from pathlib import Path
 
-from ..checks import check_sizes
 from ..text.bleu import TOKENIZERS, bleu, check_tokenizer, chrf
-from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened_as
 from .progress import shown
 
 
@@ -14,8 +13,6 @@ def add_translate_options(parser):
     add_run(parser, "folder that `train text` wrote")
     parser.add_argument("file", type=Path, nargs="?", help="of lines, UTF-8 or .gz; none: stdin")
     add_beam(parser)
-    parser.add_argument("--batch", type=int, default=100,
-                        help="the most lines to translate at once (default: 100)")
     parser.add_argument("--reference", type=Path,
                         help="file of right translations, for BLEU and chrF")
     parser.add_argument("--bleu-tokenize", choices=TOKENIZERS,
@@ -24,15 +21,10 @@ def add_translate_options(parser):
 
 def translate_command(args):
     """Print the translation of every line; with references, BLEU and chrF on stderr."""
-    from ..runs.estimates import check_beam
     from ..text.pairs import read_lines
     from ..text.translation import translate
 
-    check_sizes(batch=args.batch)
-    run = opened(args.run)
-    if run.command != "translate":
-        raise UsageError(f"{args.run} is a run of the task {run.task.name}: use aiayn-np"
-                         f" {run.command}")
+    run = opened_as(args.run, "translate", "a translator")
     if run.task.vocabulary is None:
         raise UsageError(f"{args.run} has no tokenizer: use aiayn-np decode, with ids")
     model, out = run.trained(), list[str]()
@@ -40,7 +32,6 @@ def translate_command(args):
     tokenize = args.bleu_tokenize or run.bleu_tokenize
     if references is not None:
         check_tokenizer(tokenize)
-    check_beam(model, args.beam)
     whole = None if args.file is None else read_lines(args.file)
     if whole is not None and references is not None and len(references) != len(whole):
         raise UsageError(f"--reference must have as many lines as {args.file}, {len(whole)},"
@@ -50,7 +41,7 @@ def translate_command(args):
         lines = [fitting(model, run.task.vocabulary, line, len(out) + i)
                  for i, line in enumerate(lines, 1)]
         new = translate(model, run.task.vocabulary, lines, beam=args.beam, alpha=args.alpha,
-                        rows=args.batch, watch=watch)
+                        watch=watch)
         print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
         out += new
     if references is not None:

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 
 from .common import UsageError, nearest, opened
-from .look import add_sequence, one_source
+from .look import add_sequence, source_of
 from .writing import add_out, check_file
 
 OTHERS = 8  # tokens by which each one is replaced
@@ -32,12 +32,12 @@ def why_command(args):
     from ..reading import replaced, shares
 
     run = opened(args.run)
-    src = one_source(run, args)
+    src = source_of(run, " ".join(args.symbol))
     path = args.out or args.run / "why.png"
     check_file("--out", path, ".png", force=args.force)
-    out, model, task = run.decode(src), run.trained(), run.task
-    tgt = np.append(task.bos, out[0, :-1])
-    source, target, *_ = run.attention(src)
+    model, task = run.trained(), run.task
+    _, (tgt,), out = run.answered(src)
+    source, target = run.source_tokens(src), task.tokens(tgt)
     words = task.tokens(out[0])
     if args.word is not None and not 1 <= args.word <= len(words):
         raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"

@@ -5,7 +5,6 @@ new, empty, or known by what a command wrote there before. Commands that have `-
 in any case. `export`, `import`, `lessons` and `exercises` have none: their folder is new or empty.
 """
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -30,19 +29,15 @@ def add_out(parser, flag, what, **options):
 def check_file(flag, path, *endings, force=False):
     """Refuse a path that is not one of a file with such an ending, before the work begins.
 
-    Of a symbolic link the file counts that it leads to.
-
     Raises UsageError, or OSError if nothing can be written there.
     """
     if path.is_dir():
         raise UsageError(f"{flag} must be a file, got the folder {path}")
-    place = Path(os.path.realpath(path))
-    for one in (path, place):
-        if one.suffix.lower() not in endings and not force:
-            raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {one}; --force writes"
-                             " it in any case")
-    check_replaceable(place)
-    make_writable(place.parent)
+    if path.suffix.lower() not in endings and not force:
+        raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
+                         " in any case")
+    check_replaceable(path)
+    make_writable(path.parent)
 
 
 def check_folder(folder, *known, force=False):
@@ -50,9 +45,8 @@ def check_folder(folder, *known, force=False):
 
     known : names or patterns of files that the command has written
     """
-    place = Path(os.path.realpath(folder))                 # new/.. is there, although new is not
-    filled = place.exists() and any(place.iterdir())
-    if filled and not force and not any(any(place.glob(name)) for name in known):
+    filled = folder.exists() and any(folder.iterdir())
+    if filled and not force and not any(any(folder.glob(name)) for name in known):
         raise UsageError(f"{folder} is there already, and holds something else: choose another"
                          " folder; --force writes into it")
 

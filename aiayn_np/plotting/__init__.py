@@ -3,7 +3,7 @@
 Public names, by the file that defines them:
 
     animation        animate, record
-    drawn.attention  attention_gradients, attention_shapes
+    drawn.attention  attention_gradients, attention_shapes, figure_2
     drawn.heads      heads_split, masks_combined
     drawn.model      figure_1, model_shapes, norm_places
     drawn.sums       clock_hands, dot_products, norm_axes

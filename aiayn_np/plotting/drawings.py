@@ -1,4 +1,4 @@
-"""Eleven drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
+"""Twelve drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
 
     python -m aiayn_np.plotting.drawings figures/drawings
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ..files import replacing
-from .drawn.attention import attention_gradients, attention_shapes
+from .drawn.attention import attention_gradients, attention_shapes, figure_2
 from .drawn.example import ASKING, SENTENCE, example
 from .drawn.heads import heads_split, masks_combined
 from .drawn.model import figure_1, model_shapes, norm_places
@@ -21,7 +21,7 @@ from .figures import DPI, load_matplotlib
 __all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
 
 DRAWINGS = {drawing.__name__: drawing for drawing in (
-    figure_1, attention_shapes, attention_gradients, heads_split, masks_combined,
+    figure_1, figure_2, attention_shapes, attention_gradients, heads_split, masks_combined,
     dot_products, norm_axes, norm_places, clock_hands,
     model_gradients, model_shapes,
 )}

@@ -272,12 +272,17 @@ def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
     return image
 
 
-def write_numbers(ax, matrix, is_dark):
-    """Write the numbers of a small matrix in its cells, white where is_dark(number)."""
+def write_numbers(ax, matrix, is_dark, *, tiny=False):
+    """Write the numbers of a small matrix in its cells, white where is_dark(number).
+
+    tiny : whether a number that two digits would round to 0 gets three
+    """
     if max(matrix.shape) > NUMBERED:
         return
     for (i, j), number in np.ma.ndenumerate(matrix):
         text = f"{number:.2f}".replace("-0.00", "0.00")
+        if tiny and text == "0.00" and abs(number) >= 5e-4:
+            text = f"{number:.3f}"
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALL,
                 color="white" if is_dark(number) else "black")
 
@@ -338,7 +343,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     limit = np.abs(matrix).max() or 1
     ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
     image = ax.imshow(matrix, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
-    write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit)
+    write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit, tiny=True)
     ax.set_xticks(range(len(column_tokens)), column_tokens)
     ax.set_yticks(range(len(row_tokens)), row_tokens)
     ax.set(xlabel=columns, ylabel=rows, title=title)

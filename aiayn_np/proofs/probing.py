@@ -115,10 +115,8 @@ def matrices(mha):
     """({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; zeros for a bias of None."""
     W, b, h = {}, {}, mha.h
     for name in "QKVO":
-        linear = getattr(mha, f"linear_{name}", None)
-        matrix, bias = getattr(linear, "W", None), getattr(linear, "b", None)
-        if matrix is None:
-            raise TypeError(f"the attention must have linear_{name}.W, got {type(mha).__name__}")
-        W[name] = getattr(matrix, "value", matrix)
+        linear = getattr(mha, f"linear_{name}")
+        bias = getattr(linear, "b", None)
+        W[name] = getattr(linear.W, "value", linear.W)
         b[name] = np.zeros_like(W[name][0]) if bias is None else getattr(bias, "value", bias)
     return W, b, h

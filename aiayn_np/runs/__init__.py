@@ -3,7 +3,7 @@
 Public names, by the file that defines them:
 
     checkpoint          load_checkpoint, save_checkpoint
-    estimates           check_beam, check_fits, large, parameter_count, training_bytes
+    estimates           check_fits, large, parameter_count, training_bytes
     live_page           most_telling_first, write_live_page
     one_text            OneTextRun
     open                announcement, open_run

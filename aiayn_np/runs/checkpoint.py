@@ -6,7 +6,6 @@ The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
 import contextlib
 import itertools
 import json
-import os
 from collections import deque
 from collections.abc import Collection
 from pathlib import Path
@@ -66,16 +65,10 @@ def read_header(path: str | Path) -> dict:
 
 def header_of(file, path):
     """Return the header of an open checkpoint, which a training may replace under its name."""
-    # The arrays are stored as they are, so a small file cannot ask for much memory.
-    stored = os.fstat(file.zip.fp.fileno()).st_size
-    if sum(entry.file_size for entry in file.zip.infolist()) > stored:
-        raise ValueError("its arrays are compressed")
     header = json.loads(file["header"].tobytes())
-    version, _ = header["version"], set(header["arrays"])
-    if version != VERSION:
-        raise CheckpointError(f"{path} has version {version}, this program reads {VERSION}")
-    if problem := header_problem(header):
-        raise CheckpointError(f"{path} is not a readable checkpoint: {problem}")
+    if header["version"] != VERSION:
+        raise CheckpointError(f"{path} has version {header['version']}, this program reads"
+                              f" {VERSION}")
     return header
 
 
@@ -105,8 +98,7 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
     """Load a checkpoint into a model, and into the other objects that are given, in place.
 
     Returns the config. Everything is checked before anything is written. Raises FileNotFoundError,
-    or CheckpointError with path and reason: the file is damaged, is of another model, or holds
-    numbers that are not finite.
+    or CheckpointError with path and reason: the file is damaged, or is of another model.
     """
     with opened(path) as file:
         header = header_of(file, path)
@@ -115,57 +107,32 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
             raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
                                   f" file, {here} here")
         arrays = arrays_of(file, path, header)
-    dtypes = {p.value.dtype for p in model.parameters()}
-    if bad := [name for name, array in arrays.items() if not all_finite(array, dtypes)]:
-        raise CheckpointError(f"{path} holds numbers that are not finite: {', '.join(bad[:3])}")
     part: dict[str, dict] = {}
     for name, array in arrays.items():
         kind, _, rest = name.partition("/")
         part.setdefault(kind, {})[rest] = array
     try:
         states = [part[f"recent.{i}"] for i in range(header["recent"])]
-        if len(states) != sum(kind.startswith("recent.") for kind in part):
-            raise ValueError("it holds more states than its header says")
         moments = [moments_of(optimizer, part.get(k, {})) for k in "mv"] if optimizer else None
-        if moments and any((v < 0).any() for v in moments[1]):
-            raise ValueError("means of squares must be at least 0")
+        config, step = header["config"], header["step"]
         if rng is not None:
             type(rng.bit_generator)().state = header["rng"]  # first tried on another generator
         for state in states:
             model.check_state_dict(state)
         model.load_state_dict(part.get("model", {}))
-    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         reason = error.args[0] if error.args else error
         raise CheckpointError(f"{path} does not fit: {reason}") from error
     if optimizer is not None and moments:
         for mine, loaded in zip([*optimizer.m, *optimizer.v], itertools.chain(*moments)):
             mine[...] = loaded
-        optimizer.t = header["step"]
+        optimizer.t = step
     if rng is not None:
         rng.bit_generator.state = header["rng"]
     if recent is not None:
         recent.clear()
         recent.extend(states)
-    return header["config"]
-
-
-def header_problem(header):
-    """Return what is wrong with the parts of a header, in words; None if they are right."""
-    if not isinstance(header.get("structure"), dict):
-        return "structure must be a dict"
-    for name in ("step", "recent"):
-        if type(header.get(name)) is not int or not 0 <= header[name] < 2**63:
-            return f"{name} must be an integer of at least 0, got {str(header.get(name))[:40]}"
-    if not isinstance(header.get("rng"), dict | None):
-        return f"rng must be a state, got {str(header['rng'])[:40]}"
-    return None if "config" in header else "config is missing"
-
-
-def all_finite(array, dtypes):
-    """Tell whether all floats in an array are finite in each of the dtypes."""
-    with np.errstate(over="ignore"):
-        return array.dtype.kind != "f" or all(
-            np.isfinite(array.astype(dtype, copy=False)).all() for dtype in dtypes)
+    return config
 
 
 def moments_of(optimizer, stored):
@@ -173,6 +140,4 @@ def moments_of(optimizer, stored):
     shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
     if {name: array.shape for name, array in stored.items()} != shapes:
         raise ValueError("its optimizer state is missing or of another model")
-    if any(array.dtype.kind != "f" for array in stored.values()):
-        raise TypeError("its optimizer state must be of real numbers")
     return [stored[name].astype(p.value.dtype) for name, p in zip(shapes, optimizer.parameters)]

@@ -1,8 +1,7 @@
 """Estimate the memory that a model needs, to announce a large model before it is made."""
 
-from ..checks import check_sizes, memory_bytes
+from ..checks import memory_bytes
 from ..training.loop import AVERAGED
-from ..transformer import Transformer
 
 COPIES = 4 + AVERAGED + 3  # value, gradient, m, v; states for averaging; and their average
 WIDE, INNER, LOGITS = 30, 3, 3  # arrays of a step, about: d_model and d_ff wide in a layer; logits
@@ -37,13 +36,6 @@ def check_fits(needed: float, what: str) -> None:
     if needed > memory_bytes():
         raise MemoryError(f"{large(needed, what)}; a smaller --preset, --d-model,"
                           " --N, --vocab-size, --tokens or --batch-size needs less")
-
-
-def check_beam(model: Transformer, beam: int) -> None:
-    """Raise ValueError if a beam is wider than the vocabulary."""
-    check_sizes(beam=beam)
-    if beam > model.vocab_size:
-        raise ValueError(f"beam must be at most vocab_size={model.vocab_size}, got beam={beam}")
 
 
 def size(count: float) -> str:

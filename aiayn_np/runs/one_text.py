@@ -4,25 +4,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ..module import Cache
 from ..plotting.figures import plot_attention, save_figure
-from ..plotting.maps import attention_maps, attention_masks
 from .run import Run
 
 
 class OneTextRun(Run):
     """A model of a single text, for the commands `attend` and `trace`."""
 
-    def forward(self, ids: np.ndarray) -> tuple[np.ndarray, Cache]:
-        """Return (logits, cache) for ids (B, T)."""
-        return self.trained().forward(ids)
-
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
         """Return (tokens, tokens, maps, masks) of one text (1, T)."""
-        _, cache = self.forward(src)
-        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
-        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
-        return self.task.tokens(src[0]), self.task.tokens(src[0]), maps, masks
+        return self.source_tokens(src), self.source_tokens(src), *self.maps(src)
 
     def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
         """Save a picture of every head for each layer; return the paths."""

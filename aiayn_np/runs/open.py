@@ -18,16 +18,13 @@ KINDS = dict.fromkeys(TASKS, Run) | {run.name: run for run in (TextRun, WordsRun
 def open_run(folder: str | Path) -> Any:
     """Open the run in a folder, ready to decode or to go on with training.
 
-    Raises FileNotFoundError, NotADirectoryError, and CheckpointError with path and reason.
+    Raises FileNotFoundError, and CheckpointError with path and reason.
     """
     path = Path(folder) / "model.npz"
     if is_pretrained(folder):
         from .pretrained_run import open_pretrained
 
         return open_pretrained(folder)
-    if path.parent.is_file():
-        raise NotADirectoryError(errno.ENOTDIR, "a run is a folder, so give the folder of this"
-                                 f" file: {path.parent.parent}", str(folder))
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
                                 " `train` wrote, or one of Hugging Face", str(path))

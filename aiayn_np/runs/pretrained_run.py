@@ -153,20 +153,9 @@ class MarianRun(PretrainedRun, TextRun):
         """A loss without smoothing, because padding has a log-probability of -inf."""
         return LabelSmoothedCrossEntropy(0.0, pad=self.task.pad)
 
-    def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T), with the model's translation as its target."""
-        out = self.decode(src)
-        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
-
-    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (source tokens, target tokens, maps, masks) of one source (1, T)."""
-        _, tgt_tokens, maps, masks = Run.attention(self, src)
-        return self.task.tokens(src[0], "source"), tgt_tokens, maps, masks
-
-    def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
-        """Return (source tokens, written tokens, weights, mask) of the last layer."""
-        _, written, weights, allowed = super().translation_attention(src)
-        return self.task.tokens(src[0], "source"), written, weights, allowed
+    def source_tokens(self, src: np.ndarray) -> list:
+        """Return a label for each id of one source (1, T)."""
+        return self.task.tokens(src[0], "source")
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
         """Return one source (1, T), made of the lowest ids: the folder has no test set."""
@@ -187,9 +176,9 @@ class TokensRun(PretrainedRun, OneTextRun):
         """A loss without smoothing. It leaves out the target id `not_asked`."""
         return LabelSmoothedCrossEntropy(0.0, pad=self.not_asked)
 
-    def forward(self, ids):
+    def forward(self, *ids):
         """Return (logits, cache) for ids (B, T) of the folder."""
-        return self.loaded.forward(ids)
+        return self.loaded.forward(*ids)
 
     def test_sources(self, n=5):
         """Return one text (1, T), made of the lowest ids: the folder has no test set."""

@@ -15,6 +15,7 @@ import numpy as np
 from ..decoding.beam import beam_search
 from ..decoding.greedy import greedy_decode
 from ..files import CheckpointError, replacing
+from ..module import Cache
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..training.checks import check_seed
@@ -25,7 +26,7 @@ from ..training.tasks import TASKS
 from ..transformer import Transformer
 from ..variants.choices import keywords
 from .checkpoint import save_checkpoint
-from .estimates import check_beam, large, training_bytes
+from .estimates import large, training_bytes
 from .states import STATES, KeptStates
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -258,7 +259,6 @@ class Run:
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         if beam == 1:
             return greedy_decode(self.trained(), src, **self.ends, max_len=max_len)
-        check_beam(self.model, beam)
         return beam_search(self.trained(), src, **self.ends, beam=beam, alpha=alpha,
                            max_len=max_len)
 
@@ -267,32 +267,41 @@ class Run:
 
         The target is the model's own output.
         """
-        out = self.decode(src)
-        tgt = np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1)
-        _, cache = self.trained().forward(src, tgt)
-        maps = {name: weights[0] for name, weights in attention_maps(cache).items()}
-        masks = {name: allowed[0] for name, allowed in attention_masks(cache).items()}
-        return self.task.tokens(src[0]), self.task.tokens(tgt[0]), maps, masks
+        _, tgt, _ = self.answered(src)
+        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
 
-    def attention_by_kind(self,
-                          src: np.ndarray) -> Iterator[tuple[str, str, list, list, dict, dict]]:
-        """Yield (kind, title, queries, keys, maps, masks) for each of KINDS that keeps its maps."""
-        src_tokens, tgt_tokens, maps, masks = self.attention(src)
-        for kind, (stack, attention, title) in KINDS.items():
-            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
-            queries = src_tokens if stack == "encoder" else tgt_tokens
-            keys = src_tokens if kind != "decoder_self" else tgt_tokens
-            if chosen:
-                yield kind, title, queries, keys, chosen, masks
+    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return a batch of one source (1, T), with the model's own output as its target."""
+        out = self.decode(src)
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
+    def source_tokens(self, src: np.ndarray) -> list:
+        """Return a label for each id of one source (1, T)."""
+        return self.task.tokens(src[0])
+
+    def forward(self, *ids: np.ndarray) -> tuple[np.ndarray, Cache]:
+        """Return (logits, cache) of the model to use."""
+        return self.trained().forward(*ids)
+
+    def maps(self, *ids: np.ndarray) -> tuple[dict, dict]:
+        """Return (maps, masks) of one row of ids, {name of the attention: array} each."""
+        _, cache = self.forward(*ids)
+        return ({name: weights[0] for name, weights in attention_maps(cache).items()},
+                {name: allowed[0] for name, allowed in attention_masks(cache).items()})
 
     def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
         """Save a picture of every layer and head for each kind of attention; return the paths."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
         paths = []
-        for kind, title, queries, keys, maps, masks in self.attention_by_kind(src):
-            title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-            fig = plot_attention_grid(maps, queries, keys, masks=masks, title=title)
-            paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
-            save_figure(fig, paths[-1], dpi=120)
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            if chosen:                                                 # it keeps its maps
+                queries = src_tokens if stack == "encoder" else tgt_tokens
+                keys = src_tokens if kind != "decoder_self" else tgt_tokens
+                title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+                fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+                paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
+                save_figure(fig, paths[-1], dpi=120)
         return paths
 
     def test_sources(self, n: int = 5) -> list[np.ndarray]:
@@ -304,11 +313,10 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Save all pictures of the training; return the paths."""
-        return [self.draw_loss(), *self.draw_attention(self.test_sources()[0], self.folder)]
-
-    def draw_loss(self) -> Path:
-        """Save the training curve; return its path."""
         path = self.folder / "loss.png"
-        fig = plot_loss(self.history, title=f"Training on the task {self.task.name}")
-        save_figure(fig, path, dpi=120)
-        return path
+        save_figure(self.plot_history(), path, dpi=120)
+        return [path, *self.draw_attention(self.test_sources()[0], self.folder)]
+
+    def plot_history(self) -> Any:
+        """Return a Figure of the training curve."""
+        return plot_loss(self.history, title=f"Training on the task {self.task.name}")

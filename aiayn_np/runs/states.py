@@ -19,8 +19,8 @@ class KeptStates:
     path : the file states.npz in the run's folder
     """
 
-    def __init__(self, path, *, every=EVERY, most=MOST):
-        self.path, self.every, self.most = Path(path), every, most
+    def __init__(self, path):
+        self.path, self.every = Path(path), EVERY
         self.states: dict[int, dict] = {}
 
     def keep(self, step, model):
@@ -29,7 +29,7 @@ class KeptStates:
             return
         self.states[step] = {name: value.astype(np.float16)
                              for name, value in model.state_dict().items()}
-        while len(self.states) > self.most:
+        while len(self.states) > MOST:
             self.every *= 2
             self.states = {s: v for s, v in self.states.items() if s % self.every == 0}
 

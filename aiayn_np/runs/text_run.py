@@ -12,8 +12,7 @@ import numpy as np
 from ..checks import check_number, check_sizes
 from ..files import CheckpointError
 from ..plotting.figures import save_figure
-from ..plotting.maps import attention_maps, attention_masks
-from ..text.batches import Batches, arrays
+from ..text.batches import Batches
 from ..text.bleu import Score, bleu, check_tokenizer, chrf
 from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
@@ -229,19 +228,17 @@ class TextRun(Run):
 
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T), with the model's own translation as its target."""
-        out = self.decode(src)[0]
-        return arrays([(src[0], out)])
+        return self.answered(src)
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
         """Return (source tokens, written tokens, weights, mask) of the last layer.
 
         weights : (h, T_tgt, T_src), of the attention from written tokens to source tokens
         """
-        _, tgt_in, tgt_out = self.example(src)
-        _, cache = self.trained().forward(src, tgt_in)
-        name = [n for n in attention_maps(cache) if "cross_attention" in n][-1]
-        weights, allowed = attention_maps(cache)[name][0], attention_masks(cache)[name][0]
-        return self.task.tokens(src[0]), self.task.tokens(tgt_out[0]), weights, allowed
+        _, tgt_in, out = self.answered(src)
+        maps, masks = self.maps(src, tgt_in)
+        last = [name for name in maps if "cross_attention" in name][-1]
+        return self.source_tokens(src), self.task.tokens(out[0]), maps[last], masks[last]
 
     def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = '') -> list[Path]:
         """Save a picture of the last layer's attention over the source; return [its path]."""
@@ -258,12 +255,9 @@ class TextRun(Run):
         """Return at most n sources (1, T) of the validation set."""
         return [self.task.source(line) for line in self.config["examples"][:n]]
 
-    def draw_loss(self) -> Path:
-        """Save a picture of loss and BLEU against the steps; return its path."""
-        path = self.folder / "loss.png"
-        fig = plot_text_training(self.history, title="Training on sentence pairs")
-        save_figure(fig, path, dpi=120)
-        return path
+    def plot_history(self) -> Any:
+        """Return a Figure of loss and BLEU against the steps."""
+        return plot_text_training(self.history, title="Training on sentence pairs")
 
 
 def check_options(options):

@@ -13,7 +13,7 @@ from ..text.presets import PRESETS
 from ..text.vocabulary import Vocabulary
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
-from .estimates import COPIES, check_fits, parameter_count
+from .estimates import check_fits, training_bytes
 from .text_run import VOCABULARY, TextRun, check_options
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
@@ -42,8 +42,8 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
     sizes = {name: options.pop(name) for name in SIZES}
     size = options.pop("vocabulary")
     characters = {name: options[name] for name in ("normalization", "character_coverage")}
-    floats = parameter_count(size, **sizes) * COPIES * np.dtype(dtype).itemsize
-    check_fits(floats, f"training {parameter_count(size, **sizes):,} parameters")
+    itemsize = np.dtype(dtype).itemsize
+    check_fits(training_bytes(size, 0, **sizes, itemsize=itemsize), "training")
     corpus = Corpus.read(files, seed)
     options["bleu_tokenize"] = options["bleu_tokenize"] or tokenizer_for(
         target for _, target in corpus.training)
@@ -56,11 +56,9 @@ def start(folder: str | Path, files: dict, *, preset: str = 'small', seed: int =
         model=dict(sizes, max_len=max(POSITIONS, options["max_length"])),
         variants={option: next(iter(names)) for option, names in CHOICES.items()}, train=options,
         files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=digest_of(vocabulary.model),
+        digest=corpus.digest, vocabulary=digest_of(vocabulary.model), keep_states=keep_states,
     )
     config["variants"] |= variants or {}
-    if keep_states:
-        config["keep_states"] = True
     run = TextRun(folder, config)
     notes = run.prepare(corpus)
     config["examples"] = [source for source, _ in run.validation[:5]]

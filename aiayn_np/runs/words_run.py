@@ -12,7 +12,6 @@ import numpy as np
 
 from ..checks import check_sizes
 from ..decoding.generation import generate
-from ..plotting.figures import save_figure
 from ..text.measures import WordsProgress, loss_on
 from ..text.pairs import digest_of
 from ..text.pictures import plot_words_training
@@ -197,11 +196,9 @@ class WordsRun(OneTextRun, TextRun):
             self.prepare()
         return [self.held_out.ids[None, : min(24, self.held_out.T)]]
 
-    def draw_loss(self) -> Path:
-        """Save a picture of the loss against the steps; return its path."""
-        path = self.folder / "loss.png"
-        save_figure(plot_words_training(self.history), path, dpi=120)
-        return path
+    def plot_history(self) -> Any:
+        """Return a Figure of the loss against the steps."""
+        return plot_words_training(self.history)
 
 
 def start_words(folder: str | Path, files: list | None, config: dict,

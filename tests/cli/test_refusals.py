@@ -19,7 +19,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
 
 @pytest.mark.parametrize(("argv", "message"), [
     (["decode", "RUN", "1 2", "--beam", "2", "--alpha", "1e308"], "alpha must lie in [0, 100)"),
-    (["decode", "RUN", "1 2", "--beam", "14"], "beam must be at most vocab_size=13, got beam=14"),
     (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "too large"),
     (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "needs about"),

@@ -1,7 +1,6 @@
 """Where commands write: what another program wrote is never replaced without --force."""
 
 import json
-import os
 
 import pytest
 from same_run import TINY
@@ -51,17 +50,8 @@ def test_what_is_of_another_kind_is_refused(place, run, capsys, argv, message):
     assert everything(place) == before
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_no_link_leads_to_a_file_of_another_kind(place, run, capsys):
-    (place / "page.html").symlink_to("notes.txt")
-    before = everything(place)
-    assert main(["explore", str(run), "1 2", "--out", "page.html"]) == 2
-    assert "must be a .html or .htm, got" in capsys.readouterr().err
-    assert everything(place) == before
-
-
 def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
-    animate = ["animate", "copy", "--steps", "1", "--max-length", "3", "--out", "thesis.pdf"]
+    animate = ["animate", "copy", "--steps", "1", "--out", "thesis.pdf"]
     for argv in (animate, ["explore", str(run), "1 2", "--out", "notes.txt"],
                  ["train", "copy", *TINY, "--steps", "1", "--out", "pictures"]):
         assert main([*argv, "--force"]) == 0
@@ -69,17 +59,6 @@ def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
     assert b"<html" in (place / "notes.txt").read_bytes()
     assert (place / "pictures" / "model.npz").exists()
     assert (place / "pictures" / "loss.png").read_bytes() == OLD       # nothing was drawn
-
-
-@pytest.mark.parametrize("argv", [
-    ["train", "copy", *TINY, "--N", "0"], ["train", "text", "--pairs", "nothing"],
-    ["attend", "RUN", "1 2"], ["figures", "variance", "--draw"],
-], ids=lambda argv: argv[0])
-@pytest.mark.parametrize("out", ["new/..", "new/../pictures"])
-def test_a_path_through_a_folder_that_is_not_there_loses_nothing(place, run, argv, out):
-    before = everything(place)
-    assert main([*(word.replace("RUN", str(run)) for word in argv), "--out", out]) == 2
-    assert everything(place) == before
 
 
 def test_force_replaces_no_run(run, capsys):

@@ -86,7 +86,7 @@ def test_the_address_of_the_repository_is_written_into_the_first_cell(monkeypatc
 def test_a_deck_has_every_prediction_with_its_answer_and_notes(path):
     title, text = slides.deck(LESSONS[path])
     headings = re.findall(r"^# (.*)$", text, re.MULTILINE)
-    assert headings[0] == title
+    assert headings[0] == slides.symbols(title)
     assert headings[-2:] == ["Summary", "Questions"]
     assert 10 <= len(headings) <= 50
     assert "<details>" not in text
@@ -148,8 +148,9 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
     assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
     assert (answer.said, answer.png) == ("It is two, as 1.5 says.", TALL)
-    assert "::: fragment\nIt is two" in answer.markdown()
-    assert "::: asked\nHow many?" in answer.markdown()
+    answer = answer.markdown()
+    assert "::: asked\nHow many?" in answer
+    assert '# <span class="section">1.1 A?</span> It is two, as 1.5 says\n' in answer
     more, third = more.markdown(), third.markdown()
     assert "It is drawn: the picture." in more
     assert f"base64,{WIDE}" in more
@@ -162,7 +163,7 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     rows = slides.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
-    assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", "", ""]
+    assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", ""]
     assert re.findall(r'class="(\w+)" style="width:(\d+)%"></span>(.*?)</td>', rows) == [
         ("plus", "25", "0.5"), ("minus", "50", "-1"), ("plus", "100", "2"), ("plus", "12", "0.25")]
     other = slides.drawn("a [0.5 1. ]\nb [10. 20.]")                    # b has another unit
@@ -175,6 +176,10 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     assert long.splitlines()[1] == "0"
     assert len(long.splitlines()) == slides.LINES + 2
     assert not slides.drawn("")
+    whole = slides.drawn("grad_A\n[[1. 12.]\n [0. -1.]]\nx [3. 4.]")
+    assert "<th colspan=3>grad_A</th></tr>" in whole
+    assert "<td>12</td>" in whole
+    assert "width" not in whole
 
 
 def test_lines_that_say_the_same_of_other_numbers_become_a_table():
@@ -182,7 +187,7 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
                          "bc d_k = 64  loss 2.0 before, 1.0 after\n")
     assert table.startswith("```{.short}\nIt is:\n```")
     assert re.findall("<th>(.*?)</th>", table) == [
-        "", "d_k", "loss before", "after", "a", "bc"]
+        "", "<i>d</i><sub>k</sub>", "loss before", "after", "a", "bc"]
     assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
         ("100", "2.0"), ("25", "0.5"), ("100", "2.0"), ("50", "1.0")]          # one scale
     apart = slides.drawn("a  before 0.8  after 0.2\nb  before 0.4  after 0.1")   # one scale
@@ -200,10 +205,12 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
 def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
     shown = slides.Result("A", ["Run it."], ["2 minutes."], programs=["w = 1\n" * 9],
                           printed="step 1 loss 0.5\n" * 8 + "step 2 loss 0.1", said="So.")
-    first, second = shown.markdown().split("\n\n# A\n\n")
+    first, second = shown.markdown().split('\n\n# <span class="section">A</span> So\n\n')
     assert [text in first for text in ("w = 1", "2 minutes.", "table")] == [True, True, False]
     assert '<table class="bars table">' in second
-    assert "::: fragment\nSo." in second
+    long = "It is said on the slide, and not in its notes."
+    notes = f"{long}\n\nIt is so. {long}\n\n$$x$$"
+    assert slides.not_shown(notes, f"{long[:-1]}\n\n$$x$$") == "It is so."
 
 
 def test_a_print_that_says_only_that_two_things_agree_is_in_no_deck():
@@ -218,10 +225,20 @@ def test_a_sentence_ends_where_a_reader_ends_it():
     assert slides.sentence("No. It is (nearly) 3. More.", 22) == "No. It is (nearly) 3."
     assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。", 20) == "分数是 $1.5$，不是 2.5。"
     assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
-    assert slides.conclusion("It is two. It is even.", "**B** It is two") == "It is even."
-    assert not slides.conclusion("Now take three.", "**B** It is two")
-    assert slides.conclusion("(An aside.) It is so. And then\n\n$$x$$", "") == "It is so."
-    assert not slides.conclusion("下面看三个。", "**B** 两个")
+    assert not slides.conclusion("Now take three.")
+    assert slides.conclusion("(An aside.) It is so. And then\n\n$$x$$") == "It is so."
+    assert not slides.conclusion("下面看三个。")
+
+
+def test_the_title_of_a_slide_is_the_point_of_it():
+    assert slides.pointed("It is two. It is even.") == ("It is two", "It is even.")
+    assert slides.pointed(f"It is {'so ' * 30}. Yes.") == ("", f"It is {'so ' * 30}. Yes.")
+    assert slides.pointed("这样。**那样。**") == ("这样", "**那样。**")
+    assert slides.headed("**The sum.** Means add up.") == ("The sum", "Means add up.")
+    assert slides.headed("**Two products** add up.") == ("Two products", "**Two products** add up.")
+    assert slides.headed("**1.** Why?") == ("", "**1.** Why?")
+    assert slides.symbols("Why √d_k, x^Q and no_name") == (
+        "Why √<i>d</i><sub>k</sub>, <i>x</i><sup>Q</sup> and no_name")
 
 
 def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
@@ -256,7 +273,8 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(deck.as_uri())
-    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    page.wait_for_function("""window.Reveal && Reveal.isReady()
+                              && [...document.fonts].every((font) => font.status === "loaded")""")
     sizes = page.evaluate("""() => Reveal.getSlides().map((slide, i) => {
         Reveal.slide(i);
         const page = slide.querySelector(".page");
@@ -264,7 +282,7 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
                 page.scrollWidth, parseInt(page.style.fontSize || 100), slide.scrollHeight,
                 Math.min(...[...page.querySelectorAll("img")].map((image) => image.clientWidth)),
                 page.textContent.trim().split(/\\s+/).length,
-                page.querySelectorAll("img, math, table, pre").length] })""")
+                page.querySelectorAll("img, .katex, table, pre").length] })""")
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
     assert 10 <= len(sizes) <= 50
@@ -274,7 +292,9 @@ def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     margins = page.evaluate("""() => [...document.querySelectorAll(".choice > p")].map(
         (words) => getComputedStyle(words).margin)""")
     assert set(margins) == {"0px"}                                     # the right one looks alike
-    assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are MathML
+    assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are set
+    assert page.locator(".math:not(:has(.katex)), .katex-error").count() == 0
+    assert page.locator("aside.notes .katex-html").count() == 0        # there MathML is shown
 
 
 @pytest.mark.slow

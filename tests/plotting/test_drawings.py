@@ -1,4 +1,4 @@
-"""The eleven drawings: what stands on them comes from the layers, and all of it can be read."""
+"""The twelve drawings: what stands on them comes from the layers, and all of it can be read."""
 
 import itertools
 import re
@@ -28,8 +28,8 @@ def words(fig):
     return [(t, t.get_window_extent()) for t in shown]
 
 
-def test_there_are_eleven():
-    assert len(drawings.DRAWINGS) == 11
+def test_there_are_twelve():
+    assert len(drawings.DRAWINGS) == 12
 
 
 @pytest.mark.slow
@@ -123,6 +123,21 @@ def test_the_gradients_of_attention_show_the_shapes_that_they_are_given(rng):
 def test_the_cells_of_split_heads_count_tokens_and_features_from_0():
     cells = [t for t in texts(drawings.heads_split()) if re.fullmatch(r"\d\d", t)]
     assert sorted(cells) == sorted(3 * [f"{t}{f}" for t in range(4) for f in range(6)])
+
+
+def test_the_wrong_split_gives_a_head_two_tokens():
+    fig = drawings.heads_split(wrong=True)
+    cells = [t for t in texts(fig) if re.fullmatch(r"\d\d", t)]
+    assert cells[24:] == cells[:24]                                    # in the order of memory
+    assert texts(fig).count("the") == 1 + 2
+
+
+def test_figure_2_has_two_halves_and_the_boxes_of_the_paper():
+    left, right, both = (texts(drawings.figure_2(*h)) for h in (["left"], ["right"], []))
+    assert left + right == both
+    assert [text for text in left if text[0] == "M" or text[0] == "S"][1:] == [
+        "MatMul", "Scale", "Mask (opt.)", "SoftMax", "MatMul"]
+    assert right.count("Linear") == 4
 
 
 def test_the_masks_and_the_shift_can_be_drawn_apart():

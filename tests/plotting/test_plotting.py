@@ -72,8 +72,8 @@ def test_a_small_map_has_its_numbers_in_the_cells_that_may_be_looked_at(rng):
     assert cells == {(i, j): f"{weights[0, i, j]:.2f}" for i, j in zip(*np.nonzero(allowed))}
     (large,) = maps_of(plot_attention(weights_of(rng, h=1, T_k=6), list("abcd"), list("uvwxyz")))
     assert not large.texts
-    fig = plot_signed([[-2.0, 0.5, -0.001]], ["a"], list("xyz"), value="slope")
-    assert [t.get_text() for t in fig.axes[0].texts] == ["-2.00", "0.50", "0.00"]
+    fig = plot_signed([[-2.0, -0.001, -0.0001]], ["a"], list("xyz"), value="slope")
+    assert [t.get_text() for t in fig.axes[0].texts] == ["-2.00", "-0.001", "0.00"]
 
 
 def test_signed_cells_are_drawn_around_zero_on_one_scale_for_all_heads():

@@ -17,7 +17,7 @@ def trained(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         without_pictures(patch)
         assert main(["train", "text", "--pairs", str(pairs), "--validation-pairs", str(pairs),
-                     "--out", str(run), "--preset", "numbers", "--vocabulary", "40", "--epochs",
+                     "--out", str(run), "--preset", "numbers", "--vocab-size", "40", "--epochs",
                      "2", "--d-model", "12", "--h", "3", "--N", "2"]) == 0
     return run
 

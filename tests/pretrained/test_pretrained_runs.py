@@ -291,7 +291,7 @@ def test_ids_do_where_there_is_no_tokenizer(capsys):
 def test_what_needs_a_tokenizer_says_so(tmp_path, capsys):
     (tmp_path / "lines").write_text("3 7\n")
     for family, hint in [("marian", "has no tokenizer: use aiayn-np decode, with ids"),
-                         ("gpt2", "use aiayn-np generate"), ("bert", "use aiayn-np fill")]:
+                         ("gpt2", "is for aiayn-np generate"), ("bert", "is for aiayn-np fill")]:
         assert main(["translate", str(GOLDEN / family), str(tmp_path / "lines")]) == 2
         assert hint in capsys.readouterr().err
 

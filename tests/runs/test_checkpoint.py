@@ -70,19 +70,6 @@ def test_recent_states_come_back_in_order(tmp_path, seed):
             np.testing.assert_array_equal(got[name], want[name])
 
 
-def test_a_header_that_hides_a_state_is_refused(tmp_path, seed):
-    """Fewer states would be averaged, and the model would decode something else without a word."""
-    model, *_ = build(seed)
-    path = tmp_path / "a.npz"
-    save_checkpoint(path, model, recent=[model.state_dict()] * 3)
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = arrays["header"].tobytes().replace(b'"recent": 3', b'"recent": 2')
-    np.savez(path, **(arrays | {"header": np.frombuffer(header, np.uint8)}))
-    with pytest.raises(CheckpointError, match="more states than its header says"):
-        load_checkpoint(path, model, recent=deque(maxlen=5))
-
-
 def test_a_model_alone_can_be_saved_and_loaded(tmp_path, seed):
     model, *_ = build(seed)
     save_checkpoint(tmp_path / "a.npz", model)
@@ -116,8 +103,6 @@ def bad_files(tmp_path_factory):
     foreign = path.read_bytes()
     np.savez(path, header=np.array([{"version": 1}], dtype=object))
     objects = path.read_bytes()
-    np.savez_compressed(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    compressed = path.read_bytes()
     return {
         "truncated": (good[: len(good) // 2], "not a readable checkpoint"),
         "empty": (b"", "not a readable checkpoint"),
@@ -138,7 +123,6 @@ def bad_files(tmp_path_factory):
         "recent lost": (rewritten(header | {"recent": 2}, arrays), "does not fit: recent.1"),
         "complex": (
             rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
-        "compressed": (compressed, "its arrays are compressed"),
         "no step": (
             rewritten({k: v for k, v in header.items() if k != "step"}, arrays), "step"),
         "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 2"),
@@ -149,7 +133,7 @@ def bad_files(tmp_path_factory):
 
 KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
          "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape",
-         "recent lost", "complex", "compressed", "no step", "newer", "moments", "rng"]
+         "recent lost", "complex", "no step", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,22 +151,16 @@ def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, bad_file
     assert everything(model, adam, rng) == before
 
 
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, save, monkeypatch):
-    """20 MB of zeros, 20 kB on disk if they are compressed; the header is of another model."""
-    path = tmp_path / "a.npz"
+def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, monkeypatch):
+    """The header is of another model."""
+    path, read = tmp_path / "a.npz", []
     save_checkpoint(path, build(seed)[0])
-    header, arrays = read_checkpoint(path)
-    large = {name: np.zeros(2_500_000 if name == "model/src_embedding.E" else 1)
-             for name in arrays}
-    save(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **large)
-    model, read = build(seed, d_ff=16)[0], []
     read_array = np.lib.format.read_array
     monkeypatch.setattr(np.lib.format, "read_array",
-                        lambda *a, **k: (read.append(read_array(*a, **k)), read[-1])[1])
-    with pytest.raises(CheckpointError, match=r"of another model|are compressed"):
-        load_checkpoint(path, model)
-    assert sum(array.nbytes for array in read) < 10_000
+                        lambda *a, **k: read.append(read_array(*a, **k)) or read[-1])
+    with pytest.raises(CheckpointError, match="of another model"):
+        load_checkpoint(path, build(seed, d_ff=16)[0])
+    assert len(read) == 1
 
 
 def test_no_flipped_bit_goes_unseen(tmp_path, rng):

@@ -244,8 +244,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, mon
     argv = [*options(tmp_path), "--out", str(out)]
     monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e5)
     assert main(argv) == 1
-    count = estimates.parameter_count(60, N=2, d_model=16, d_ff=16)
-    assert f"training {count:,} parameters needs about 1 MB" in capsys.readouterr().err
+    assert "training needs about 1 MB" in capsys.readouterr().err
     assert not (out / "model.npz").exists()
 
 

@@ -84,12 +84,7 @@ class EmbeddingScale(Result):
 def cosines(y):
     """Return (same token, same position): mean cosines of pairs of y (tokens, T, d_model)."""
     y = y / np.linalg.norm(y, axis=-1, keepdims=True)
-    return [off_diagonal_mean(z @ z.mT) for z in (y, y.swapaxes(0, 1))]
-
-
-def off_diagonal_mean(squares):
-    """Mean of (..., n, n) without the diagonals."""
-    return squares[..., ~np.eye(squares.shape[-1], dtype=bool)].mean()
+    return [(z @ z.mT)[..., ~np.eye(z.shape[1], dtype=bool)].mean() for z in (y, y.swapaxes(0, 1))]
 
 
 def size(x):

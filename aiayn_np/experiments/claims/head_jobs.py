@@ -32,7 +32,6 @@ class HeadJobs(Result):
     score, baseline : (tasks, seeds, heads, jobs)
     untrained : the most by which a head beats its baseline on a job before training; a trained head
         has a job if it beats its baseline by more
-    steps : of each model, (tasks, seeds)
     solved : whether the validation of each model was perfect, (tasks, seeds)
     shown : for each task the name of the head that is drawn, the best aligned one of the first seed
     maps : its weights on one test sequence, (tasks, T, T)
@@ -44,7 +43,6 @@ class HeadJobs(Result):
     score: np.ndarray
     baseline: np.ndarray
     untrained: float
-    steps: np.ndarray
     solved: np.ndarray
     shown: list
     maps: np.ndarray
@@ -200,7 +198,7 @@ def head_jobs(*, seeds=(0, 1, 2, 3, 4), steps=1000, n=300):
         untrained, end = (score - baseline).max(), solve(model, task, seed, steps)
         score, baseline = job_table(model, task, n, seed)
         shown, weights, source, output = example(model, task, score)
-        return dict(score=score, baseline=baseline, untrained=untrained, steps=end.step,
+        return dict(score=score, baseline=baseline, untrained=untrained,
                     solved=end.validation == 1, shown=shown, maps=weights, source=source,
                     output=output)
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from ...multi_head import MultiHeadAttention
 from ...plotting.figures import log_ticks
-from ...plotting.maps import attention_maps
 from ..counting import count
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 from ..measuring import draw_quartiles, step_of, time_ratios
@@ -21,7 +20,6 @@ class HeadsCost(Result):
 
     ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
     multiply_adds : (len(n), len(h)), of the matrix products, forward; backward has twice as many
-    scores : (len(n), len(h)), how many weights the layer made
     """
 
     h: np.ndarray
@@ -29,7 +27,6 @@ class HeadsCost(Result):
     d_model: int
     ratio: np.ndarray
     multiply_adds: np.ndarray
-    scores: np.ndarray
     title = "Eight narrow heads cost about as much as one wide head"
     panels, size = (1, 1), (7.0, 4.8)
 
@@ -79,20 +76,14 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
     """
     rng = np.random.default_rng(seed)
     layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
-    ratios, multiply_adds, scores = [], [], []
+    ratios, multiply_adds = [], []
     for length in n:
         x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
         turns = repeats * max(n) // length
         ratios.append(time_ratios([step_of(layer, (x, x, x), grad) for layer in layers], 0, turns))
         multiply_adds.append([count(layer, x, x, x)[1] for layer in layers])
-        scores.append([number_of_scores(layer, x) for layer in layers])
     return HeadsCost(np.array(h), np.array(n), d_model, np.stack(ratios, axis=1),
-                     np.array(multiply_adds), np.array(scores))
-
-
-def number_of_scores(layer, x):
-    """Return how many attention weights the cache of self-attention holds."""
-    return sum(weights.size for weights in attention_maps(layer.forward(x, x, x)[1]).values())
+                     np.array(multiply_adds))
 
 
 HEADS_COST = Experiment(

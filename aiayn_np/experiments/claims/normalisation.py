@@ -10,7 +10,6 @@ from ...plotting.figures import draw_spread, log_ticks
 from ...positional_encoding import SinusoidalPositionalEncoding
 from ...variants.norms import BatchNorm
 from ..experiment import AGREES, DISAGREES, Experiment, Result
-from ..measuring import exponent
 
 VOCAB = 1000
 SEEN = 1e-3  # a relative change of at least this is one that matters
@@ -34,11 +33,6 @@ class NormDependence(Result):
     batch_padding: np.ndarray
     batch_zeros: np.ndarray
     title = "LayerNorm depends on neither batch nor padding, BatchNorm in training on both"
-
-    @property
-    def exponent(self):
-        """b of the change B^b of BatchNorm."""
-        return exponent(self.batch_sizes, np.median(self.batch_rows, axis=0))
 
     @property
     def finding(self):

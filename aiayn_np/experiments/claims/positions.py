@@ -10,7 +10,7 @@ from ...positional_encoding import LearnedPositionalEncoding, SinusoidalPosition
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
 EXACT = 1e-12  # up to this, errors are rounding of float64
-SHOWN = 40  # distances to either side in the figure
+SHOWN = 100  # distances to either side in the figure
 
 
 @dataclass
@@ -69,10 +69,10 @@ class ShiftIsRotation(Result):
         k = np.arange(-SHOWN, SHOWN + 1)
         ax.plot(k, self.random_similarity, color="0.6", label="random positions")
         for i, (p, similarity) in enumerate(zip(self.starts, self.similarity)):
-            ax.plot(k, similarity, "o", color=COLORS[i], markersize=11 - 4 * i, fillstyle="none",
-                    markevery=2, label=f"p = {p}")
+            ax.plot(k, similarity, "o-", color=COLORS[i], markersize=11 - 4 * i, fillstyle="none",
+                    linewidth=1, markevery=10, label=f"p = {p}")
         ax.set(xlabel="distance k", ylabel="cosine of PE(p) and PE(p + k)")
-        ax.legend(loc="center right", bbox_to_anchor=(1, 0.4))
+        ax.legend(loc="center right", bbox_to_anchor=(1, 0.35))
 
     def draw_errors(self, ax):
         small = f"$d_{{model}}$ = {self.fitted_d_model}"
@@ -134,7 +134,7 @@ def cosines(PE, random):
     all_of = PE @ PE.T                                                 # (T, T)
     diagonals = [np.diagonal(all_of, k) for k in range(T // 2)]
     mean = np.array([d.mean() for d in diagonals])
-    starts, near = np.array([T // 8, T // 2, T - T // 8]), np.arange(-SHOWN, SHOWN + 1)
+    starts, near = np.array([T // 4, T // 2, T - T // 4]), np.arange(-SHOWN, SHOWN + 1)
     octaves = 2 ** np.arange(int(np.log2(T // 2)))
     return dict(
         distance_error=max(np.ptp(d) for d in diagonals),

@@ -28,7 +28,6 @@ class Saturation(Result):
     jacobian, gradient : (2, len(d_k), 3), the lower quartile, the median and the upper quartile
     mean_gradient : (2, len(d_k))
     one_hot : (2, len(d_k)), share of queries whose largest weight exceeds 0.99
-    n_keys : keys that each query meets
     """
 
     d_k: np.ndarray
@@ -36,7 +35,6 @@ class Saturation(Result):
     gradient: np.ndarray
     mean_gradient: np.ndarray
     one_hot: np.ndarray
-    n_keys: int
     title = "Without the scale, a wide $d_k$ leaves most queries little gradient"
     layout: ClassVar = {"sharex": True}
 
@@ -139,7 +137,7 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
     jacobian, gradient, largest = np.array(measured).transpose(2, 1, 0, 3)  # (2, len(d_k), queries)
     return Saturation(
         np.array(d_k), quartiles(jacobian), quartiles(gradient), gradient.mean(axis=-1),
-        (largest > 0.99).mean(axis=-1), n_keys,
+        (largest > 0.99).mean(axis=-1),
     )
 
 

@@ -37,7 +37,6 @@ class SmoothingCosts(Result):
     """Perplexity and accuracy on held-out sequences for each eps_ls: (eps_ls, seeds)."""
 
     noise: float
-    steps: int
     eps_ls: np.ndarray  # the first is 0
     perplexity: np.ndarray  # exp of the nats a token, without smoothing
     accuracy: np.ndarray  # share of tokens right
@@ -112,7 +111,7 @@ def label_smoothing(
         nats, accuracy = scores(model, held_out)
         return dict(perplexity=np.exp(nats), accuracy=accuracy)
 
-    return SmoothingCosts(NOISE, steps, np.array(eps_ls),
+    return SmoothingCosts(NOISE, np.array(eps_ls),
                           **each(eps_ls, seeds=seeds, measure=measure))
 
 

@@ -11,7 +11,9 @@ from .pen import (
     BLUE,
     GREEN,
     GREY,
+    LIT,
     ORANGE,
+    PALE,
     PINK,
     RED,
     SMALL,
@@ -28,7 +30,7 @@ from .pen import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CELL = 0.44
+WIDTH, HEIGHT = 0.5, 0.27                            # of a cell
 
 
 def numbers(array):
@@ -40,24 +42,24 @@ def attention_shapes() -> "Figure":
     """Q, K, V and their products: every matrix with its shape and its numbers, one row framed."""
     Q, K, V = example()
     out, cache = ScaledDotProductAttention().forward(Q, K, V)
-    fig, ax = canvas(8.6, 6.25)
+    fig, ax = canvas(9, 3.75)
     scores = Q @ K.T / np.sqrt(Q.shape[-1])
-    top, bottom = 5.35, 1.9
-    draw_matrix(ax, 0.6, top, Q, "$Q$", BLUE, ("T_q", "d_k"), rows=ASKING)
-    word(ax, 2.98, top - 0.66, "·", size=18)
-    draw_matrix(ax, 3.2, top, K.T, "$K^T$", ORANGE, ("d_k", "T_k"), columns=SENTENCE, framed=False)
-    word(ax, 5.5, top - 0.66, "$/ \\sqrt{d_k}\\;=$", size=13)
-    draw_matrix(ax, 6.6, top, scores, "scores", GREY, ("T_q", "T_k"), rows=ASKING,
+    top, bottom = 2.97, 1.15
+    draw_matrix(ax, 0.55, top, Q, "$Q$", BLUE, ("T_q", "d_k"), rows=ASKING)
+    word(ax, 3.25, top - 0.45, "·", size=18)
+    draw_matrix(ax, 3.5, top, K.T, "$K^T$", ORANGE, ("d_k", "T_k"), columns=SENTENCE, framed=False)
+    word(ax, 6.02, top - 0.45, "$/ \\sqrt{d_k}\\;=$", size=13)
+    draw_matrix(ax, 6.85, top, scores, "scores", GREY, ("T_q", "T_k"), rows=ASKING,
                 columns=SENTENCE)
-    arrow(ax, (7.48, top - 1.42), (7.48, 2.95), (1.48, 2.95), (1.48, bottom + 0.72))
-    word(ax, 4.8, 2.79, "softmax of each row: it adds up to 1", size=SMALL)
-    draw_matrix(ax, 0.6, bottom, cache.weights, "weights", PINK, ("T_q", "T_k"), rows=ASKING,
-                columns=SENTENCE)
-    word(ax, 1.48, 0.35, "the attention map:\nrow = query, column = key", size=SMALL)
-    word(ax, 2.62, bottom - 0.66, "·", size=18)
-    draw_matrix(ax, 3.6, bottom, V, "$V$", GREEN, ("T_k", "d_v"), rows=SENTENCE, framed=False)
-    word(ax, 5.1, bottom - 0.66, "=", size=14)
-    draw_matrix(ax, 6.6, bottom, out, "output", BLUE, ("T_q", "d_v"), rows=ASKING)
+    arrow(ax, (7.85, top - 0.9), (7.85, 1.53), (0.58, 1.53), (0.58, bottom))
+    word(ax, 1.8, 1.68, "softmax of each row: it adds up to 1", size=SMALL)
+    draw_matrix(ax, 0.55, bottom, cache.weights, "weights", PINK, ("T_q", "T_k"), rows=ASKING)
+    word(ax, 2.8, bottom - 0.45, "·", size=18)
+    draw_matrix(ax, 3.5, bottom, V, "$V$", GREEN, ("T_k", "d_v"), rows=SENTENCE, framed=False)
+    word(ax, 4.8, bottom - 0.45, "=", size=14)
+    draw_matrix(ax, 5.55, bottom, out, "output", BLUE, ("T_q", "d_v"), rows=ASKING)
+    word(ax, 7.9, bottom - 0.45, "The weights are\nthe attention map:\nrow = query, column = key",
+         size=SMALL)
     return fig
 
 
@@ -69,19 +71,19 @@ def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, 
     from matplotlib.patches import Rectangle
 
     largest = np.abs(array).max()
-    grid(ax, x, y, numbers(array), size=CELL, edge=color,
+    grid(ax, x, y, numbers(array), size=HEIGHT, width=WIDTH, edge=color,
          fill=lambda i, j: tint(color, 0.5 * abs(array[i, j]) / largest))
     if framed:
         row = ASKING.index("sat")
-        ax.add_patch(Rectangle((x, y - (row + 1) * CELL), array.shape[1] * CELL, CELL, fill=False,
-                               edgecolor=RED, linewidth=2.2, zorder=3))
+        ax.add_patch(Rectangle((x, y - (row + 1) * HEIGHT), array.shape[1] * WIDTH, HEIGHT,
+                               fill=False, edgecolor=RED, linewidth=2.2, zorder=3))
     if rows:
-        row_names(ax, x, y, rows, size=CELL)
+        row_names(ax, x, y, rows, size=HEIGHT)
     if columns:
-        column_names(ax, x, y, columns, size=CELL)
+        column_names(ax, x, y, columns, size=WIDTH)
     shape = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, array.shape))
-    middle = x + array.shape[1] * CELL / 2
-    word(ax, middle, y + (0.58 if columns else 0.2), f"{name}   ({shape})", size=SMALL)
+    middle = x + array.shape[1] * WIDTH / 2
+    word(ax, middle, y + (0.6 if columns else 0.17), f"{name}   ({shape})", size=SMALL)
 
 
 STEPS = ["MatMul", "Scale", "Softmax", "Dropout (off)", "MatMul"]
@@ -102,29 +104,29 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
     arrays = example() if Q is None else (Q, K, V)
     _, cache = ScaledDotProductAttention().forward(*arrays)
     T_q, T_k = cache.weights.shape
-    fig, ax = canvas(9, 5.3)
-    x, heights = 2.7, [1.3, 2.0, 2.7, 3.4, 4.1]
+    fig, ax = canvas(9, 4.15)
+    x, heights = 2.7, [1.15, 1.72, 2.29, 2.86, 3.43]
     for y, step in zip(heights, STEPS):
-        box(ax, x, y, 1.7, 0.42, step)
+        box(ax, x, y, 1.7, 0.32, step)
     for y, forward, back in zip(heights, FORWARD, BACKWARD):
-        draw_both_ways(ax, x, y + 0.21, y + 0.49, backward)
-        word(ax, x - 0.3, y + 0.35, forward, align="right")
+        draw_both_ways(ax, x, y + 0.16, y + 0.41, backward)
+        word(ax, x - 0.3, y + 0.29, forward, align="right")
         if backward:
-            word(ax, x + 0.3, y + 0.35, back, color=RED, align="left")
+            word(ax, x + 0.3, y + 0.29, back, color=RED, align="left")
     gradients = ["grad_Q =\ngrad_products K", "grad_K =\ngrad_productsᵀ Q"]
     for side, name, array, gradient in zip((-0.75, 0.75), "QK", (cache.Q, cache.K), gradients):
-        draw_both_ways(ax, x + 0.72 * side, 0.66, 1.09, backward)
-        word(ax, x + 1.05 * side, 0.47, f"{name} {array.shape}")
+        draw_both_ways(ax, x + 0.72 * side, 0.6, 0.99, backward)
+        word(ax, x + 1.05 * side, 0.43, f"{name} {array.shape}")
         if backward:
-            word(ax, x + 2.3 * side, 0.88, gradient, color=RED)
-    arrow(ax, (7.4, 0.66), (7.4, 4.05), (3.55, 4.05))
-    word(ax, 7.46, 0.47, f"V {cache.V.shape}")
-    word(ax, x, 5.1, f"T_q = {T_q} queries, T_k = {T_k} keys")
-    word(ax, 1.3, 0.13, "forward: a value", color=BLACK)
+            word(ax, x + 2.3 * side, 0.78, gradient, color=RED)
+    arrow(ax, (7.4, 0.6), (7.4, 3.38), (3.55, 3.38))
+    word(ax, 7.46, 0.43, f"V {cache.V.shape}")
+    word(ax, x, 4.0, f"T_q = {T_q} queries, T_k = {T_k} keys")
+    word(ax, 1.3, 0.12, "forward: a value", color=BLACK)
     if backward:
-        arrow(ax, (3.55, 4.17), (7.52, 4.17), (7.52, 0.66), color=RED)
-        word(ax, 7.62, 1.65, "grad_V =\nkeptᵀ grad_out", color=RED, align="left")
-        word(ax, 5.6, 0.13, "backward: the gradient of the loss with respect to it", color=RED)
+        arrow(ax, (3.55, 3.5), (7.52, 3.5), (7.52, 0.6), color=RED)
+        word(ax, 7.62, 1.5, "grad_V =\nkeptᵀ grad_out", color=RED, align="left")
+        word(ax, 5.6, 0.12, "backward: the gradient of the loss with respect to it", color=RED)
     return fig
 
 
@@ -133,3 +135,49 @@ def draw_both_ways(ax, x, low, high, backward):
     arrow(ax, (x - 0.08, low), (x - 0.08, high))
     if backward:
         arrow(ax, (x + 0.08, high), (x + 0.08, low), color=RED)
+
+
+def figure_2(*halves: str) -> "Figure":
+    """Figure 2 of the paper: scaled dot-product attention, and the heads around it.
+
+    halves : "left", "right"; both without it
+    """
+    halves = halves or ("left", "right")
+    fig, ax = canvas(4.2 * len(halves), 4.4)
+    for i, half in enumerate(halves):
+        {"left": draw_one_head, "right": draw_all_heads}[half](ax, 4.2 * i)
+    return fig
+
+
+def draw_one_head(ax, x):
+    word(ax, x + 2.1, 4.22, "Scaled Dot-Product Attention", weight="bold")
+    heights = [1.0, 1.6, 2.2, 2.8, 3.4]
+    for y, step in zip(heights, ("MatMul", "Scale", "Mask (opt.)", "SoftMax", "MatMul")):
+        box(ax, x + 1.6, y, 1.6, 0.36, step, fill=LIT if step == "MatMul" else PALE)
+        arrow(ax, (x + 1.6, y + 0.18), (x + 1.6, y + 0.42))
+    for side, name in ((1.2, "Q"), (2.0, "K")):
+        arrow(ax, (x + side, 0.4), (x + side, 0.82))
+        word(ax, x + side, 0.22, name)
+    arrow(ax, (x + 3.3, 0.4), (x + 3.3, 3.4), (x + 2.4, 3.4))
+    word(ax, x + 3.3, 0.22, "V")
+
+
+def draw_all_heads(ax, x):
+    word(ax, x + 2.1, 4.22, "Multi-Head Attention", weight="bold")
+    for at, name in ((0.8, "V"), (2.0, "K"), (3.2, "Q")):
+        word(ax, x + at, 0.22, name)
+        arrow(ax, (x + at, 0.4), (x + at, 0.82))
+        draw_copies(ax, x + at, 1.0, 0.9, "Linear", PALE)
+        arrow(ax, (x + at, 1.18), (x + at, 1.72))
+    draw_copies(ax, x + 2.0, 1.92, 3.3, "Scaled Dot-Product Attention", LIT)
+    word(ax, x + 3.97, 2.1, "h")
+    for low, high in ((2.1, 2.52), (2.88, 3.12), (3.48, 3.82)):
+        arrow(ax, (x + 2.0, low), (x + 2.0, high))
+    box(ax, x + 2.0, 2.7, 1.4, 0.36, "Concat")
+    box(ax, x + 2.0, 3.3, 1.4, 0.36, "Linear")
+
+
+def draw_copies(ax, x, y, width, text, fill):
+    """Draw a box with two more behind it, one for each head."""
+    for back in (0.14, 0.07, 0):
+        box(ax, x + back, y + back, width, 0.36, text * (not back), fill=fill)

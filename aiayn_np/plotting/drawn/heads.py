@@ -30,35 +30,42 @@ if TYPE_CHECKING:
 HEADS = (BLUE, ORANGE)
 
 
-def heads_split() -> "Figure":
-    """Splitting (T, d_model) into h = 2 heads of (T, d_k), in colours, with every number."""
+def heads_split(*, wrong: bool = False) -> "Figure":
+    """Splitting (T, d_model) into h = 2 heads of (T, d_k), in colours, with every number.
+
+    wrong : the mistake instead, a reshape to (h, T, d_k) at once
+    """
     T, d_model, h = len(SENTENCE), 6, len(HEADS)
     d_k = d_model // h
     x = 10 * np.arange(T)[:, None] + np.arange(d_model)                    # (T, d_model)
-    heads = split_heads(x, h)                                              # (h, T, d_k)
-    fig, ax = canvas(9, 4.9)
-    draw_heads(ax, 0.6, 3.2, x, lambda i, j: tint(HEADS[j // d_k], 0.35))
-    row_names(ax, 0.6, 3.2, SENTENCE)
-    word(ax, 1.8, 3.4, f"$Q = x\\,W^Q$   (T, d_model) = {x.shape}", size=NORMAL)
+    heads = x.reshape(h, T, d_k) if wrong else split_heads(x, h)           # (h, T, d_k)
+    head_of = {number: i for i in range(h) for number in heads[i].flat}
+    fig, ax = canvas(6 if wrong else 9, 3.7)
+    draw_heads(ax, 0.6, 2.45, x, head_of)
+    row_names(ax, 0.6, 2.45, SENTENCE, size=0.31)
+    word(ax, 1.8, 2.65, f"$Q = x\\,W^Q$   (T, d_model) = {x.shape}", size=NORMAL)
     for i, color in enumerate(HEADS):
-        y = 4.25 - 2.15 * i
-        draw_heads(ax, 4.2, y, heads[i], lambda _, j, color=color: tint(color, 0.35))
-        row_names(ax, 4.2, y, SENTENCE)
+        y = 3.3 - 1.65 * i
+        draw_heads(ax, 4.2, y, heads[i], head_of)
+        row_names(ax, 4.2, y, [SENTENCE[int(row[0]) // 10] for row in heads[i]], size=0.31)
         word(ax, 4.8, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
-        arrow(ax, (3.05, 2.4), (3.35, 2.4), (3.35, y - 0.8), (3.65, y - 0.8), color=color)
-        arrow(ax, (5.45, y - 0.8), (5.75, y - 0.8), (5.75, 2.4), (6.0, 2.4), color=color)
-    word(ax, 3.1, 1.05, "split_heads", size=SMALL)
-    word(ax, 5.95, 1.05, "merge_heads", size=SMALL)
-    merged = merge_heads(heads)
-    draw_heads(ax, 6.55, 3.2, merged, lambda i, j: tint(HEADS[j // d_k], 0.35))
-    row_names(ax, 6.55, 3.2, SENTENCE)
-    word(ax, 7.75, 3.4, f"the same again, {merged.shape}", size=NORMAL)
-    word(ax, 4.5, 0.2, "a cell: number of the token, then of the feature, from 0", size=SMALL)
+        arrow(ax, (3.05, 1.83), (3.35, 1.83), (3.35, y - 0.62), (3.65, y - 0.62), color=color)
+        if not wrong:
+            arrow(ax, (5.45, y - 0.62), (5.75, y - 0.62), (5.75, 1.83), (6.0, 1.83), color=color)
+    word(ax, 3.1, 0.6, "reshape" if wrong else "split_heads", size=SMALL)
+    if not wrong:
+        word(ax, 5.95, 0.6, "merge_heads", size=SMALL)
+        draw_heads(ax, 6.55, 2.45, merge_heads(heads), head_of)
+        row_names(ax, 6.55, 2.45, SENTENCE, size=0.31)
+        word(ax, 7.75, 2.65, f"the same again, {x.shape}", size=NORMAL)
+    word(ax, 3 if wrong else 4.5, 0.15, "a cell: number of the token, then of the feature, from 0",
+         size=SMALL)
     return fig
 
 
-def draw_heads(ax, x, y, array, fill):
-    grid(ax, x, y, [[f"{v:02.0f}" for v in row] for row in array], fill=fill)
+def draw_heads(ax, x, y, array, head_of):
+    grid(ax, x, y, [[f"{v:02.0f}" for v in row] for row in array], size=0.31, width=0.4,
+         fill=lambda i, j: tint(HEADS[head_of[array[i, j]]], 0.35))
 
 
 READ, WRITTEN = ("<bos>", *SENTENCE, "<pad>"), (*SENTENCE, "<eos>", "<pad>")

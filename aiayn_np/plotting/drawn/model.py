@@ -150,6 +150,9 @@ def draw_ways(ax):
               (x + (0.5 if x > 3 else -0.5) * WIDTH, end), line=1)
     arrow(ax, (1.75, 3.64), (1.75, 4.1), (3.1, 4.1), (3.1, 3.24), (4.45 - WIDTH / 2, 3.24))
     word(ax, 2.42, 4.25, "memory", size=SMALL)
+    for x, y, label, align in ((1.83, 1.6, "V, K, Q", "left"), (4.37, 1.6, "V, K, Q", "right"),
+                               (3.3, 3.09, "V, K", "center"), (4.37, 2.83, "Q", "right")):
+        word(ax, x, y, label, size=SMALL, align=align)                 # what comes in
 
 
 def norm_places() -> "Figure":

@@ -50,19 +50,21 @@ def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
         arrowstyle=tip, color=color, linewidth=line, shrinkA=0, shrinkB=0, mutation_scale=11))
 
 
-def grid(ax, x, y, cells, *, size=0.4, fill=lambda i, j: "white", edge=BLACK, font=SMALL):
+def grid(ax, x, y, cells, *, size=0.4, width=None, fill=lambda i, j: "white", edge=BLACK):
     """Draw a matrix of cells with a text in each; (x, y) is its upper left corner.
 
-    cells : rows of texts   fill : the colour of cell (row, column)
+    cells : rows of texts   size, width : of a cell, which is a square without a width
+    fill : the colour of cell (row, column)
     """
     from matplotlib.patches import Rectangle
 
+    width = width or size
     for i, row in enumerate(cells):
         for j, text in enumerate(row):
-            corner = x + j * size, y - (i + 1) * size
-            ax.add_patch(Rectangle(corner, size, size, facecolor=fill(i, j), edgecolor=edge,
+            corner = x + j * width, y - (i + 1) * size
+            ax.add_patch(Rectangle(corner, width, size, facecolor=fill(i, j), edgecolor=edge,
                                    linewidth=0.8))
-            word(ax, x + (j + 0.5) * size, y - (i + 0.5) * size, text, size=font)
+            word(ax, x + (j + 0.5) * width, y - (i + 0.5) * size, text)
 
 
 def row_names(ax, x, y, names, *, size=0.4):

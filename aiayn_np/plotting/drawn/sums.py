@@ -36,7 +36,7 @@ WIDTHS = (4, 64, 512)
 def dot_products() -> "Figure":
     """Draw histograms of q · k for growing d_k, and the mean softmax of a query over eight keys."""
     rng = np.random.default_rng(0)
-    fig = new_figure(8.6, 4.8)
+    fig = new_figure(9, 4)
     axes = fig.subplots(2, len(WIDTHS), sharex="row", sharey="row")
     for (top, bottom), d_k in zip(axes.T, WIDTHS):
         q, keys = rng.standard_normal((2500, d_k)), rng.standard_normal((2500, 8, d_k))
