@@ -203,6 +203,7 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     sizes = page.evaluate(LETTERS)
     assert len(sizes) >= 20
     assert [one for one in sizes if one[0] < height / 40] == []
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -163,3 +163,37 @@ def test_the_rules_are_those_of_the_model(rng):
     assert np.diff(found["scores"][4:]).max() <= 0                     # in the order of joining
     model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=2, max_len=20, rng=rng)
     assert data_of(page_of(model))["task"]["name"] == "copy"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480)])
+@pytest.mark.parametrize("words", [False, True])
+def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
+        visit, tmp_path, rng, width, height, words):  # noqa: F811
+    path = tmp_path / "page.html"
+    if words:
+        vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
+        task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
+        text = "drei und zwanzig tausend vier hundert zwölf"
+    else:
+        task = dict(name="reverse", tokens=["<pad>", "<bos>", "<eos>", *"0123456789"], pad=0,
+                    bos=1, eos=2, max_length=10)
+        text = "5 4 0 6 5 0 4 5 4 9"
+    model = Transformer(len(task["tokens"]), N=2, d_model=16, d_ff=16, h=4, max_len=14, rng=rng)
+    path.write_text(live_page(model, task, [text]), encoding="utf-8")
+    page = visit(path, viewport=dict(width=width, height=height))
+
+    def all_fits():
+        page.locator("#app[aria-busy='false']").wait_for(state="attached")
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+        last = page.locator("#flow svg").last.bounding_box()
+        assert last["height"] > 40
+        assert last["y"] + last["height"] <= height
+
+    page.get_by_role("button", name="Present").click()
+    all_fits()
+    for part in ("positions", "factor", "causal", "muted"):
+        page.locator(f"#if-{part}").click()
+        all_fits()
+        page.get_by_role("button", name="just show me").click()
+        all_fits()

@@ -72,7 +72,10 @@ let guessed = {}; // the part that was guessed, and the choice
 /** A switch was clicked: the first time it asks, and a second click takes that back. */
 function turn(part) {
   if (is_on(part) || known.has(part)) return make_change(part, null);
-  asked = asked === part ? null : part;
+  const asks = asked === part ? null : part;
+  if (changed_now()) change({}); // one at a time; it draws
+  asked = asks;
+  if (thoughts.length > 1) return;
   draw_answer();
   draw_changes();
 }
@@ -229,8 +232,10 @@ const MEASURED = {
     const is_shown = attended(thoughts[0]).path === path && view.head === head;
     if (!count || view.kind !== "cross" || !is_shown)
       return [say(count ? "if_heads_lost" : "if_heads_same")];
-    const { key, name } = look_of(changed_place() + first_query());
-    const values = { kind: say(view.kind), key: name(key) };
+    const query = changed_place() + first_query();
+    const { key, name } = look_of(query);
+    const token = plain_name(written_by(thoughts[0])[query]);
+    const values = { token: say("quoted", { token, place: query + 1 }), key: name(key) };
     return [say("if_heads_looked", values), say("if_heads_lost")];
   },
   replaced: () => [say("if_replace_expect")],
@@ -241,6 +246,7 @@ const MEASURED = {
 function learned_by({ lost, added, count }) {
   if (!view.state) return "if_state_expect";
   const kept = !lost.length && !added.length;
+  if (count === 1) return "if_state_nearly";
   return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
 }
 
@@ -266,11 +272,10 @@ function look_on() {
 function sentences_of(part) {
   const change = difference(...answers());
   const { count } = change;
-  const goes_on = thoughts[1].steps.length > places(); // it was stopped
   const all = count >= Math.max(...answers().map((ids) => ids.length));
   const places_say = all
     ? say("out_all_changed")
-    : say(goes_on ? "out_least" : "out_changed", { count });
+    : say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
   const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
   if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
   return [...why, places_say, ...said_first()];

@@ -42,7 +42,12 @@ function draw_flow() {
     const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
     const says = side_name(side, more ? "side_colon" : "side");
     if (more) says.push(say(more));
-    return make("div", {}, ...says, make("div", { ...place, "aria-label": label }, drawing));
+    return make(
+      "div",
+      {},
+      make("div", {}, ...says),
+      make("div", { ...place, "aria-label": label }, drawing),
+    );
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
   requestAnimationFrame(scroll_to_lit); // all is laid out once
@@ -73,7 +78,7 @@ function flow(thought, side) {
     row.reduce((found, name) => [...found, (found.at(-1) ?? 0) + room(name)], []);
   const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
   // two drawings that are long stand one above the other
-  const is_long = width > Math.max(760, is_present() ? 0 : 0.75 * innerWidth);
+  const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
   const two = thoughts.length > 1;
   const labelled = !two && innerWidth > 800; // else they are too small
   const top = labelled ? TOP : 4;
@@ -104,7 +109,7 @@ function flow(thought, side) {
     ...tokens.flat(),
   );
   svg.style.maxWidth = `${1.15 * width}px`;
-  svg.style.minWidth = `${0.44 * width}px`;
+  svg.style.minWidth = `${0.41 * width}px`;
   return svg;
 }
 
@@ -136,6 +141,7 @@ function curves_of(thought, weights, x, [space, gap]) {
         "data-query": i,
         "data-key": j,
       });
+      path.append(drawn("title", {}, digits(weight)));
       curves[lit ? "push" : "unshift"](path);
     });
   return curves;

@@ -33,6 +33,7 @@ const is_empty = () => has_source && !data.recorded && thoughts[0].src.length ==
 function rethink(before_drawing = () => {}) {
   if (!data.recorded) draw_note();
   element("app").classList.remove("unread");
+  element("what-if").inert = false;
   element("app").setAttribute("aria-busy", "true");
   const show_begun = () => {
     element("app").inert = false; // it is until the first token is there
@@ -137,6 +138,7 @@ function show_unread(unknown) {
   const still = say("unread", { text: visible(view.text) });
   fill(element("source-note"), [unknown_note(unknown), say("gap"), still]);
   element("app").classList.add("unread");
+  element("what-if").inert = true; // it would be of another text
 }
 
 /** What was read of the typed text. */
@@ -367,6 +369,11 @@ function go_to(place) {
   choose({ written: to, query, key: null });
 }
 
+/** A step of the walk; the first one shows where it begins. */
+function walk(step) {
+  go_to(place_now() + (view.written < Infinity || step < 0 ? step : 0));
+}
+
 function play(pause = 900, at_end = () => {}) {
   if (playing) return stop();
   playing = setInterval(() => {
@@ -408,8 +415,8 @@ function listen() {
     show_left_out();
     rethink(show_first_change);
   });
-  on("back", "click", () => go_to(place_now() - 1));
-  on("next", "click", () => go_to(place_now() + 1));
+  on("back", "click", () => walk(-1));
+  on("next", "click", () => walk(1));
   on("play", "click", () => play());
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("written", "click", choose_in_strip);
@@ -441,7 +448,7 @@ function press(event) {
   const takes_it = target.matches("input, select") || (key === " " && target.matches("button"));
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
-  if (view.tour === null) return go_to(place_now() + step);
+  if (view.tour === null) return walk(step);
   if (step < 0) return view.tour && go_on_tour(view.tour - 1);
   element(view.guess === null ? "tour-show" : "tour-next").click();
 }
