@@ -32,7 +32,7 @@ BUILT = {  # what stands for ${...} in a key
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
-CHINESE = "query|key|things|done|features|from|score|parts?"  # names for Chinese words
+CHINESE = "query|key|things|done|features|from|score|parts?|written"  # names for Chinese words
 QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}

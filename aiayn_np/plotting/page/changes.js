@@ -235,7 +235,7 @@ const MEASURED = {
     const query = changed_place() + first_query();
     const { key, name } = look_of(query);
     const token = plain_name(written_by(thoughts[0])[query]);
-    const values = { token: say("quoted", { token, place: query + 1 }), key: name(key) };
+    const values = { written: say("quoted", { token, place: query + 1 }), key: name(key) };
     return [say("if_heads_looked", values), say("if_heads_lost")];
   },
   replaced: () => [say("if_replace_expect")],
