@@ -67,7 +67,7 @@ fig
 # | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
 # | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
 #
-# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (In this table $v$ is a vector of the score, as in the sources; it is not a value.) Take
+# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (Here $v$ is a vector of the score, no value.) Take
 # $q = (1, 2)$ and $k = (3, 1)$. For "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
 #
 # > **Predict.** What is the additive score, about? (A hint: $\tanh 1 \approx 0.76$ and $\tanh 2 \approx 0.96$.)
@@ -256,7 +256,7 @@ ax.figure
 # **Forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
 # gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative.
 #
-# **Backward.** Write $s_{ij}$ for the score of query $i$ and key $j$. For one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
+# **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
 # Query $i$ is in the scores of all keys, and key $j$ in those of all queries, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
 #
 # $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
@@ -278,7 +278,7 @@ class DistanceScore(Module):
         return grad_Q, grad_K
 
 # %% [markdown]
-# Somebody else was in a hurry, and forgot the second term of `grad_Q`. **Check** both scores alone.
+# Somebody in a hurry forgot the second term of `grad_Q`. **Check** both scores alone.
 
 # %%
 class Hurried(DistanceScore):
@@ -326,9 +326,11 @@ print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['sc
 
 # %%
 assert np.array_equal(five["additive"], five["concat"])
+assert np.ptp(variance["additive"]) < 0.1                              # about 0.4 at each width
 assert last["dot"] > max(last["scaled dot"], last["additive"])         # without scale: behind
 assert curve[-25:].mean() < 1                                          # the distance learns
 assert not check_gradients(Hurried(), Q, K)
+assert in_attention                                                    # and yet: right inside
 assert check_gradients(DistanceScore(), Q, K)
 print("all true")
 

@@ -229,9 +229,9 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown]
-# Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
+# Self-attention has a chain of two, the scores and then the output at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
 #
-# Waiting shows on hardware with thousands of cores. That is the paper's first reason to do without recurrence (Section 1).
+# That is the paper's first reason to do without recurrence (Section 1).
 #
 # ## 13.5 Path length: through how many layers does a message go?
 #
@@ -350,6 +350,7 @@ for name, (operations, waits, path) in paper.items():
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
 assert complexity.exponents("n")["self-attention"] > 1.5 > complexity.exponents("n")["recurrent"]
 assert (np.allclose(blocks, exact), np.allclose(local, exact)) == (True, False)
+assert [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4]
 assert {name: chain[1] for name, chain in chains.items()} == {
     "self-attention": 2, "restricted": 2, "recurrent": 49, "convolution": 1}
 assert [path[-1] for path in paths.values()] == [1, 7, 26, 1]

@@ -215,7 +215,9 @@ for progress in run.train():
 folder.cleanup()
 
 # %% [markdown]
-# After three epochs four fifths of these are right, from the sixth on nearly all. (An **epoch** is one pass over all training pairs.) The test waits: who stops where the test looks best has used it for training.
+# After three epochs four fifths of these are right, from the sixth on nearly all.
+#
+# An **epoch** is one pass over all training pairs. The test waits: who stops where the test looks best has used it for training.
 #
 # ## 14.5 Exact, or alike?
 #

@@ -90,6 +90,7 @@ def write(text, steps=80):
     return text + run.task.text(ids)
 
 print("\nBEFORE", write("If a class "), sep="\n")
+print(f"\n{run.nats_per_character(run.held_out):.2f} nats for each character that was held back")
 
 # %%
 run.history = list(run.train())
