@@ -88,7 +88,7 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
-# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. These $W$, $U$ and $v$ drew the picture above. Training sets all three.
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. (So does the picture above.)
 #
 # ## 12.2 Does general do more than dot?
 #
@@ -105,7 +105,7 @@ for name, score in by_hand.items():
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax: a row is a query, bright is a large weight. The fifth is additive without its tanh.
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
 
 # %%
 rng = np.random.default_rng(0)
@@ -121,6 +121,8 @@ five = {"dot": Q @ K.mT, "general": scoring.GeneralScore(1, 8, rng=rng)(Q, K), "
 fig = new_figure(10, 2.4)
 for ax, (name, scores) in zip(fig.subplots(1, 5), five.items()):
     draw_map(ax, Softmax()(scores)[0], np.array(True), name)           # weights, a row for each query
+fig.supxlabel("key", fontsize="medium")
+fig.supylabel("query", fontsize="medium")
 fig
 
 # %% [markdown]
@@ -193,7 +195,7 @@ cost.figure()
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
 #
-# `Transformer(attention=...)` takes a factory. Everything but the score stays equal: task, sizes, learning rate, seed of the data. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
+# `Transformer(attention=...)` takes a factory. Everything but the score stays equal. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
 #
 # > **Predict.** Five scores, 200 steps. How large is the loss of the dot product *without* its scale at the end, against the one with it?
 # >
@@ -242,7 +244,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# The wider the heads, the further the dot product without its scale falls behind. (It has one head and 10 symbols, where ours has two and 6.) So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. (It has one head and 10 symbols, where ours has two and 6.) So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
 #
@@ -253,7 +255,7 @@ ax.figure
 # The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is
 # the middle one: a long key pays for its length. (Kim et al., 2021, studied such a score.)
 #
-# **Forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
+# **Forward.** Square with `Q * Q`, not with `abs`: the
 # gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative.
 #
 # **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
@@ -320,7 +322,7 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
-# It learns to copy with the new score.
+# It learns to copy.
 #
 # ## 12.8 Check what this lesson claimed
 

@@ -323,10 +323,10 @@ if Path("../figures/complexity.json").exists():                        # what th
 else:                                                                  # a shorter one
     complexity = COMPLEXITY.run(repeats=5)
 in_n, in_d = complexity.exponents("n"), complexity.exponents("d")
-print(f"{'layer':15} {'':9} {'operations':12} {'sequential':11} path, n = 27")
+print(f"{'layer':15} {'':9} {'operations':12} {'n = 24: waits':14} n = 27: path")
 for name, (operations, waits, path) in paper.items():
-    print(f"{name:15} {'paper':9} {operations:12} {waits:11} {path}")
-    print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<11} {found[name]}")
+    print(f"{name:15} {'paper':9} {operations:12} {waits:14} {path}")
+    print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<14} {found[name]}")
 
 # %% [markdown]
 # Only the RNN has to wait, and only self-attention without restriction has a path of one.

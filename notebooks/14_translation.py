@@ -143,7 +143,7 @@ for size, pieces in joined.items():
     print(f"{size:4} {pieces}")
 
 # %% [markdown]
-# *undfünfzig* is a good code but no word.
+# *undfünfzig* is a good code but no word. (That 100 pieces look like grammar is an accident.)
 #
 # ## 14.3 Batches of similar length
 #
@@ -221,7 +221,7 @@ folder.cleanup()
 #
 # ## 14.5 Exact, or alike?
 #
-# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too?
+# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? (Too short a translation loses.)
 #
 # > **Predict.** After three epochs the model has 77 % of the *test* numbers exactly right. What is its BLEU then?
 # >
@@ -313,7 +313,7 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is.
 #
-# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
+# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
@@ -384,7 +384,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Try it. In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
+# In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
 #
 # </details>
 #

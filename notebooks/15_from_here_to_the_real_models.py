@@ -7,7 +7,7 @@
 # | **You will learn** | how the work of a head is found by its effect; how to ask what a word was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 45 minutes |
+# | **Time** | 40 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -156,7 +156,7 @@ print(f"rows right without the best head, median: {np.median(ten.at_best(ten.wit
 # %% [markdown]
 # Two layers copy nearly everything, with every seed. One layer did not learn it with any.
 #
-# ## 15.3 What was a word made of, and who said where to look?
+# ## 15.3 What was a word made of, and what did it need?
 #
 # Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a word is the product of this vector with $e$, the word's row of $E$. What did each token give to it?
 
@@ -189,9 +189,9 @@ fig.axes[0].set(xlabel="word of the source", ylabel="written word")
 fig
 
 # %% [markdown]
-# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it.
+# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it. (The words written so far have shares, too: for *and* nearly half.)
 #
-# The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
+# The shares say what a word was made of. What did it *need*? `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
 #
 # > **Predict.** Replace *and*, the last word written. Then $\log p$ of *twenty* falls far. Now hold the weights, and replace *and* again. How much of the fall is left?
 # >
@@ -218,7 +218,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# With the weights held, 0.1 of 5.0 nats is left. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
+# With the weights held, 0.1 of 5.0 nats is left: *and* said where to look. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
 #
 # A map says where a head looks, shares say what was written, an experiment says what is needed.
 #
@@ -235,6 +235,7 @@ ax.figure
 # | biases in attention | no | yes | yes | yes | no |
 # | positions | sinusoids | sines first, then cosines | learned | learned | rotary |
 # | embedding | $E$ times √d_model | the same | $E$ | $E$, a vector for the sentence, a norm | $E$ |
+# | keys and values | one for each head | the same | the same | the same | the same; shared by heads in newer ones |
 # | output matrix | $E$ | $E$ | $E$ | a layer, then $E$ | its own in the large ones |
 #
 # GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
@@ -262,7 +263,7 @@ for name, m in models.items():
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.
 #
-# ## 15.5 Is your model a GPT-2?
+# ## 15.5 For the keen: is your model a GPT-2?
 #
 # Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). What the numbers mean is written in a library like this one.
 #
