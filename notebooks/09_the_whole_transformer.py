@@ -136,6 +136,8 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 #
 # ## 9.4 All shapes, and what the model remembers
 #
+# On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 5 places, $d_\mathrm{model} = 16$ and 11 tokens.
+#
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
 
 # %%

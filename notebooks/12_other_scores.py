@@ -164,12 +164,12 @@ for name, values in variance.items():
 # Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
 # is a matrix product.
 #
-# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$ hidden units. How many numbers does additive attention keep in `hidden`, the results of its tanh, for each pair of a query and a key?
+# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$. For its backward additive attention keeps `hidden`, the results of its tanh. How many times as many numbers are that as in the map?
 # >
-# > - 1, as in the map → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
-# > - 2, one of each projection → The projections are made for tokens, not for pairs.
-# > - 64 → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
-# > - 1024 → That is the number of pairs.
+# > - As many → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
+# > - Twice as many → The projections are made for tokens, not for pairs.
+# > - 64 times as many → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
+# > - 1024 times as many → That is the number of pairs.
 # >
 # > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$, with 32 queries, 32 keys, and $d_k = d_a = 64$. -->
 

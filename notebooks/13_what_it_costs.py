@@ -131,7 +131,7 @@ timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
 ax = new_figure(6.5, 3.6).subplots()
 for i, name in enumerate(layers):
     with blas_threads():                                               # one
-        times = seconds([forward_of(name, n, 256, rng) for n in timed], clock=STEADY)     # (lengths, repeats)
+        times = seconds([forward_of(name, n, 256, rng) for n in timed], clock=STEADY)
     milliseconds[name] = 1e3 * np.median(times, axis=1)
     print(f"{name:15} n = 256: {milliseconds[name][2]:5.2f} ms   n = 2048: {milliseconds[name][-1]:6.2f} ms")
     ax.loglog(timed, milliseconds[name], color=COLORS[i], marker=MARKERS[i], label=name)

@@ -81,7 +81,7 @@ print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 #
 # ## 14.2 A vocabulary that nobody wrote
 #
-# With an id for each word, new words would have none, and real text has new words every day. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
+# With an id for each word, new words would have none. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
 #
 # > **Predict.** Which two letters stand side by side most often in all these lines?
 # >
@@ -176,7 +176,8 @@ for rows in np.array_split(order, batches.per_epoch):
 print(f"padding: any order {1 - real / positions:.1%}, similar length {1 - real / padded:.1%}")
 by_length = np.argsort([len(src) for src, _ in ids])
 fig = new_figure(7.5, 3)
-for ax, title, rows in zip(fig.subplots(1, 2, sharex=True), ("any order", "similar length"), (order[:100], by_length[1000:1100])):
+hundred = {"any order": order[:100], "similar length": by_length[1000:1100]}
+for ax, (title, rows) in zip(fig.subplots(1, 2, sharex=True), hundred.items()):
     src, _, _ = arrays([ids[i] for i in rows])                         # (B, T_src)
     ax.pcolormesh(src != 0, cmap="cividis", vmin=0, vmax=1)
     ax.set(title=title, xlabel="place in the line", ylabel="line of the batch")
@@ -230,7 +231,7 @@ folder.cleanup()
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 
 # %%
-trained = run.trained()                                                # the last states, averaged (Section 6.1)
+trained = run.trained()                                                # averaged (Section 6.1)
 print("                 exact    BLEU")
 scores = {}
 for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at the end", trained)):
@@ -252,7 +253,7 @@ for source, got, reference in wrong[:3]:
 # %% [markdown]
 # ## 14.6 A map of a translation
 #
-# A row has read one word and writes the next (Lesson 11.2); columns are the words of the source.
+# A row has read one word and writes the next (Lesson 11.2).
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)

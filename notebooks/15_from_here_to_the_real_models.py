@@ -80,9 +80,11 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # %%
 work = tempfile.TemporaryDirectory()
 run, _ = start_words(Path(work.name) / "words", None, dict(
-    task="words", seed=1, dtype="float32", variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
+    task="words", seed=1, dtype="float32",
+    variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
     model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
-    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)), vocab_size=500)
+    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)),
+    vocab_size=500)
 print(next(run.announcement()).partition(", into")[0])
 
 def write(text, steps=80):
@@ -117,7 +119,8 @@ row = np.array([[7, 2, 9, 4, 5, 1, 7, 2, 9, 4, 5]])                    # (1, T)
 weights = np.concatenate([*attention_maps(copier.forward(row)[1]).values()], axis=1)[0, best]    # (T, T)
 fig = plot_attention(weights, row[0].astype(str), row[0].astype(str),
                      titles=[f"layer {best // 4 + 1}, head {best % 4 + 1}"])
-fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none", markeredgewidth=3)
+fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none",
+                 markeredgewidth=3)
 fig
 
 # %% [markdown]
@@ -137,7 +140,8 @@ fig
 without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right without it
 print(f"nothing taken out: {induction.copied(copier, ids, targets)[1]:.2f}")
 for head in range(8):
-    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}   rows right without {without[head]:.2f}")
+    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}"
+          f"   rows right without {without[head]:.2f}")
 
 # %% [markdown]
 # Hardly a row is right. Head 2 of layer 2 looks at the same place, and is hardly missed. So a head is judged by its *effect*. In layer 1 every head is missed, head 1 the most. Olsson et al. found in such models why: there a head marks each symbol with the one before it, and the induction head looks for this mark.
@@ -203,7 +207,8 @@ fig
 
 # %%
 at = english.index("twenty")
-effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size), rng=np.random.default_rng(0))
+effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size),
+                     rng=np.random.default_rng(0))
 words, falls = [*german, *english[:at]], {"as it is": np.r_[effect_of.source, effect_of.target],
                                           "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
 for label, fall in falls.items():
@@ -213,7 +218,8 @@ for i, (label, fall) in enumerate(falls.items()):
     ax.bar(np.arange(len(words)) + 0.4 * i - 0.2, fall, 0.4, color=COLORS[i], label=label)
 ax.set_xticks(range(len(words)), words, rotation=90)
 ax.axvline(len(german) - 0.5, color="0.6", linestyle=":")              # source | written so far
-ax.set(xlabel="replaced: a word of the source | a word written so far", ylabel="fall of log p of twenty, nats")
+ax.set(xlabel="replaced: a word of the source | a word written so far",
+       ylabel="fall of log p of twenty, nats")
 ax.legend()
 ax.figure
 
