@@ -8,6 +8,7 @@ import importlib.util
 import json
 import posixpath
 import re
+import shlex
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -68,7 +69,8 @@ def lessons_command(args):
     written = write_out(lesson_files(args.teacher, language, args.pages), args.folder, language,
                         args.pages)
     if not args.teacher:
-        wheel = f"pip wheel --no-deps --wheel-dir {args.folder} {REPOSITORY}"
+        wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
+                            str(REPOSITORY)])
         copied = f"aiayn_np-{version('aiayn-np')}-py3-none-any.whl"
         note(BESIDE[language].format(copied if DATA.is_dir() else wheel))
     return written
