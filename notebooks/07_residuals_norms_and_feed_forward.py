@@ -276,7 +276,7 @@ dropped = Dropout(P_drop=0.1)(np.ones(100_000), rng=rng)
 print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown]
-# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. Lesson 10.2 measures what dropout is good for.
+# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`).
 #
 # ## 7.7 Norm after the sum, or before the sub-layer?
 #

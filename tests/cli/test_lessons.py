@@ -168,6 +168,14 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     assert re.search(r"pip install .*'jupyter>=", install)
 
 
+@pytest.mark.parametrize("options", [[], ["--teacher"]])
+def test_a_lecturer_is_told_how_the_package_gets_beside_the_lessons(options, tmp_path, capsys):
+    folder = tmp_path / "a course"
+    assert main(["lessons", *options, str(folder)]) == 0
+    command = f"pip wheel --no-deps --wheel-dir '{folder}' {ROOT}"
+    assert (command in capsys.readouterr().err) is not bool(options)
+
+
 def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
     measures_nothing = dataclasses.replace(EXPERIMENTS["variance"], run=None)
     monkeypatch.setitem(EXPERIMENTS, "variance", measures_nothing)
