@@ -185,7 +185,9 @@ masks_combined(masks=False)
 
 # %% [markdown]
 # The answer at position $t$ stands in the input at position $t + 1$. A decoder that may look one place to the right has
-# nothing left to learn. So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
+# nothing left to learn.
+#
+# So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
 # `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.
 #
 # A batch needs both masks at once, and that is a plain `&`. The cell prints the shape for our batch. The drawing shows one row of a batch, the input from above with one place of padding; a hatched cell may not be looked at:

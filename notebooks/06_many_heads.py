@@ -110,7 +110,9 @@ for sentence, V in values.items():
 heads_split()
 
 # %% [markdown]
-# Every head keeps *all tokens* and gets *some of the features*. `split_heads` has two steps. `reshape` splits the last
+# Every head keeps *all tokens* and gets *some of the features*.
+#
+# `split_heads` has two steps. `reshape` splits the last
 # axis into (h, d_k), so that the shape is (T, h, d_k). `swapaxes` moves the head in front of the tokens, (h, T, d_k), so
 # that `Q @ K.mT` multiplies inside each head. `merge_heads` goes back.
 

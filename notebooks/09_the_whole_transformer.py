@@ -136,13 +136,15 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 #
 # ## 9.4 All shapes, and what the model remembers
 #
+# On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 5 places, $d_\mathrm{model} = 16$ and 11 tokens.
+#
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
 
 # %%
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is not square.
+# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is square only if both are as long, as here.
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -298,7 +300,7 @@ base = count_parameters(37_000, 512, 2048, 6)
 print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 
 # %% [markdown]
-# The paper prints 65 million, for a vocabulary of "about 37000".
+# The paper prints 65 million, for a vocabulary of "about 37000". By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say.
 #
 # ## 9.9 Check what this lesson claimed
 

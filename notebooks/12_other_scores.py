@@ -67,7 +67,7 @@ fig
 # | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
 # | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
 #
-# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (In this table $v$ is a vector of the score, as in the sources; it is not a value.) Take
+# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (Here $v$ is a vector of the score, no value.) Take
 # $q = (1, 2)$ and $k = (3, 1)$. For "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
 #
 # > **Predict.** What is the additive score, about? (A hint: $\tanh 1 \approx 0.76$ and $\tanh 2 \approx 0.96$.)
@@ -88,7 +88,7 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
-# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. These $W$, $U$ and $v$ drew the picture above. Training sets all three.
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. (So does the picture above.)
 #
 # ## 12.2 Does general do more than dot?
 #
@@ -105,7 +105,7 @@ for name, score in by_hand.items():
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax: a row is a query, bright is a large weight. The fifth is additive without its tanh.
+# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
 
 # %%
 rng = np.random.default_rng(0)
@@ -121,6 +121,8 @@ five = {"dot": Q @ K.mT, "general": scoring.GeneralScore(1, 8, rng=rng)(Q, K), "
 fig = new_figure(10, 2.4)
 for ax, (name, scores) in zip(fig.subplots(1, 5), five.items()):
     draw_map(ax, Softmax()(scores)[0], np.array(True), name)           # weights, a row for each query
+fig.supxlabel("key", fontsize="medium")
+fig.supylabel("query", fontsize="medium")
 fig
 
 # %% [markdown]
@@ -162,12 +164,12 @@ for name, values in variance.items():
 # Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
 # is a matrix product.
 #
-# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$ hidden units. How many numbers does additive attention keep in `hidden`, the results of its tanh, for each pair of a query and a key?
+# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$. For its backward additive attention keeps `hidden`, the results of its tanh. How many times as many numbers are that as in the map?
 # >
-# > - 1, as in the map → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
-# > - 2, one of each projection → The projections are made for tokens, not for pairs.
-# > - 64 → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
-# > - 1024 → That is the number of pairs.
+# > - As many → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
+# > - Twice as many → The projections are made for tokens, not for pairs.
+# > - 64 times as many → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
+# > - 1024 times as many → That is the number of pairs.
 # >
 # > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$, with 32 queries, 32 keys, and $d_k = d_a = 64$. -->
 
@@ -193,7 +195,7 @@ cost.figure()
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
 #
-# `Transformer(attention=...)` takes a factory. Everything but the score stays equal: task, sizes, learning rate, seed of the data. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
+# `Transformer(attention=...)` takes a factory. Everything but the score stays equal. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
 #
 # > **Predict.** Five scores, 200 steps. How large is the loss of the dot product *without* its scale at the end, against the one with it?
 # >
@@ -242,7 +244,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# The wider the heads, the further the dot product without its scale falls behind. (It has one head and 10 symbols, where ours has two and 6.) So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. (It has one head and 10 symbols, where ours has two and 6.) So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
 #
@@ -253,10 +255,10 @@ ax.figure
 # The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is
 # the middle one: a long key pays for its length. (Kim et al., 2021, studied such a score.)
 #
-# **Forward.** A layer takes `Q` and `K` and returns scores and a cache. Square with `Q * Q`, not with `abs`: the
+# **Forward.** Square with `Q * Q`, not with `abs`: the
 # gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative.
 #
-# **Backward.** Write $s_{ij}$ for the score of query $i$ and key $j$. For one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
+# **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
 # Query $i$ is in the scores of all keys, and key $j$ in those of all queries, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
 #
 # $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
@@ -278,7 +280,7 @@ class DistanceScore(Module):
         return grad_Q, grad_K
 
 # %% [markdown]
-# Somebody else was in a hurry, and forgot the second term of `grad_Q`. **Check** both scores alone.
+# Somebody in a hurry forgot the second term of `grad_Q`. **Check** both scores alone.
 
 # %%
 class Hurried(DistanceScore):
@@ -320,15 +322,17 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
-# It learns to copy with the new score.
+# It learns to copy.
 #
 # ## 12.8 Check what this lesson claimed
 
 # %%
 assert np.array_equal(five["additive"], five["concat"])
+assert np.ptp(variance["additive"]) < 0.1                              # about 0.4 at each width
 assert last["dot"] > max(last["scaled dot"], last["additive"])         # without scale: behind
 assert curve[-25:].mean() < 1                                          # the distance learns
 assert not check_gradients(Hurried(), Q, K)
+assert in_attention                                                    # and yet: right inside
 assert check_gradients(DistanceScore(), Q, K)
 print("all true")
 

@@ -131,7 +131,7 @@ timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
 ax = new_figure(6.5, 3.6).subplots()
 for i, name in enumerate(layers):
     with blas_threads():                                               # one
-        times = seconds([forward_of(name, n, 256, rng) for n in timed], clock=STEADY)     # (lengths, repeats)
+        times = seconds([forward_of(name, n, 256, rng) for n in timed], clock=STEADY)
     milliseconds[name] = 1e3 * np.median(times, axis=1)
     print(f"{name:15} n = 256: {milliseconds[name][2]:5.2f} ms   n = 2048: {milliseconds[name][-1]:6.2f} ms")
     ax.loglog(timed, milliseconds[name], color=COLORS[i], marker=MARKERS[i], label=name)
@@ -229,9 +229,9 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown]
-# Self-attention has a chain of two, the scores and then the output, however long the sequence is. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
+# Self-attention has a chain of two, the scores and then the output at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
 #
-# Waiting shows on hardware with thousands of cores. That is the paper's first reason to do without recurrence (Section 1).
+# That is the paper's first reason to do without recurrence (Section 1).
 #
 # ## 13.5 Path length: through how many layers does a message go?
 #
@@ -323,10 +323,10 @@ if Path("../figures/complexity.json").exists():                        # what th
 else:                                                                  # a shorter one
     complexity = COMPLEXITY.run(repeats=5)
 in_n, in_d = complexity.exponents("n"), complexity.exponents("d")
-print(f"{'layer':15} {'':9} {'operations':12} {'sequential':11} path, n = 27")
+print(f"{'layer':15} {'':9} {'operations':12} {'n = 24: waits':14} n = 27: path")
 for name, (operations, waits, path) in paper.items():
-    print(f"{name:15} {'paper':9} {operations:12} {waits:11} {path}")
-    print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<11} {found[name]}")
+    print(f"{name:15} {'paper':9} {operations:12} {waits:14} {path}")
+    print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<14} {found[name]}")
 
 # %% [markdown]
 # Only the RNN has to wait, and only self-attention without restriction has a path of one.
@@ -350,6 +350,7 @@ for name, (operations, waits, path) in paper.items():
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
 assert complexity.exponents("n")["self-attention"] > 1.5 > complexity.exponents("n")["recurrent"]
 assert (np.allclose(blocks, exact), np.allclose(local, exact)) == (True, False)
+assert [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4]
 assert {name: chain[1] for name, chain in chains.items()} == {
     "self-attention": 2, "restricted": 2, "recurrent": 49, "convolution": 1}
 assert [path[-1] for path in paths.values()] == [1, 7, 26, 1]

@@ -81,7 +81,7 @@ print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 #
 # ## 14.2 A vocabulary that nobody wrote
 #
-# With an id for each word, new words would have none, and real text has new words every day. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
+# With an id for each word, new words would have none. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
 #
 # > **Predict.** Which two letters stand side by side most often in all these lines?
 # >
@@ -143,7 +143,7 @@ for size, pieces in joined.items():
     print(f"{size:4} {pieces}")
 
 # %% [markdown]
-# *undfünfzig* is a good code but no word.
+# *undfünfzig* is a good code but no word. (That 100 pieces look like grammar is an accident.)
 #
 # ## 14.3 Batches of similar length
 #
@@ -176,7 +176,8 @@ for rows in np.array_split(order, batches.per_epoch):
 print(f"padding: any order {1 - real / positions:.1%}, similar length {1 - real / padded:.1%}")
 by_length = np.argsort([len(src) for src, _ in ids])
 fig = new_figure(7.5, 3)
-for ax, title, rows in zip(fig.subplots(1, 2, sharex=True), ("any order", "similar length"), (order[:100], by_length[1000:1100])):
+hundred = {"any order": order[:100], "similar length": by_length[1000:1100]}
+for ax, (title, rows) in zip(fig.subplots(1, 2, sharex=True), hundred.items()):
     src, _, _ = arrays([ids[i] for i in rows])                         # (B, T_src)
     ax.pcolormesh(src != 0, cmap="cividis", vmin=0, vmax=1)
     ax.set(title=title, xlabel="place in the line", ylabel="line of the batch")
@@ -215,11 +216,13 @@ for progress in run.train():
 folder.cleanup()
 
 # %% [markdown]
-# After three epochs four fifths of these are right, from the sixth on nearly all. (An **epoch** is one pass over all training pairs.) The test waits: who stops where the test looks best has used it for training.
+# After three epochs four fifths of these are right, from the sixth on nearly all.
+#
+# An **epoch** is one pass over all training pairs. The test waits: who stops where the test looks best has used it for training.
 #
 # ## 14.5 Exact, or alike?
 #
-# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too?
+# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? (Too short a translation loses.)
 #
 # > **Predict.** After three epochs the model has 77 % of the *test* numbers exactly right. What is its BLEU then?
 # >
@@ -228,7 +231,7 @@ folder.cleanup()
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 
 # %%
-trained = run.trained()                                                # the last states, averaged (Section 6.1)
+trained = run.trained()                                                # averaged (Section 6.1)
 print("                 exact    BLEU")
 scores = {}
 for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at the end", trained)):
@@ -250,7 +253,7 @@ for source, got, reference in wrong[:3]:
 # %% [markdown]
 # ## 14.6 A map of a translation
 #
-# A row has read one word and writes the next (Lesson 11.2); columns are the words of the source.
+# A row has read one word and writes the next (Lesson 11.2).
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
@@ -311,7 +314,7 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is.
 #
-# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once. A model that was never trained says what is chance.
+# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
@@ -382,7 +385,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Try it. In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
+# In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
 #
 # </details>
 #

@@ -7,7 +7,7 @@
 # | **You will learn** | how the work of a head is found by its effect; how to ask what a word was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 45 minutes |
+# | **Time** | 40 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -80,9 +80,11 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # %%
 work = tempfile.TemporaryDirectory()
 run, _ = start_words(Path(work.name) / "words", None, dict(
-    task="words", seed=1, dtype="float32", variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
+    task="words", seed=1, dtype="float32",
+    variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
     model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
-    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)), vocab_size=500)
+    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)),
+    vocab_size=500)
 print(next(run.announcement()).partition(", into")[0])
 
 def write(text, steps=80):
@@ -90,6 +92,7 @@ def write(text, steps=80):
     return text + run.task.text(ids)
 
 print("\nBEFORE", write("If a class "), sep="\n")
+print(f"\n{run.nats_per_character(run.held_out):.2f} nats for each character that was held back")
 
 # %%
 run.history = list(run.train())
@@ -116,7 +119,8 @@ row = np.array([[7, 2, 9, 4, 5, 1, 7, 2, 9, 4, 5]])                    # (1, T)
 weights = np.concatenate([*attention_maps(copier.forward(row)[1]).values()], axis=1)[0, best]    # (T, T)
 fig = plot_attention(weights, row[0].astype(str), row[0].astype(str),
                      titles=[f"layer {best // 4 + 1}, head {best % 4 + 1}"])
-fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none", markeredgewidth=3)
+fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none",
+                 markeredgewidth=3)
 fig
 
 # %% [markdown]
@@ -136,7 +140,8 @@ fig
 without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right without it
 print(f"nothing taken out: {induction.copied(copier, ids, targets)[1]:.2f}")
 for head in range(8):
-    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}   rows right without {without[head]:.2f}")
+    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}"
+          f"   rows right without {without[head]:.2f}")
 
 # %% [markdown]
 # Hardly a row is right. Head 2 of layer 2 looks at the same place, and is hardly missed. So a head is judged by its *effect*. In layer 1 every head is missed, head 1 the most. Olsson et al. found in such models why: there a head marks each symbol with the one before it, and the induction head looks for this mark.
@@ -155,7 +160,7 @@ print(f"rows right without the best head, median: {np.median(ten.at_best(ten.wit
 # %% [markdown]
 # Two layers copy nearly everything, with every seed. One layer did not learn it with any.
 #
-# ## 15.3 What was a word made of, and who said where to look?
+# ## 15.3 What was a word made of, and what did it need?
 #
 # Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a word is the product of this vector with $e$, the word's row of $E$. What did each token give to it?
 
@@ -188,9 +193,9 @@ fig.axes[0].set(xlabel="word of the source", ylabel="written word")
 fig
 
 # %% [markdown]
-# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it.
+# *five* is made of *fünf*, *twenty* of *zwanzig* and *three* of *drei*. Each row is a written word; purple speaks for it, orange against it. (The words written so far have shares, too: for *and* nearly half.)
 #
-# The shares answer *what* was written. They do not say who told the model to look at *zwanzig* now. `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
+# The shares say what a word was made of. What did it *need*? `replaced` asks by an experiment: it replaces one word by others, and measures how far $\log p$ of *twenty* falls. It does so twice: as it is, and with all attention weights held as they were.
 #
 # > **Predict.** Replace *and*, the last word written. Then $\log p$ of *twenty* falls far. Now hold the weights, and replace *and* again. How much of the fall is left?
 # >
@@ -202,7 +207,8 @@ fig
 
 # %%
 at = english.index("twenty")
-effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size), rng=np.random.default_rng(0))
+effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size),
+                     rng=np.random.default_rng(0))
 words, falls = [*german, *english[:at]], {"as it is": np.r_[effect_of.source, effect_of.target],
                                           "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
 for label, fall in falls.items():
@@ -212,12 +218,13 @@ for i, (label, fall) in enumerate(falls.items()):
     ax.bar(np.arange(len(words)) + 0.4 * i - 0.2, fall, 0.4, color=COLORS[i], label=label)
 ax.set_xticks(range(len(words)), words, rotation=90)
 ax.axvline(len(german) - 0.5, color="0.6", linestyle=":")              # source | written so far
-ax.set(xlabel="replaced: a word of the source | a word written so far", ylabel="fall of log p of twenty, nats")
+ax.set(xlabel="replaced: a word of the source | a word written so far",
+       ylabel="fall of log p of twenty, nats")
 ax.legend()
 ax.figure
 
 # %% [markdown]
-# With the weights held, 0.1 of 5.0 nats is left. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
+# With the weights held, 0.1 of 5.0 nats is left: *and* said where to look. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
 #
 # A map says where a head looks, shares say what was written, an experiment says what is needed.
 #
@@ -234,6 +241,7 @@ ax.figure
 # | biases in attention | no | yes | yes | yes | no |
 # | positions | sinusoids | sines first, then cosines | learned | learned | rotary |
 # | embedding | $E$ times √d_model | the same | $E$ | $E$, a vector for the sentence, a norm | $E$ |
+# | keys and values | one for each head | the same | the same | the same | the same; shared by heads in newer ones |
 # | output matrix | $E$ | $E$ | $E$ | a layer, then $E$ | its own in the large ones |
 #
 # GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
@@ -261,7 +269,7 @@ for name, m in models.items():
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.
 #
-# ## 15.5 Is your model a GPT-2?
+# ## 15.5 For the keen: is your model a GPT-2?
 #
 # Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). What the numbers mean is written in a library like this one.
 #

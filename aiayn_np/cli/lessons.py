@@ -8,7 +8,9 @@ import importlib.util
 import json
 import posixpath
 import re
+import shlex
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from ..files import new_folder
@@ -34,6 +36,10 @@ WITH_PAGES = {  # what stands behind the name of a page that is not made
     "zh": r"\1（`{}` 写出的版本里的一个页面）",
 }
 
+BESIDE = {  # what a lecturer does, so that students can install the package
+    "en": "for students, put the package there too: {}",
+    "zh": "发给学生之前，把包也放进去：{}",
+}
 OPEN = {
     "en": "begin with {}; the notebooks open with: jupyter lab {}",
     "zh": "请从 {} 开始；用 jupyter lab {} 打开各个 notebook",
@@ -59,8 +65,15 @@ def add_exercises_options(parser):
 
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
-    files = lesson_files(args.teacher, language_of(args), args.pages)
-    return write_out(files, args.folder, language_of(args), args.pages)
+    language = language_of(args)
+    written = write_out(lesson_files(args.teacher, language, args.pages), args.folder, language,
+                        args.pages)
+    if not args.teacher:
+        wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
+                            str(REPOSITORY)])
+        copied = f"aiayn_np-{version('aiayn-np')}-py3-none-any.whl"
+        note(BESIDE[language].format(copied if DATA.is_dir() else wheel))
+    return written
 
 
 def exercises_command(args):

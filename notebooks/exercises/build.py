@@ -80,7 +80,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
         sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " Run pip install PATH, where PATH is the folder of the project, and start again.")
+                 " README.md of the lessons says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 """
@@ -88,8 +88,8 @@ IN_CHINESE = [  # what is one folder further up, and what the cell says
     ("../../..", "../../../.."),
     ("This exercise needs the package aiayn_np, and it is not installed.",
      "这个练习需要 aiayn_np 包，但它没有安装。"),
-    (" Run pip install PATH, where PATH is the folder of the project, and start again.",
-     "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。"),
+    (" README.md of the lessons says how to install it. Then start again.",
+     "怎样安装，见课程的 README.md。安装以后重新开始。"),
 ]
 SPEAK = """\
 

@@ -168,6 +168,14 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     assert re.search(r"pip install .*'jupyter>=", install)
 
 
+@pytest.mark.parametrize("options", [[], ["--teacher"]])
+def test_a_lecturer_is_told_how_the_package_gets_beside_the_lessons(options, tmp_path, capsys):
+    folder = tmp_path / "a course"
+    assert main(["lessons", *options, str(folder)]) == 0
+    command = f"pip wheel --no-deps --wheel-dir '{folder}' {ROOT}"
+    assert (command in capsys.readouterr().err) is not bool(options)
+
+
 def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
     measures_nothing = dataclasses.replace(EXPERIMENTS["variance"], run=None)
     monkeypatch.setitem(EXPERIMENTS, "variance", measures_nothing)
@@ -262,5 +270,6 @@ def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monke
         found = sorted((tmp_path / "live").iterdir())
         assert [path.name for path in found] == names
         for path in found:                                             # with the beginning
-            states = data_of(path.read_text(encoding="utf-8"))["states"]
-            assert [state["step"] for state in states] == [0]
+            data = data_of(path.read_text(encoding="utf-8"))
+            assert [state["step"] for state in data["states"]] == [0]
+            assert len(data["answers"] or []) == 1000 * (path.stem == "number_words")

@@ -21,7 +21,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
         sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " Run pip install PATH, where PATH is the folder of the project, and start again.")
+                 " README.md of the lessons says how to install it. Then start again.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%

@@ -22,7 +22,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
     if "ipykernel" not in sys.modules or not package:
         sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "请运行 pip install PATH，其中 PATH 是项目的文件夹，然后重新开始。")
+                 "怎样安装，见课程的 README.md。安装以后重新开始。")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 
