@@ -137,8 +137,8 @@ ax.figure
 #
 # | Table 3 (D) | both 0.1 | no smoothing | no dropout |
 # |---|---|---|---|
-# | perplexity | 4.92 | 4.67 | 5.77 |
-# | BLEU | 25.8 | 25.3 | 24.6 |
+# | perplexity | $4.92$ | $4.67$ | $5.77$ |
+# | BLEU | $25.8$ | $25.3$ | $24.6$ |
 #
 # Our task never runs out of fresh sequences, so we train without dropout.
 #
@@ -307,7 +307,7 @@ print(f"whole sequences, decoded  right {exact:.3f}")
 print(f"whole sequences, after the true prefix  right {right.all(axis=1).mean():.3f}")
 
 # %% [markdown]
-# Nearly half of the sequences are right: $0.88^{7.2}$ is 0.40, and mistakes come together.
+# Nearly half of the sequences are right: $0.88^{7.2} = 0.40$, and mistakes come together.
 #
 # Both counts agree. They must: as long as everything is right, the model's own prefix *is* the true one. So `train` counts exact sequences in one parallel pass.
 #

@@ -125,7 +125,7 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # ## 11.3 From looking to measuring
 #
-# A claim about a head is a sentence: "it looks at the answer". Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with the places of
+# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with the places of
 # each source shuffled. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
@@ -157,7 +157,7 @@ for seed in range(5):
 bar = max(chance)
 
 # %% [markdown]
-# By chance alone one margin reaches 0.21: that is our bar. (Three of the five models have a head that prefers `<eos>`, the same vector in each sequence.)
+# By chance alone one margin reaches 0.21: that is our bar. (Heads that prefer `<eos>`, the same vector in each sequence.)
 #
 # In the picture a head of the trained model has a job, and a frame, if its margin is above the bar.
 
@@ -199,6 +199,8 @@ def draw(ax, name, weights):
 fig = new_figure(6.5, 3.2, layout="compressed")
 for ax, name in zip(fig.subplots(1, 2), ("reverse", "sort")):
     draw(ax, name, np.zeros((7, 7)))
+    ax.vlines(np.arange(0.5, 6), -0.5, 6.5, color="0.7", linewidth=1)
+    ax.hlines(np.arange(0.5, 6), -0.5, 6.5, color="0.7", linewidth=1)
 fig
 
 # %% [markdown]
