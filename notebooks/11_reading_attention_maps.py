@@ -115,7 +115,7 @@ plot_attention(maps[1][0], rows, columns, titles=["copy: layer 2, head 1"])
 
 # %% [markdown]
 # In every row it looks most at the symbol that is to be written. These cells are the diagonal, $(t, t)$. If you label rows only with the token that was read, the same map seems to look
-# one place ahead. Before you interpret a diagonal, ask what its rows are. Here are all heads:
+# one place ahead. Before you interpret a diagonal, ask what its rows are. All heads:
 
 # %%
 plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decoder attention, layers × heads")
@@ -125,8 +125,7 @@ plot_attention_grid(cross_maps(cache), rows, columns, title="copy: encoder-decod
 #
 # ## 11.3 From looking to measuring
 #
-# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with the places of
-# each source shuffled. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
+# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
 #
@@ -186,7 +185,7 @@ ax.figure
 #
 # ## 11.4 Reverse and sort
 #
-# Where are the bright cells when the model reverses `4 0 2 5 1 3`? When it sorts it? Draw them on paper, one cell in each row:
+# Draw on paper: which cell of each row is bright when the model reverses `4 0 2 5 1 3`, and when it sorts it?
 
 # %%
 def draw(ax, name, weights):
@@ -288,7 +287,7 @@ fig
 
 # %%
 for name in models:
-    print(f"{name:8} best aligned {named(best[name])}   most missed {named(muted[name].argmin())}")
+    print(f"{name:>10} best aligned {named(best[name])}   most missed {named(muted[name].argmin())}")
 
 # %% [markdown]
 # For copy and reverse they are one head, for sort they are not; and one model is one sample. Alignment says what a head looks at, muting whether it is needed.
