@@ -133,7 +133,7 @@ ax.figure
 # %% [markdown]
 # Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$.
 #
-# Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$, and improves BLEU, the score of a translation, a little. Dropout (Lesson 7.6) improves both:
+# Smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$, and improves accuracy and BLEU, the score of a translation. Dropout (Lesson 7.6) improves both:
 #
 # | Table 3 (D) | both 0.1 | no smoothing | no dropout |
 # |---|---|---|---|
