@@ -91,7 +91,7 @@ def explore_command(args):
 
     run = opened(args.run)
     sources = ([source_of(run, text) for text in args.sequence]
-               or most_telling_first(run, run.test_sources()))
+               or most_telling_first(run, run.test_sources(20)))
     path = args.out or args.run / "explore.html"
     check_file("--out", path, ".html", ".htm", force=args.force)
     try:

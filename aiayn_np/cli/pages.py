@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from ..text.extra import extra
-from ..text.number_words import write_number_words
+from ..text.number_words import number_words, write_number_words
 from .common import UsageError, opened
 from .options import add_train_options
 from .train import train_command
@@ -14,8 +14,8 @@ PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # that the training takes at most, on two cores
 STATES = 4  # states of the training in a page: the beginning, and three on the way
 MOST = 5_000_000  # bytes of a page: it can be mailed
-TITLES = {"number_words": {"en": "This model translates German number words into English",
-                           "zh": "这个模型把德语数词译成英语"}}
+TITLES = {"number_words": {"en": "This model *translates* German number words into English",
+                           "zh": "这个模型把德语数词*译成英语*"}}
 SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
              "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
 
@@ -26,6 +26,12 @@ def train_options(folder: Path) -> dict[str, list[str]]:
     text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
             str(validation)]
     return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
+
+
+def answers() -> dict[str, str]:
+    """Return {German: English} for all numbers below 1000."""
+    pairs = [pair for pairs in number_words() for pair in pairs]
+    return {german: english for german, english in pairs if "tausend" not in german}
 
 
 def make_pages(out: Path, lessons: str = "") -> None:
@@ -48,9 +54,10 @@ def make_pages(out: Path, lessons: str = "") -> None:
                 raise KeyboardInterrupt
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
-                run.test_sources())
+                run.test_sources(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
-                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES)
+                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES,
+                                   answers=answers() if page == "number_words" else None)
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
                                  f" {path.stat().st_size:,}")

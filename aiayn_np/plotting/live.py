@@ -39,7 +39,8 @@ class NotRunnable(ValueError):
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
               states: dict | None = None, lessons: str = '', metrics: dict | None = None,
-              recorded: list[dict] | None = None, telling: list[int] | None = None) -> str:
+              recorded: list[dict] | None = None, telling: list[int] | None = None,
+              answers: dict[str, str] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
     Parameters
@@ -48,7 +49,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
         text what `text.cutting.rules_of` gives
     examples : sequences to begin with
-    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does
+    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
+        stands between two stars is underlined
     states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
@@ -57,6 +59,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
     telling : heads of the decoder's last layer without which the first answer changes; the page
         begins with one of them
+    answers : {German: English} for numbers below 1000, by which a page of number words tells
+        whether an answer is right
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
     many weights.
@@ -79,11 +83,12 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=titles, task=task, model=tree, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
         states=kept_states(model, states or {}, MOST - len(weights)),
-        recorded=recorded, examples=examples, telling=telling or [],
+        recorded=recorded, examples=examples, telling=telling or [], answers=answers,
         metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
-    return filled(data, words["en"], title=escape(titles["en"]), weights=weights,
+    plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
+    return filled(data, words["en"], title=escape(plain), weights=weights,
                   no_script_zh=words["zh"]["no_script"])
 
 

@@ -20,10 +20,11 @@ from .states import MOST
 WRITTEN = 12  # tokens that a language model writes for a page that cannot run it
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
-                    title: str | dict = '', lessons: str = '', most_states: int = MOST) -> Path:
+                    title: str | dict = '', lessons: str = '', most_states: int = MOST,
+                    answers: dict[str, str] | None = None) -> Path:
     """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
 
-    title, lessons : as in `live_page`
+    title, lessons, answers : as in `live_page`
     most_states : how many of the kept states the page has; the first one is always there
 
     A model that was imported, or that has a layer which the page does not know, has a page of maps
@@ -36,14 +37,15 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
         return write_live(path, run.model, task, examples, title=title, recorded=recorded)
     states = run.states.states if run.states else {}
     steps = sorted(states)
-    some = [steps[i * len(steps) // most_states] for i in range(most_states) if steps]
+    most = min(most_states, len(steps))                                # most is learned early
+    some = [steps[max(i, i * i * len(steps) // most**2)] for i in range(most)]
     states = {step: states[step] for step in some}
     telling = told_changes(run, sources[0])[1] if sources else []
     metrics = {}
     if run.metrics.is_file():
         metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
-                      lessons=lessons, metrics=metrics, telling=telling)
+                      lessons=lessons, metrics=metrics, telling=telling, answers=answers)
 
 
 def runs_in_a_page(run: Run) -> bool:
@@ -56,16 +58,17 @@ def runs_in_a_page(run: Run) -> bool:
 
 
 def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
-    """Return sources in order: first the one whose answer the most changes spoil, then the shorter.
+    """Return at most five sources, those first whose answer the most changes spoil.
 
     The changes are two of the page, no positions and no scale, and each head of the last layer
-    muted; all heads count together as one.
+    muted; all heads count together as one. Of equal ones those come first that have no token twice,
+    and then the shorter.
     """
     def order(src):
         others, heads = told_changes(run, src)
-        return -len(others) - len(heads) / 100, src.size
+        return -len(others) - bool(heads), len(np.unique(src)) < src.size, src.size
 
-    return sorted(sources, key=order)
+    return sorted(sources, key=order)[:5]
 
 
 def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:

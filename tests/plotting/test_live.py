@@ -69,8 +69,10 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert main(["explore", str(run.folder), "--out", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     assert path.stat().st_size <= 1.7e6
-    data = data_of(path.read_text(encoding="utf-8"))
-    assert data["title"]["en"] == "This model reverses a list of digits"
+    text = path.read_text(encoding="utf-8")
+    data = data_of(text)
+    assert data["title"]["en"] == "This model *reverses* a list of digits"
+    assert "<title>This model reverses a list of digits</title>" in text
     assert sorted(data["examples"]) == sorted(run.task.text(src[0]) for src in run.test_sources())
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]
     assert data["states"] == []
@@ -85,7 +87,7 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     assert data_of(page)["examples"] == ["3 1 4"]
     task = task_of(run) | dict(name="text")
     text = live_page(run.model, task, [])
-    assert data_of(text)["title"]["en"] == "This model translates what you type"
+    assert data_of(text)["title"]["en"] == "This model *translates* what you type"
 
 
 def test_with_sixteen_states_it_has_at_most_12_mb(run):

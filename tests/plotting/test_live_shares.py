@@ -54,21 +54,20 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         rows.nth(n).click()
         read = [(x, f"“{plain(run.task, src[i])}” at place {i + 1} of the source")
                 for i, x in enumerate(want.source)]
-        read += [(x, f"“{plain(run.task, tgt[i])}”, written at place {i}," if i else
+        read += [(x, f"the “{plain(run.task, tgt[i])}” written at place {i}" if i else
                   "the sign “start”") for i, x in enumerate(want.target)]
         share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(
-            f"Why “{plain(run.task, tgt[n + 1])}”? Through all heads, {first} adds most to its"
-            f" score ({of_all(share, want.value)})")
+            f"Why “{plain(run.task, tgt[n + 1])}”? {part_of(share, want.value)} of its score comes"
+            f" from {first}")
         api.expect(page.locator("#shares-sum")).to_contain_text(f"{want.value:+.1f} = ")
     page.get_by_role("button", name="中文").click()
-    api.expect(page.locator("#shares-says")).to_contain_text("给这个词元的分数加得最多的是")
+    api.expect(page.locator("#shares-says")).to_contain_text("它的分数")
 
 
-def of_all(share, value):
-    """The numbers of the sentence: a part can be more than the whole."""
-    less = "others take some away: " if share > value else ""
-    return f"{share:+.1f}; {less}in all {value:+.1f}".replace("-", "−")
+def part_of(share, value):
+    """A part is most of a score only where it is more than a half, and not more than the whole."""
+    return "Most" if value / 2 < share <= value else "The largest part"
 
 
 def plain(task, token):
@@ -83,16 +82,19 @@ def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
     api.expect(says).to_have_count(2)
     for side, name in enumerate(("as trained", "changed")):
         text = says.nth(side).inner_text()
-        assert text.startswith(f"{name}: Why “4”? Through all heads, ")
         source, target, value = page.evaluate("""(side) => {
           const { source, target, value } = shares_at(thoughts[side], 0);
           return [source, target, value];
         }""", side)
         first, second = sorted([*source, *target])[:-3:-1]
         assert (", then " in text) == (second >= first / 2)
-        assert f"({of_all(first, value)})" in text
-    says.first.get_by_role("button").first.click()
-    assert page.locator("#term").inner_text().startswith("A score says how strongly")
+        assert text.startswith(f"{name}: Why “4”? {part_of(first, value)} of its score comes from")
+        says.nth(side).get_by_role("button").first.click()
+        term = page.locator("#term").inner_text()
+        assert term.startswith("A score says how strongly")
+        for number in (first, value):
+            assert f"{number:+.1f}".replace("-", "−") in term
+        page.keyboard.press("Escape")
 
 
 def test_a_muted_head_gives_no_share(rng):

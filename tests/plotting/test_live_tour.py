@@ -44,16 +44,15 @@ def test_the_tour_asks_and_then_shows(page):
         page.wait_for_function("() => !playing")                           # the first step plays
         assert f"tour={step}&guess=1" in page.url
         assert not hidden(page, "#best-part")
-        assert page.locator("#tour-out").inner_text().startswith("You guessed: ")
         if step == 3:                                                  # another order is tried
             api.expect(page.locator("#tour-out")).to_contain_text("cannot tell")
         assert page.locator("#tour-choices button:enabled").count() == 0  # a guess is made once
         assert page.locator("#tour-question").is_visible()
         happened = page.locator("#tour-choices .happened").inner_text().removeprefix("✓ ")
-        verdict = page.locator("#tour-out strong").inner_text().removesuffix(".").split(". ")[1]
         guessed = page.locator("#guess-1").inner_text().removeprefix("✓ ")
-        assert verdict == ("That is what happened" if happened == guessed
-                           else f"What happened: {happened}")
+        assert page.locator("#tour-out .verdict").inner_text() == (
+            f"You guessed right: {guessed}." if happened == guessed
+            else f"You guessed: {guessed}. In fact: {happened}.")
         seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
         page.locator("#tour-next").click()
         settled(page)
@@ -63,7 +62,7 @@ def test_the_tour_asks_and_then_shows(page):
     page.get_by_role("button", name="Type your own").click()
     assert page.evaluate("document.activeElement.id") == "source"
     assert not page.locator("#tour-closing").is_visible()
-    assert seen[0][2].startswith("You guessed: one token after the other. That is what happened.")
+    assert seen[0][2].startswith("You guessed right: one token after another, from the left.")
     assert "what-if=positions" in seen[3][1]
     assert "what-if" not in seen[3][0]
     layer, head = page.evaluate("[START.layer, START.head]")
@@ -97,7 +96,8 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.wait_for_function("view.tour === 3")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
-        "Without positions it cannot tell this from “5 1 4 1 3”: both get this same answer.")
+        "Without positions it cannot tell this from its reverse, “5 1 4 1 3”: both get"
+        " this same answer.")
 
 
 def test_what_became_of_an_answer_is_told_from_its_tokens(page):
@@ -127,10 +127,13 @@ def test_the_first_step_plays_what_it_tells(page):
       };
     }""")
     page.locator("#guess-0").click()
-    api.expect(page.locator("#tour-out")).to_contain_text("You guessed: all tokens at once. What")
+    out = page.locator("#tour-out")
+    api.expect(out).to_contain_text("You guessed: all tokens at once. In fact: one token after")
     assert page.evaluate("walked") == [[n, ""] for n in range(7)]      # seen before it is told
     assert page.url.endswith("tour=0&guess=0")
     assert label.text_content() == "written, one after the other"
+    row = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(view.query)]")
+    assert page.evaluate("view.key") == row.index(max(row))            # what is lit is explained
 
 
 def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # noqa: F811
@@ -142,7 +145,8 @@ def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # n
     (first, share), (second, less) = page.evaluate("best(thoughts[0].steps[2].row, 2)")
     assert page.locator("#tour-out").inner_text().endswith(
         f"It wrote {first}, with probability {share:.2f}."
-        f" Second most probable: “{second}”, with {less:.2f}.")
+        f" Second most probable: “{second}”, with {less:.2f}."
+        " It always writes the most probable one.")
     assert not page.locator("#keys").is_visible()
     page.locator("#present").click()
     for place in ("#best", "#keys"):
@@ -199,6 +203,7 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     sizes = page.evaluate(LETTERS)
     assert len(sizes) >= 20
     assert [one for one in sizes if one[0] < height / 40] == []
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

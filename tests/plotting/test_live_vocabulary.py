@@ -1,15 +1,19 @@
 """The page's cutting of text beside SentencePiece: the same ids, the same text, in any script."""
 
 import io
+import json
 
 import numpy as np
 import pytest
+from browser import chromium, visit  # noqa: F401
 from html_pages import data_of
 from javascript import node
 from sentences import sentences
 from test_live import page_of
 
 from aiayn_np import Transformer
+from aiayn_np.cli.pages import answers
+from aiayn_np.plotting.live import PAGE, live_page
 from aiayn_np.text.cutting import rules_of
 from aiayn_np.text.number_words import number_words
 from aiayn_np.text.task import TextTask
@@ -28,6 +32,43 @@ function main({ rules, lines, rows }) {
   return [cut, rows.map((ids) => vocabulary.text(ids))];
 }
 """
+
+
+@pytest.mark.slow
+def test_the_page_knows_every_number_and_what_is_none():
+    pairs = [pair for pairs in number_words() for pair in pairs]
+    wrong = ["eins tausend", "tausend", "ein", "null tausend", "zwei tausend null", "zwei drei",
+             "ein tausend drei tausend", "", "constructor", "zwei tausend constructor", "twelve"]
+    script = "function main([lines, answers]) { return lines.map((one) => in_english(one, answers)"\
+             " ?? null); }"
+    found = node(script, [[german for german, _ in pairs] + wrong, answers()])
+    assert found == [english for _, english in pairs] + [None] * len(wrong)
+
+
+@pytest.mark.slow
+def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa: F811
+    vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
+    task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
+    model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=1, max_len=40, rng=rng)
+    path = tmp_path / "page.html"
+    path.write_text(live_page(model, task, ["zwei"], answers=answers()), encoding="utf-8")
+    page = visit(path)
+    say = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))["en"]
+    for text, mark, note in (
+            ("zwei", "≠ not right", ""), ("zwei tausend drei", "≠ not right", ""),
+            ("forty", "", say["rare"].format(list="forty")),
+            ("drei drei", "", say["not_checked"])):
+        page.get_by_role("textbox", name="You type").fill(text)
+        page.locator("#app[aria-busy='false']").wait_for(state="attached")
+        assert page.locator("#source-note").inner_text() == note
+        assert "".join(page.locator("#written .mark").all_inner_texts()) == mark
+    page.evaluate("""() => {
+      const ids = vocabulary.source("two thousand and three").ids;
+      thoughts[0].src = vocabulary.source("zwei tausend drei").ids;
+      thoughts[0].steps = ids.map((token) => ({ token }));
+      self.found = is_right(thoughts[0]);
+    }""")
+    assert page.evaluate("found") is True
 
 
 def vocabulary_of(lines, size, **options):
@@ -122,3 +163,37 @@ def test_the_rules_are_those_of_the_model(rng):
     assert np.diff(found["scores"][4:]).max() <= 0                     # in the order of joining
     model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=2, max_len=20, rng=rng)
     assert data_of(page_of(model))["task"]["name"] == "copy"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480)])
+@pytest.mark.parametrize("words", [False, True])
+def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
+        visit, tmp_path, rng, width, height, words):  # noqa: F811
+    path = tmp_path / "page.html"
+    if words:
+        vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
+        task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
+        text = "drei und zwanzig tausend vier hundert zwölf"
+    else:
+        task = dict(name="reverse", tokens=["<pad>", "<bos>", "<eos>", *"0123456789"], pad=0,
+                    bos=1, eos=2, max_length=10)
+        text = "5 4 0 6 5 0 4 5 4 9"
+    model = Transformer(len(task["tokens"]), N=2, d_model=16, d_ff=16, h=4, max_len=14, rng=rng)
+    path.write_text(live_page(model, task, [text]), encoding="utf-8")
+    page = visit(path, viewport=dict(width=width, height=height))
+
+    def all_fits():
+        page.locator("#app[aria-busy='false']").wait_for(state="attached")
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+        last = page.locator("#flow svg").last.bounding_box()
+        assert last["height"] > 40
+        assert last["y"] + last["height"] <= height
+
+    page.get_by_role("button", name="Present").click()
+    all_fits()
+    for part in ("positions", "factor", "causal", "muted"):
+        page.locator(f"#if-{part}").click()
+        all_fits()
+        page.get_by_role("button", name="just show me").click()
+        all_fits()

@@ -23,15 +23,17 @@ BOXES = ["src_embedding", "tgt_embedding", "positions", "self_attention", "maske
 BUILT = {  # what stands for ${...} in a key
     "box_${key}": [f"box_{key}" for key in BOXES],
     "about_${box.key}": [f"about_{key}" for key in BOXES],
-    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort"],
+    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort", "done_text"],
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
                      "term_scale", "term_positions", "term_layer", "term_feature",
                      "term_softmax"],
     "term_${view.kind}": ["term_cross", "term_encoder_self", "term_decoder_self"],
+    "legend_${name}": ["legend_unsure", "legend_gone"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }
-QUOTED = r"\{(query|key|things|done|features|from)\}(?=[\u3400-\u9fff：，。（]|$)"  # Chinese words
+CHINESE = "query|key|things|done|features|from|score|parts?|written"  # names for Chinese words
+QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 
@@ -103,7 +105,7 @@ def test_no_english_sentence_stands_in_a_script():
     plain = [re.sub(r"\$\{[^}]*\}", "", a or b) for a, b in texts]
     sentences = {text for text in plain if re.search(r"[A-Za-z]{2,},? [A-Za-z]{2,}", text)}
     assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
-                         "mark right", "mark wrong", "differs gone", "ended stopped",
+                         "mark right", "mark wrong", "differs gone", "ended stopped", "tokens many",
                          "#flow.long .lit rect",
                          "curve lit", "flow-token lit", "map-heading grid-name-",
                          "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
@@ -116,7 +118,7 @@ def test_the_switch_finds_every_text_of_the_template():
     found = re.findall(r'data-say(?:-label)?="(\w+)"', marked)
     placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
     assert sorted(found) == sorted(placed_ones)
-    assert len(found) == 33
+    assert len(found) == 34
 
 
 def test_every_lesson_has_its_chinese_one():

@@ -46,9 +46,10 @@ const is_on = (part) => changed_parts(view.changes).includes(part);
 const is_muted = (path, head) =>
   view.changes.muted.some((one) => one.path === path && one.head === head);
 
-/** Make a change in the place of every other one, and show where the answer first changes. */
-function change(changes) {
-  show_place({ changes: { ...AS_TRAINED, ...changes }, state: START.state }, show_first_change);
+/** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
+function change(changes, state = START.state) {
+  const written = START.written;
+  show_place({ changes: { ...AS_TRAINED, ...changes }, state, written }, show_first_change);
 }
 
 /** The rows of the switches, which are filled when they are drawn. */
@@ -71,7 +72,10 @@ let guessed = {}; // the part that was guessed, and the choice
 /** A switch was clicked: the first time it asks, and a second click takes that back. */
 function turn(part) {
   if (is_on(part) || known.has(part)) return make_change(part, null);
-  asked = asked === part ? null : part;
+  const asks = asked === part ? null : part;
+  if (changed_now()) change({}); // one at a time; it draws
+  asked = asks;
+  if (thoughts.length > 1) return;
   draw_answer();
   draw_changes();
 }
@@ -84,18 +88,26 @@ function make_change(part, choice) {
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 
-/** The first token that the two models write differently, or undefined. */
-function first_change() {
-  const [before, after] = thoughts.map(({ steps }) => steps);
-  const place = before.findIndex(({ token }, t) => after && token !== after[t]?.token);
-  return place < 0 || !after[place] ? undefined : place;
+/** The place of the chosen token if both models write another one there, else the first such. */
+function changed_place() {
+  const [before, after = []] = thoughts.map(({ steps }) => steps);
+  const differs = (t) => before[t] && before[t].token !== after[t].token;
+  const places = [...after.keys()].filter(differs);
+  const chosen = view.query - first_query();
+  return places.includes(chosen) ? chosen : places[0];
 }
 
-/** Choose that token, where the decoder's maps are shown. */
+let chosen_before = null; // what was chosen before a change led to another place
+
+/** Choose a token that changed, where the decoder's maps are shown; without a change go back. */
 function show_first_change() {
-  const place = first_change();
-  if (place !== undefined && view.kind !== "encoder_self")
-    Object.assign(view, { query: place + first_query(), key: null });
+  if (view.kind === "encoder_self") return;
+  Object.assign(view, chosen_before);
+  chosen_before = null;
+  const query = changed_place() + first_query();
+  if (Number.isNaN(query) || query === view.query) return;
+  chosen_before = { query: view.query, key: view.key };
+  Object.assign(view, { query, key: null });
 }
 
 const listed_choices = (key) => say(key).split(" | ");
@@ -117,8 +129,8 @@ function draw_changes() {
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
     const on = is_on(part);
-    const chosen = { layer: view.layer + 1, head: view.head + 1 };
-    input.previousSibling.textContent = on ? changed_name() : say(name, chosen);
+    const values = { layer: view.layer + 1, head: view.head + 1, times: scale_taken() };
+    input.previousSibling.textContent = on ? changed_name() : say(name, values);
     input.checked = on;
     input.indeterminate = asked === part;
     fill(input.closest(".change").lastElementChild, asked === part ? guess_buttons(part) : []);
@@ -132,8 +144,11 @@ const changed_now = () => (is_early() ? "state" : changed_parts(view.changes)[0]
 /** The change that is made, in words. */
 function changed_name() {
   const part = changed_now();
-  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name)))();
+  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name, { times: scale_taken() })))();
 }
+
+/** How many times as large scores are without the scale: 4, or 4.9. */
+const scale_taken = () => Number(factor_without_scale(trained).toFixed(1));
 
 /** What a change is called that tells more than its switch. */
 const NAMES_OF = {
@@ -166,11 +181,11 @@ function difference(before, after) {
 
 const answers = () => thoughts.map(({ steps }) => real_ids(steps));
 
-const verdict = (choices, guess, happened) =>
-  say(guess === happened ? "guessed_right" : "guessed_wrong", {
-    guess: choices[guess],
-    happened: choices[happened],
-  });
+function verdict(choices, guess, happened) {
+  const values = { guess: choices[guess], happened: choices[happened] };
+  const says = say(guess === happened ? "guessed_right" : "guessed_wrong", values);
+  return make("span", { class: "verdict" }, says);
+}
 
 /** The mean of the highest weights of the rows of the map in view. */
 function sharpness(thought) {
@@ -181,7 +196,7 @@ function sharpness(thought) {
 
 /** What was written at the first place that changed, and what now, with both probabilities. */
 function said_first() {
-  const place = first_change();
+  const place = changed_place();
   if (place === undefined) return [];
   const [before, after] = thoughts.map(({ steps }) => steps[place]);
   const share = ({ row, token }) => digits(softmax(Float64Array.from(row))[token]);
@@ -193,7 +208,9 @@ function said_first() {
 /** Two sources that the model without positions cannot tell from each other, where it was so. */
 function said_equal() {
   const { text, equal } = thoughts[1].further ?? {};
-  return equal && has_source && !view.changes.positions ? [say("out_equal", { text })] : [];
+  const is_back = text?.split(" ").reverse().join(" ") === view.text.trim();
+  const says = say(is_back ? "out_equal_back" : "out_equal", { text });
+  return equal && has_source && !view.changes.positions ? [says] : [];
 }
 
 /** The highest weights before and after. */
@@ -208,9 +225,19 @@ const MEASURED = {
     const equal = said_equal();
     return equal.length ? equal : [say("if_positions_expect")];
   },
-  factor: () => [say("if_scale_expect"), ...said_sharpness()],
+  factor: () => [say("if_scale_expect", { times: scale_taken() }), ...said_sharpness()],
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
-  muted: ({ count }) => [say(count ? "if_heads_lost" : "if_heads_same")],
+  muted({ count }) {
+    const [{ path, head }] = view.changes.muted;
+    const is_shown = attended(thoughts[0]).path === path && view.head === head;
+    if (!count || view.kind !== "cross" || !is_shown)
+      return [say(count ? "if_heads_lost" : "if_heads_same")];
+    const query = changed_place() + first_query();
+    const { key, name } = look_of(query);
+    const token = plain_name(written_by(thoughts[0])[query]);
+    const values = { written: say("quoted", { token, place: query + 1 }), key: name(key) };
+    return [say("if_heads_looked", values), say("if_heads_lost")];
+  },
   replaced: () => [say("if_replace_expect")],
   state: (change) => [say(learned_by(change))],
 };
@@ -219,6 +246,7 @@ const MEASURED = {
 function learned_by({ lost, added, count }) {
   if (!view.state) return "if_state_expect";
   const kept = !lost.length && !added.length;
+  if (count === 1) return "if_state_nearly";
   return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
 }
 
@@ -243,12 +271,14 @@ function look_on() {
 /** What came of a change, as sentences: the answer, what was measured, and why. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const goes_on = thoughts[1].steps.length > places() ? "+" : ""; // it was stopped
-  const count = `${change.count}${goes_on}`;
-  const all = change.count >= Math.max(...answers().map((ids) => ids.length));
-  const places_say = all ? say("out_all_changed") : say("out_changed", { count });
-  const first = change.count ? [places_say, ...said_first()] : same_answer();
-  return [...first, ...MEASURED[part](change)].flatMap(rich).concat(change.count ? [] : look_on());
+  const { count } = change;
+  const all = count >= Math.max(...answers().map((ids) => ids.length));
+  const places_say = all
+    ? say("out_all_changed")
+    : say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
+  const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
+  if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
+  return [...why, places_say, ...said_first()];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
@@ -262,7 +292,7 @@ function draw_outcome() {
   const found = sentences_of(part);
   if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
-    found.unshift(make("strong", {}, verdict(listed_choices(asks[1]), guessed.choice, came)));
+    found.unshift(verdict(listed_choices(asks[1]), guessed.choice, came));
   }
   fill(element("outcome"), spaced([...found, ...lesson_link(lesson)]));
 }

@@ -2,6 +2,7 @@
 // The flow: the tokens that are read, those that are written, and curves as wide as the weights.
 
 const [TOKEN_HEIGHT, GAP, TOP] = [38, 120, 26]; // in units of the drawing
+const MOST_SIGNS = 12; // of a token's name
 
 /** A new element of SVG; a style may be none of its attributes, because the policy forbids it. */
 function drawn(tag, attributes, ...children) {
@@ -41,7 +42,12 @@ function draw_flow() {
     const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
     const says = side_name(side, more ? "side_colon" : "side");
     if (more) says.push(say(more));
-    return make("div", {}, ...says, make("div", { ...place, "aria-label": label }, drawing));
+    return make(
+      "div",
+      {},
+      make("div", {}, ...says),
+      make("div", { ...place, "aria-label": label }, drawing),
+    );
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
   requestAnimationFrame(scroll_to_lit); // all is laid out once
@@ -65,25 +71,29 @@ function scroll_to_lit() {
 function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
-  const all = thoughts.flatMap((one) => [...attended(one).keys, ...written_by(one)]);
-  const longest = Math.max(...all.map((token) => [...plain_name(token)].length));
-  const count = Math.max(rows[0].length, ...thoughts.map(longest_row));
-  const step = Math.max(60, 11 * Math.min(longest, 12) + 28, Math.min(104, 560 / count));
-  const width = Math.max(300, step * count);
-  const is_long = width > 760; // two such drawings stand one above the other
+  const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
+  const least = Math.max(60, Math.min(104, 560 / Math.max(...all.map((row) => row.length))));
+  const room = (name) => Math.max(least, 10 * Math.min([...name].length, MOST_SIGNS) + 28);
+  const ends = (row) =>
+    row.reduce((found, name) => [...found, (found.at(-1) ?? 0) + room(name)], []);
+  const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
+  // two drawings that are long stand one above the other
+  const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
   const two = thoughts.length > 1;
-  const labelled = !two && !is_present() && innerWidth > 800; // else they are too small
+  const labelled = !two && innerWidth > 800; // else they are too small
   const top = labelled ? TOP : 4;
-  const gap = !two ? GAP : is_long ? 48 : innerHeight < 560 ? 96 : 150;
+  const beside = innerHeight < 560 ? 96 : innerHeight < 800 && !is_present() ? 112 : 150;
+  const gap = !two ? GAP : is_long ? 48 : beside;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
   element("flow").classList.toggle("long", is_long);
-  const x = (i) => (i + 0.5) * step;
+  const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
   const curves = curves_of(thought, cache.weights[view.head], x, [top, gap]);
-  const room = Math.min(step - 12, 11 * longest + 46);
   const tokens = rows.map((row, n) =>
-    row.map((name, i) =>
-      flow_token(name, [x(i), top + n * (TOKEN_HEIGHT + gap)], room, side, n ? "query" : "key", i),
-    ),
+    row.map((name, i) => {
+      const wide = Math.min(room(name) - 12, 11 * [...name].length + 46);
+      const place = [x[n][i], top + n * (TOKEN_HEIGHT + gap)];
+      return flow_token(name, place, wide, side, n ? "query" : "key", i);
+    }),
   );
   const comes = view.kind !== "encoder_self" && is_walking(thought);
   if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
@@ -98,15 +108,16 @@ function flow(thought, side) {
     ...curves,
     ...tokens.flat(),
   );
-  svg.style.maxWidth = `${width}px`;
-  svg.style.minWidth = `${0.47 * width}px`;
+  svg.style.maxWidth = `${1.15 * width}px`;
+  svg.style.minWidth = `${0.41 * width}px`;
   return svg;
 }
 
-/** So many tokens need room at most: the drawing keeps its size while tokens are written. */
+/** The tokens that need room at most: the drawing keeps its size while they are written. */
 function longest_row({ src, steps }) {
   const room = Math.max(src.length + 2, Math.min(view.written, longest()) + 1);
-  return view.kind === "encoder_self" ? 0 : Math.min(steps.length, room);
+  const ids = view.kind === "encoder_self" ? [] : steps.slice(0, room).map(({ token }) => token);
+  return names(ids).map(plain_name);
 }
 
 /** A curve from every key to every query that looks at it; those of the chosen query are lit. */
@@ -119,7 +130,7 @@ function curves_of(thought, weights, x, [space, gap]) {
   for (let i = 0; i < weights.rows; i++)
     weights.row(i).forEach((weight, j) => {
       if (weight < 0.01 || !free(i, j)) return;
-      const [from, to] = [x(j), x(i)];
+      const [from, to] = [x[0][j], x[1][i]];
       const lit = i === view.query;
       const path = drawn("path", {
         d: `M${from} ${top} C${from} ${middle} ${to} ${middle} ${to} ${bottom}`,
@@ -130,6 +141,7 @@ function curves_of(thought, weights, x, [space, gap]) {
         "data-query": i,
         "data-key": j,
       });
+      path.append(drawn("title", {}, digits(weight)));
       curves[lit ? "push" : "unshift"](path);
     });
   return curves;
@@ -138,8 +150,8 @@ function curves_of(thought, weights, x, [space, gap]) {
 /** A token of the drawing. To point at it fades all other curves, a click chooses it. */
 function flow_token(name, [x, y], width, side, role, i) {
   const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
-  const most = 12;
-  const short = [...name].length > most ? `${[...name].slice(0, most - 1).join("")}…` : name;
+  const is_short = [...name].length <= MOST_SIGNS;
+  const short = is_short ? name : `${[...name].slice(0, MOST_SIGNS - 1).join("")}…`;
   const style = [...name].length === 1 ? "sign" : null; // which has room to be larger
   const text = drawn("text", { x, y: y + 27, "text-anchor": "middle", class: style }, short);
   const lit = role === "query" && i === view.query;

@@ -37,6 +37,7 @@ function term(text, sentence) {
     box.style.top = `${scrollY + bottom + 4}px`;
     box.style.left = `${Math.max(8, Math.min(left, innerWidth - 320))}px`;
     box.showPopover();
+    box.scrollIntoView({ block: "nearest" });
   });
   return made;
 }
@@ -48,7 +49,7 @@ function tell_about() {
   const count_of = (count) => ({ right: Math.round(exact_match * count), count });
   if (held_out) about.push(say("about_right", count_of(held_out)), say("gap"));
   else if (exact_match) about.push(say("about_exact", count_of(validation_pairs)), say("gap"));
-  element("about").replaceChildren(...about, say(ABOUT));
+  element("about").replaceChildren(...about, make("strong", {}, say(ABOUT)));
   const count = say("footer_size", { count: data.parameters });
   const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
   element("footer").replaceChildren(
@@ -70,7 +71,11 @@ function translate_page() {
     );
   for (const place of document.querySelectorAll("[data-say-label]"))
     place.setAttribute("aria-label", say(place.dataset.sayLabel));
-  document.title = document.querySelector("h1").textContent = data.title[language()];
+  const [before, verb, after] = data.title[language()].split(/\*(.+?)\*/);
+  document
+    .querySelector("h1")
+    .replaceChildren(before, ...(verb ? [make("u", {}, verb), after] : []));
+  document.title = document.querySelector("h1").textContent;
   tell_about();
   document.documentElement.lang = TAGS[language()];
   for (const button of element("languages").children)
@@ -80,7 +85,8 @@ function translate_page() {
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
-  const chips = data.recorded ? data.examples : data.examples.slice(0, 3);
+  const ends = data.examples.map((_, i) => data.examples.slice(0, i + 1).join("").length);
+  const chips = data.examples.filter((_, i) => data.recorded || (i < 3 && ends[i] < 64)); // one line
   element("examples").replaceChildren(...chips.map(chip));
   const place = element("kind").selectedIndex;
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));

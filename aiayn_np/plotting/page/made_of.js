@@ -12,9 +12,9 @@ async function draw_shares() {
   const late = () => mine !== made_of_round || asked !== round;
   await painted();
   if (late()) return;
-  const instead = is_empty() ? "type_first" : view.kind === "encoder_self" && "shares_encoder";
-  const sentences = instead ? [say(instead)] : [];
-  for (const [side, one] of sentences.length ? [] : thoughts.entries()) {
+  const reads_only = view.kind === "encoder_self";
+  const sentences = reads_only ? [say("shares_encoder")] : [];
+  for (const [side, one] of reads_only || is_empty() ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
     if (is_read_again(one)) continue;
@@ -77,9 +77,8 @@ function why_written(thought, place = best_place(thought)) {
     const parts_of = (share, i) => {
       const each = list.findLastIndex((_, j) => first(list[j], j) === i) > i;
       const from = { token: strong(names(ids)[i]), place: `${key(i)[1]}` };
-      const number = term(signed(share), say("term_share"));
       const words = say_with(each ? "spoke_each" : key(i)[0], from);
-      return { share, parts: { number, from: make("span", {}, ...words) } };
+      return { share, name: plain_name(names(ids)[i]), from: make("span", {}, ...words) };
     };
     return list.map(parts_of).filter(({ share }, i) => first(share, i) === i);
   };
@@ -91,18 +90,23 @@ function why_written(thought, place = best_place(thought)) {
   ].sort((a, b) => b.share - a.share);
   const [first, second] = all;
   if (first.share <= 0) return say_with("shares_none", { word });
-  const next = second?.share >= first.share / 2 ? say_with("shares_and", second.parts) : [];
-  const says = first.share > value ? "shares_says_more" : "shares_says";
+  const told = second?.share >= first.share / 2 ? [first, second] : [first];
+  const adds = ({ name, share }) => say("share_of", { token: name, number: signed(share) });
+  const parts = told.map(adds).join(say("gap"));
+  const score = term(say("shares_score"), say("term_share", { parts, value: signed(value) }));
+  const is_most = first.share > value / 2 && first.share <= value;
+  const part = say(is_most ? "shares_most" : "shares_largest");
   return [
-    ...say_with(says, { word, ...first.parts, value: signed(value) }),
-    ...next,
+    ...say_with("shares_says", { word, part, score, from: first.from }),
+    ...told.slice(1).flatMap((one) => say_with("shares_and", one)),
     say("why_stop"),
   ];
 }
 
-/** That the curves of the shown head lead to another token than the sentence names. */
+/** That the curves lead to other tokens than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
   const { cache, keys, path } = attended(thought);
+  if (view.kind === "decoder_self" && has_source) return [say("gap"), say("shares_own")];
   if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
   const [row, { source }] = [[...cache.weights[view.head].row(place)], shares_at(thought, place)];
   const [looks, spoke] = [row, source].map((list) => list.indexOf(Math.max(...list)));

@@ -44,7 +44,7 @@ function one_head(layer, head) {
   const maps = thoughts.map((thought) => small_map(thought, layer, head));
   const small = make("span", { class: "small" }, ...maps);
   const style = is_muted(path, head) ? "head muted" : "head";
-  return make("label", { class: style }, input, small, say("head", name));
+  return make("label", { class: style }, input, small, make("span", {}, say("head", name)));
 }
 
 function small_map(thought, layer, head) {
@@ -52,7 +52,10 @@ function small_map(thought, layer, head) {
   const { rows, columns, data } = cache.weights[head];
   const free = allowed(thought);
   const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
-  return picture(rows, columns, colour, { "aria-hidden": "true" });
+  const made = picture(rows, columns, colour, { "aria-hidden": "true" });
+  made.style.setProperty("--rows", rows);
+  made.style.setProperty("--columns", columns);
+  return made;
 }
 
 // ---- the chosen head, large ----------------------------------------------------------------

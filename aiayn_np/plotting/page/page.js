@@ -3,6 +3,7 @@
 
 /** Take over what the reader chose, and draw it. */
 function choose(change) {
+  chosen_before = null;
   Object.assign(view, change);
   draw();
 }
@@ -32,6 +33,7 @@ const is_empty = () => has_source && !data.recorded && thoughts[0].src.length ==
 function rethink(before_drawing = () => {}) {
   if (!data.recorded) draw_note();
   element("app").classList.remove("unread");
+  element("what-if").inert = false;
   element("app").setAttribute("aria-busy", "true");
   const show_begun = () => {
     element("app").inert = false; // it is until the first token is there
@@ -53,6 +55,7 @@ function rethink(before_drawing = () => {}) {
 /** Show what the address names, or the beginning. */
 function open_address() {
   stop();
+  chosen_before = null;
   const { place, wrong } = read_address(location.hash.slice(1), page);
   const step = tour_steps()[place.tour];
   if (step) find_clearest_head();
@@ -135,26 +138,37 @@ function show_unread(unknown) {
   const still = say("unread", { text: visible(view.text) });
   fill(element("source-note"), [unknown_note(unknown), say("gap"), still]);
   element("app").classList.add("unread");
+  element("what-if").inert = true; // it would be of another text
 }
 
 /** What was read of the typed text. */
 function draw_note() {
+  element("source").classList.toggle("long", view.text.length > 24);
   const { ids, unknown, cut, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
+  const text = vocabulary.text(ids);
   const lines = [];
   const pieces = Boolean(data.task.scores);
   const found = pieces && has_source ? words_apart() : [];
-  const rare = pieces && has_source && !found.length ? vocabulary.fragments(view.text) : [];
+  const rare = pieces && has_source && !found.length ? strange_words() : [];
   if (!count && !unknown.length) lines.push(say("empty"));
   if (unknown.length) lines.push(unknown_note(unknown));
   else if (rare.length) lines.push(say("rare", { list: rare.map(visible).join(" ") }));
+  else if (data.answers && count && !found.length && !in_english(text, data.answers))
+    lines.push(say("not_checked"));
   if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
-  else if (count > data.task.max_length)
-    lines.push(say("long", { count, most: data.task.max_length }));
+  if (count > data.task.max_length) lines.push(say("long", { count, most: data.task.max_length }));
   const words = view.text.split(/\s+/).filter(Boolean);
-  if (pieces && count && count !== words.length && count < 40)
+  if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
     lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
+}
+
+/** Words that the model was not trained to read. */
+function strange_words() {
+  if (!data.answers) return vocabulary.fragments(view.text);
+  const known = new Set(["tausend", ...Object.keys(data.answers).flatMap((one) => one.split(" "))]);
+  return view.text.split(/\s+/).filter((word) => word && !known.has(word.toLowerCase()));
 }
 
 /** Where a text has compounds of known words: the button that writes these apart. */
@@ -201,6 +215,9 @@ function answer_row(thought, side) {
     for (let t = spans.length; t < real_ids(base).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
   const label = side ? changed_name() : say("row_writes");
+  const many = spans.map((span) => span.textContent).join("").length > 50;
+  const has = (name) => spans.some((span) => span.classList.contains(name));
+  const legend = ["unsure", "gone"].filter(has).map((name) => say(`legend_${name}`));
   return make(
     "div",
     { class: "row" },
@@ -208,10 +225,11 @@ function answer_row(thought, side) {
     make(
       "div",
       { class: "answer" },
-      make("div", { class: "tokens", "aria-hidden": "true" }, ...spans),
+      make("div", { class: many ? "tokens many" : "tokens", "aria-hidden": "true" }, ...spans),
       spans.length || is_walking(thought) ? "" : say("nothing_yet"),
       ...coming(thought),
       ...mark_of(thought),
+      ...legend.map((words) => make("span", { class: "legend" }, words)),
       thought.done ? "" : make("span", { class: "computing" }, say("computing")),
       make("strong", { class: "unseen" }, vocabulary.text(ids)),
     ),
@@ -275,9 +293,14 @@ const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !=
 
 /** Whether what is written is right for what was read; undefined where the task does not tell. */
 function is_right({ src, steps, done }) {
-  if (!Object.hasOwn(WANTED, data.task.name) || src.length < 2 || !done) return undefined;
-  const wanted = [...WANTED[data.task.name](src.slice(0, -1)), eos];
-  return `${wanted}` === `${steps.map(({ token }) => token)}`;
+  if (src.length < 2 || !done) return undefined;
+  const ids = steps.map(({ token }) => token);
+  if (data.answers) {
+    const wanted = in_english(vocabulary.text(src), data.answers);
+    return wanted && wanted === vocabulary.text(ids) && ids.includes(eos);
+  }
+  if (!Object.hasOwn(WANTED, data.task.name)) return undefined;
+  return `${[...WANTED[data.task.name](src.slice(0, -1)), eos]}` === `${ids}`;
 }
 
 function mark_of(thought) {
@@ -288,7 +311,7 @@ function mark_of(thought) {
   return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
 }
 
-/** The written token that the best five are of: that of the chosen query, else the last. */
+/** The written token that the probabilities are of: that of the chosen query, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
@@ -298,18 +321,26 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 function best_table(thought, side) {
   const { five } = shown(thought);
   const place = best_place(thought);
-  const found = five ? five[place] : best(logits_of(thought, place), 5);
-  const row = ([token, share]) => {
-    const name = make("th", { scope: "row" }, make("bdi", {}, piece_name(token)));
-    return make("tr", {}, name, make("td", {}, bar(share)), make("td", {}, digits(share)));
+  const all = five ? five[place] : best(logits_of(thought, place), 3);
+  const found = all.slice(0, 3).filter(([, share], i) => !i || share >= 0.005); // not 0.00
+  const rest = found.reduce((left, [, share]) => left - share, 1);
+  const row = (name, share) => {
+    const head = make("th", { scope: "row" }, make("bdi", {}, name));
+    return make("tr", {}, head, make("td", {}, bar(share)), make("td", {}, digits(share)));
   };
+  const named = (token) => {
+    const special = token !== data.task.tokens[eos] && special_name(token);
+    return special ? term(say(special), say("term_sign")) : piece_name(token);
+  };
+  const rows = found.map(([token, share]) => row(named(token), share));
+  rows.push(row(say("others"), rest));
   const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
   return make(
     "table",
     {},
     make("caption", {}, ...side_name(side)),
     make("thead", {}, make("tr", {}, ...head)),
-    make("tbody", {}, ...found.map(row)),
+    make("tbody", {}, ...rows),
   );
 }
 
@@ -336,6 +367,11 @@ function go_to(place) {
   const to = within(place, longest() + 1);
   const query = view.kind === "encoder_self" ? view.query : to + first_query();
   choose({ written: to, query, key: null });
+}
+
+/** A step of the walk; the first one shows where it begins. */
+function walk(step) {
+  go_to(place_now() + (view.written < Infinity || step < 0 ? step : 0));
 }
 
 function play(pause = 900, at_end = () => {}) {
@@ -374,19 +410,17 @@ function listen() {
     const query = has_source ? 0 : view.query;
     Object.assign(view, { text, written: Infinity, query, key: null });
     view.changes = { ...view.changes, replaced: [] };
-    asked = null;
+    asked = chosen_before = null;
     left_out = [];
     show_left_out();
     rethink(show_first_change);
   });
-  on("back", "click", () => go_to(place_now() - 1));
-  on("next", "click", () => go_to(place_now() + 1));
+  on("back", "click", () => walk(-1));
+  on("next", "click", () => walk(1));
   on("play", "click", () => play());
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("written", "click", choose_in_strip);
-  on("state", "input", () =>
-    show_place({ changes: AS_TRAINED, state: Number(element("state").value) }, show_first_change),
-  );
+  on("state", "input", () => change({}, Number(element("state").value)));
   addEventListener("hashchange", open_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
@@ -414,7 +448,7 @@ function press(event) {
   const takes_it = target.matches("input, select") || (key === " " && target.matches("button"));
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
-  if (view.tour === null) return go_to(place_now() + step);
+  if (view.tour === null) return walk(step);
   if (step < 0) return view.tour && go_on_tour(view.tour - 1);
   element(view.guess === null ? "tour-show" : "tour-next").click();
 }
@@ -477,10 +511,15 @@ function whole_picture() {
   const width = 600 * flows.length;
   const { color, fontFamily, backgroundColor } = getComputedStyle(document.body);
   const red = getComputedStyle(element("app")).getPropertyValue("--marked");
-  const line = (y, size, parts, x = 24, fill = color) =>
-    drawn("text", { x, y, fill, "font-size": size }, ...parts);
-  const tops = [[data.title[language()]], [`${say("ask_label")}: ${view.text}`]];
-  const rows = [...document.querySelectorAll("#written .row")].map(answer_line);
+  const line = (y, size, parts, x = 24, fill = color) => {
+    const bold = size === 24 ? 700 : null; // the title
+    return drawn("text", { x, y, fill, "font-size": size, "font-weight": bold }, ...parts);
+  };
+  const tops = [[document.title], [`${say("ask_label")}: ${view.text}`]];
+  const walked = view.written;
+  view.written = Infinity; // whole answers, and whether they are right
+  const rows = thoughts.map(answer_row).map(answer_line);
+  view.written = walked;
   const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
   const top = 28 * text.length + 40;
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
@@ -489,8 +528,8 @@ function whole_picture() {
     const drawing = styled(svg);
     const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
-    const name = side_name(side).map((one) => one.textContent);
-    return [line(top, 18, name, 600 * side + 24, side ? red : color), drawing];
+    const name = [...side_name(side).map((one) => one.textContent), map_name()].join(say("comma"));
+    return [line(top, 16, [name], 600 * side + 24, side ? red : color), drawing];
   });
   const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
   const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
@@ -499,9 +538,14 @@ function whole_picture() {
       .map((part) => part.textContent)
       .join(""),
   );
-  const why = [...told, element("link").hash].flatMap((one) => wrapped(one, width - 48));
-  const below = why.map((words, i) => line(top + deep + 32 + 24 * i, 16, [words]));
-  const height = top + deep + 32 + 24 * why.length;
+  const why = told.flatMap((one) => wrapped(one, width - 48));
+  const below = why.map((words, i) => line(top + deep + 36 + 24 * i, 16, [words]));
+  const soft = getComputedStyle(element("about")).color;
+  const address = `aiayn_np · ${decodeURI(location.pathname).split("/").at(-1)}${element("link").hash}`;
+  const foot = top + deep + 36 + 24 * why.length;
+  const source = wrapped(address, 1.3 * (width - 48)); // smaller letters than those it measures
+  below.push(...source.map((part, i) => line(foot + 16 * i, 12, [part], 24, soft)));
+  const height = foot + 16 * source.length + 8;
   const size = { width, height, "font-family": fontFamily };
   const back = drawn("rect", { width, height, fill: backgroundColor });
   return drawn("svg", size, back, ...text, ...drawings, ...below);
@@ -528,18 +572,25 @@ async function save_picture() {
   const canvas = make("canvas", { width, height });
   canvas.getContext("2d").drawImage(image, 0, 0, width, height);
   make("a", { href: canvas.toDataURL(), download: file_name() }).click();
+  tell("picture_saved");
 }
 
-function copy_link(address) {
-  const tell = (copied) => {
-    element("address-note").textContent = say(copied ? "address_copied" : "address_in_bar");
-    setTimeout(show_left_out, 5000);
-  };
-  if (!navigator.clipboard) return tell(false);
-  navigator.clipboard.writeText(address).then(
-    () => tell(true),
-    () => tell(false),
-  );
+/** Say for five seconds what was done. */
+function tell(key) {
+  element("address-note").textContent = say(key);
+  clearTimeout(told);
+  told = setTimeout(show_left_out, 5000);
+}
+
+let told = null;
+
+async function copy_link(address) {
+  try {
+    await navigator.clipboard.writeText(address);
+    tell("address_copied");
+  } catch {
+    tell("address_in_bar"); // a page from a file may have no clipboard
+  }
 }
 
 function begin_page() {

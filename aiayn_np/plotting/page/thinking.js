@@ -176,6 +176,8 @@ async function think(show, show_begun) {
       }
       think_on(thought);
     }
+    thought.goes_on = side && thought.steps.length > places(found);
+    if (thought.goes_on) thought.steps.pop(); // it showed that there is no end
   }
   await breathe(); // what was typed meanwhile comes before drawing
   if (mine !== round) return;

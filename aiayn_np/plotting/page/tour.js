@@ -72,6 +72,7 @@ function go_on_tour(tour) {
 
 function end_tour(finished) {
   stop();
+  chosen_before = null;
   show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
@@ -82,7 +83,8 @@ function make_guess(guess) {
   const step = tour_steps()[view.tour];
   show_place({ ...shown_by(step, true), guess, key: null }, () => {
     show_first_change();
-    if (step === "type") play(300, () => choose({ written: Infinity, query: START.query }));
+    if (step === "type")
+      play(300, () => choose({ written: Infinity, query: START.query, key: null }));
   });
   element("tour-question").focus();
 }
@@ -107,13 +109,13 @@ function said_look(query) {
   const says = token === written ? "tour_look_why" : "tour_look_next";
   return [
     say("tour_look_out", { ...place, key: name(key), weight: digits(weight) }),
-    say(says, { token: plain_name(written) }),
+    make("strong", {}, say(says, { token: plain_name(written) })),
   ];
 }
 
 /** What came out of a step: which choice happened, and sentences. */
 const OUTCOMES = {
-  type: () => [1, say("tour_type_why")],
+  type: () => [1, make("strong", {}, say("tour_type_why"))],
   look() {
     const { key, three } = look_of(1);
     return [three.indexOf(key), ...said_look(1)];
@@ -192,8 +194,7 @@ function draw_tour() {
     element("tour-choices").replaceChildren(...buttons);
     element("tour-steps").replaceChildren(none, next, end);
   });
-  if (choices[view.guess])
-    sentences.unshift(make("strong", {}, verdict(choices, view.guess, happened)));
+  if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;
   const found = told ? [...sentences, ...lesson_link(lesson)] : [];
   fill(element("tour-out"), spaced(found));

@@ -7,6 +7,17 @@ function vocabulary_of(task) {
   return task.characters ? new Characters(task) : new Symbols(task);
 }
 
+/** A number below a million in English; `answers` has those below 1000. undefined for others. */
+function in_english(german, answers) {
+  const [low, high, more] = german.split(/(?:^| )tausend(?: |$)/).reverse();
+  const known = (words) => (Object.hasOwn(answers, words) ? answers[words] : undefined);
+  if (high === undefined) return known(german);
+  const thousands = !/eins$|null/.test(high) && known(high.replace(/ein$/, "eins"));
+  if (!thousands || more !== undefined || low === "null" || (low && !known(low))) return undefined;
+  const join = low && (/hundred/.test(known(low)) ? ", " : " and ");
+  return `${thousands} thousand${join}${known(low) ?? ""}`;
+}
+
 /** The ids before the end of a sequence. */
 const until = (eos, ids) => (ids.includes(eos) ? ids.slice(0, ids.indexOf(eos)) : ids);
 
