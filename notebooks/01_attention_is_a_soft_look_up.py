@@ -65,7 +65,7 @@ print("it writes", task.text(answer))
 print(f"seen in training: {progress.step * 64:,} sequences")
 
 # %% [markdown]
-# Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
+# It writes your digits backwards. Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
 # after the other: a digit, or in a text a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the
 # left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson;
 # you need no other box today.
@@ -246,8 +246,13 @@ print(cache)
 # ## 1.5 Where do queries, keys and values come from?
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it: $q = xW^Q$ is what the token asks, $k = xW^K$ is what
-# it answers to, and $v = xW^V$ is what it tells.
+# (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it:
+#
+# $$q = xW^Q \quad \text{is what the token asks,}$$
+#
+# $$k = xW^K \quad \text{is what it answers to,}$$
+#
+# $$v = xW^V \quad \text{is what it tells.}$$
 
 # %%
 rng = np.random.default_rng(0)
@@ -267,8 +272,8 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 # > - all equally → Then all scores of a row would have to be equal.
 # > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
 # >
-# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers. With two random matrices each, $q = xW^Q$ and
-# > $k = xW^K$. -->
+# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers, and no matrices: $q = k = x$. By chance a token
+# > would look most at itself in a quarter of the cases. -->
 
 # %%
 def looks_at_itself(Q, K):
@@ -283,7 +288,7 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
-# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
+# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
 #
 # ## 1.6 The three attentions of the Transformer
 #

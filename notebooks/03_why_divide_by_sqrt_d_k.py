@@ -62,7 +62,7 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 #
 # Let every entry of a query and of a key be $+1$ or $-1$. Then $q \cdot k$ is the number of places where they agree, minus
 # the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
-# and 6 places. Their scores are 4, 0 and $-4$.
+# and 6 places. Their scores are $10 - 6 = 4$, $8 - 8 = 0$ and $6 - 10 = -4$.
 #
 # > **Predict.** Softmax takes these scores as they are. How many times the weight of the second key does the first one get?
 # >
@@ -71,7 +71,7 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 # > - About 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
 # > - More than 50 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
 # >
-# > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. Three keys agree with the query in 10, 8 and 6 places, so the scores are {scores[0]}. -->
+# > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. A score is the number of places that agree, minus the number of those that do not. Three keys agree with the query in 10, 8 and 6 places: $10 - 6 = 4$, $8 - 8 = 0$, $6 - 10 = -4$. -->
 
 # %%
 def agreeing(places, d_k):
@@ -83,12 +83,12 @@ V = np.eye(3)                                                          # (3, 3)
 _, cache = attention.forward(q, K, V)
 _, unscaled_cache = unscaled.forward(q, K, V)
 scores = q @ K.T                                                       # (1, 3)
-print("          ten eight six")
-print("with    ", cache.weights[0])
-print("without ", unscaled_cache.weights[0])
+print("                  ten eight six")
+for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": scores / 4, "its weight": cache.weights}.items():
+    print(f"{name:10}", x[0])
 
 # %% [markdown]
-# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide by $\sqrt{d_k} = 4$, as Equation 1 does: the scores become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$, as Equation 1 does: they become 1, 0 and $-1$, and the ratio becomes $e$.
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
@@ -108,7 +108,7 @@ for name, weights in wide.items():
     print(f"{name:8}", weights)
 
 # %% [markdown]
-# With the scale the weights are as before. Without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
+# With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
 #
 # ## 3.2 Why do dot products get large?
 #
@@ -153,7 +153,7 @@ dot = (q * k).sum(axis=1)                                              # (20000,
 print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel.
+# A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
 #
 # The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
@@ -172,7 +172,7 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# So in the picture at the beginning, chance has decided. Now draw 2048 queries with 32 keys each.
+# The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided. Now draw 2048 queries with 32 keys each.
 #
 # > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
@@ -190,7 +190,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# Without the scale, more than a fifth look at one key only at $d_k = 64$. At 512 it is nearly two thirds. With the scale it did not happen once in 2048 queries.
+# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once in 2048 queries.
 #
 # ## 3.4 What that does to the gradient
 #
@@ -206,7 +206,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 # > - About as much → Two thirds of the queries are sure, one third is not. Do both get the same?
 # > - More than nine tenths <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
 # >
-# > <!-- given: $d_k = 512$, each query has 32 random keys, each about 23 long. Without the scale no factor divides these keys, and one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
+# > <!-- given: A random gradient arrives at each output, and the values are random, too. $d_k = 512$, each query has 32 random keys, each about 23 long. Without the scale no factor divides these keys, and one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
 
 # %%
 Q, K, V = rng.standard_normal((3, 64, 32, 512))                        # 64 groups of 32 queries
@@ -228,7 +228,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. These queries happen to be undecided. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In these the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
 # ## 3.5 And at the paper's own width?
 #
@@ -238,7 +238,7 @@ fig
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
 at, paper = (list(saturation.d_k).index(width) for width in (512, 64))
 for i in (paper, at, -1):
-    print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.3f}, without {median[1, i]:.3f}")
+    print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2g}, without {median[1, i]:.2g}")
 
 # %% [markdown]
 # At $d_k = 64$ the median is *larger* without the scale: more than three times as large. So at the start of training one does not yet see gradients vanish there. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.

@@ -72,7 +72,11 @@ figure_2("left")
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
 #
-# The second rule is for a factor: $y = A / c$ gives $\mathrm{grad\_A} = \mathrm{grad\_y} / c$.
+# **A factor.** The second rule:
+#
+# $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
+#
+# Try the first one on small matrices:
 
 # %%
 A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
@@ -83,8 +87,7 @@ grad_B = A.T @ grad_y                                        # (3, 2)
 print("grad_A", grad_A, "grad_B", grad_B, sep="\n")
 
 # %% [markdown]
-# Check one entry. The loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$ has the gradient `grad_y` at $y$. When $A_{01}$ rises by 1,
-# $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$, which is `grad_A[0, 1]`. Shapes help to remember which factor is transposed. But when all matrices
+# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. Shapes help to remember which factor is transposed. But when all matrices
 # are square, wrong products fit as well (Lesson 4.7).
 
 # %% [markdown]
@@ -139,10 +142,15 @@ for name, slope in slopes.items():
     print(f"{name:14}  slope of the loss {slope:7.4f}")
 
 # %% [markdown]
-# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks: "would more of this value raise the loss?" And row $j$ of $V$ went to every query, with that query's weight.
-# So its gradient comes from every query, with the same weight: the same map, read by columns.
+# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks: "would more of this value raise the loss?"
 #
-# **Then softmax, row by row** (Lesson 2.5; the dropout before it did nothing):
+# **Row $j$ of $V$ went to every query**, with that query's weight. So its gradient comes from every query, with the same weight:
+#
+# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+#
+# This is the same map, read by columns. The wrong backward at the beginning, `kept @ grad_out`, reads it by rows.
+#
+# **Then softmax, row by row.** The dropout before it did nothing, so Lesson 2.5 has the formula:
 #
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
@@ -169,13 +177,13 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
 # %% [markdown]
 # Our gradients are those of the class.
 #
-# Here is the whole graph, with what comes back in red. (`products` are the scores before the scale.)
+# Here is the graph, with what comes back in red. (`products` are the scores before the scale.)
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# The class has these lines, with `.mT` for `.T`. It transposes the last two axes and leaves those for batch and heads as they are.
+# Every line forwards has one line backwards. The class writes `.mT` for `.T`. It transposes the last two axes and leaves those for batch and heads as they are.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?

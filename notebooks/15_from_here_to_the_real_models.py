@@ -264,7 +264,14 @@ moved, right = {}, []
 for name, m in models.items():
     moved[name] = np.abs(m(changed) - m(ids)).max(axis=-1)[0] > 0      # (T,)
     right.append(bool(check_gradients(m, ids)))
-    print(f"{name:6} gradients right: {right[-1]}  ", *np.where(moved[name], "moved", "-"))
+    print(f"{name:6} gradients right: {right[-1]}")
+ax = new_figure(6.5, 2.2).subplots()
+ax.pcolormesh(np.array([*moved.values()]), cmap="cividis", edgecolors="white", linewidth=2)
+ax.set_xticks(np.arange(8) + 0.5, range(1, 9))
+ax.set_yticks(np.arange(3) + 0.5, moved)
+ax.set(xlabel="position; the sixth token is changed", title="yellow: the output moves")
+ax.invert_yaxis()
+ax.figure
 
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.

@@ -22,18 +22,20 @@ network. (Outside a copy of the project the formulas are MathML.) Chromium print
 """
 
 import argparse
+import ast
 import itertools
 import re
 import shutil
 import struct
 import sys
 import textwrap
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
 import minutes
+import numpy as np
 from needs import needed
 from predictions import LETTERS, answers_of, given
 
@@ -41,6 +43,7 @@ from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
 from aiayn_np.exercises.exercise import SUBJECTS
 from aiayn_np.exercises.language import say, speaking
+from aiayn_np.plotting.drawings import attention_gradients, attention_shapes, figure_1, heads_split
 
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent
@@ -71,10 +74,19 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+ENDS = re.compile(r"(?:[.!?。！？][)*）”\x22]*|\$\$|\|)$")  # of a sentence, a formula or a table
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
 LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
+
+SHAPES = np.ones((4, 3)), np.ones((4, 3)), np.ones((4, 2))  # of Q, K and V in Lesson 4
+GROW = {  # what a program of one line draws, and what a deck shows before it, one click each
+    "attention_shapes()": [lambda k=k: attention_shapes(k) for k in (1, 2)],
+    "attention_gradients(": [lambda k=k: attention_gradients(*SHAPES, steps=k) for k in range(7)],
+    "heads_split()": [lambda: heads_split(merged=False)],
+    'figure_1("cross_': [lambda lit=lit: figure_1(lit) for lit in ("encoder.self", "decoder.self")],
+}
 
 
 @dataclass(frozen=True)
@@ -144,28 +156,33 @@ class Result(Slide):
 
     def markdown(self):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
-        self.point, self.said = pointed(self.said)
+        first, *more = [""] if self.png else self.steps()
+        high = sum(map(height_of, [lead, first, *more])) + len(self.said) // PROSE > FULL
+        room = 3 if self.png else FULL - sum(map(height_of, more or [lead, first]))
+        self.point, self.said = pointed(self.said, max(room, 3) * PROSE)
         if self.png:
             self.parts = self.drawing(lead)
             return super().markdown()
-        first, *more = self.steps()
-        more += filter(None, [self.said])
         question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
         leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
         begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
-        self.parts = [*begin, *more]
-        high = first.count("\n") + sum(map(height_of, [lead, *more[:1]])) + len(lead) // PROSE > STEP
-        if (high or question) and self.parts[1:]:                      # the point is the answer
-            above = Slide(self.title, self.parts[:1], self.notes)
-            below = Slide(self.title, self.parts[1:], point=self.point)
-            return f"{above.markdown()}\n\n{below.markdown()}"
-        return super().markdown()
+        above, self.parts = [], [*begin, *more]
+        if (more and high or question) and self.parts[1:]:
+            above, self.parts = self.parts[:1], self.parts[1:]
+        if self.point and [first, *more][-1] not in self.parts[0]:     # a click shows the result
+            self.said, self.point = f"**{self.point}.** {self.said}".strip(), ""
+        self.parts += filter(None, [self.said])
+        if not above:
+            return super().markdown()
+        below = Slide(self.title, self.parts, point=self.point)
+        return f"{Slide(self.title, above, self.notes).markdown()}\n\n{below.markdown()}"
 
     def steps(self):
         """The program, or the last one if all are too long, and what it prints; the print alone if
         it is to be found on paper."""
         if not (self.answer or ON_PAPER.search("".join(self.parts))):
             for program in ("\n".join(self.programs), *self.programs[-1:]):
+                program = computing(program)
                 if program and program.count("\n") < STEP and not HELPER.search(program):
                     return [f"```python\n{program}\n```", drawn(self.printed)]
         return [drawn(self.printed)]
@@ -173,19 +190,33 @@ class Result(Slide):
     def drawing(self, lead):
         """The picture, below one line if it is wide, else to the right of the words."""
         png = image(self.png, self.title)
-        width, height = struct.unpack(">II", b64decode(self.png)[16:24])       # of its header
+        width, height = struct.unpack(">II", b64decode(self.png.split()[0])[16:24])       # of its header
         wide = width > (1.8 if self.answer else 1.5) * height
-        if not self.answer and "$$" not in lead:
+        beside = "$$" in lead or "\n|" in lead
+        if not self.answer and not beside:
             lead = sentence(lead.split("\n\n")[-1], PROSE)
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes.append(printed)
             printed = ""
         if wide or not lead + printed + self.said:
-            return ["\n\n".join(filter(None, [lead, png])), *[self.said] * (not self.point)]
+            return ["\n\n".join(filter(None, [lead, png])), *filter(None, [self.said])]
         said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
-        kind = "" if "$$" in lead else " .caption"
+        kind = "" if beside else " .caption"
         return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
+
+
+def computing(program):
+    """A program without its imports and without what only prints, if anything else is left."""
+    def prints(node):
+        if isinstance(node, ast.For):
+            return all(map(prints, node.body))
+        return isinstance(node, ast.Import | ast.ImportFrom) or ast.unparse(node).startswith("print(")
+
+    lines, kept = program.splitlines(), []
+    for node in ast.parse(program).body:
+        kept += lines[node.lineno - 1 : node.end_lineno] * (not prints(node))
+    return "\n".join(kept or lines)
 
 
 def language_of(notebook):
@@ -283,7 +314,8 @@ class Deck:
     def ask(self, asked):
         """A slide with the question, and one for what was measured."""
         prediction, cell = asked
-        if self.result and not self.result.said + self.result.png and len(self.result.steps()) == 1:
+        last = self.result
+        if last and not last.said + last.png and (len(last.steps()) == 1 or SHAPE.search(last.printed)):
             self.ideas.notes = self.slides.pop().notes + self.ideas.notes      # it is given below
         lead = self.flush(beside=not prediction.given)
         setting = given(prediction, cell, table) or lead
@@ -304,6 +336,7 @@ class Deck:
 
     def code(self, text):
         """Keep a program for the next slide: the one of what it shows."""
+        self.program = text
         text = re.sub("  +#", "  #", text)
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
@@ -318,7 +351,8 @@ class Deck:
     def picture(self, png):
         if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
             self.result = None                                         # there is no room for it
-        self.shown(self.caption).png, self.programs = png, []
+        drawn_in = in_steps(self.program, png)
+        self.shown(self.caption).png, self.programs = drawn_in, []
 
     def shown(self, words):
         """The slide of what a cell shows: the last one, until a text has said what it shows.
@@ -364,6 +398,7 @@ class Deck:
             self.ideas.notes = ideas.notes
             return lead
         few = sum(map(height_of, ideas.parts)) <= FEW and all("$$" in part for part in ideas.parts)
+        few |= "figure_1" in "".join(self.programs) and ideas.parts[0].startswith("|")
         if beside and few and len(ideas.parts) == 1:
             self.ideas.notes = ideas.notes
             return f"{lead}\n\n{ideas.parts[0]}".strip()
@@ -389,7 +424,7 @@ def sentence(text, most=SAID):
     words = list(itertools.takewhile(lambda p: not BLOCK.match(p.strip()), text.split("\n\n")[:2]))
     said = ""
     for found in SENTENCE.findall("\n\n".join(words)):
-        whole = re.search(r"[.!?。！？][)*）”\x22]*$", found.strip())
+        whole = re.search(ENDS, found.strip())
         leads = not whole or PICTURE.search(found)
         if said and (leads or len((said + found).encode()) > most):    # Chinese is wider
             break
@@ -397,14 +432,14 @@ def sentence(text, most=SAID):
     return said.strip()
 
 
-def pointed(said):
-    """What a result says: its first sentence, if it is short enough for a title, and the next."""
+def pointed(said, most=2 * PROSE):
+    """What a result says: its first sentence, if it is short enough for a title, and the next ones."""
     first, *others = SENTENCE.findall(said) or [""]
     if len(first.encode()) > TITLE:
-        return "", sentence(said, 2 * PROSE)
+        return "", sentence(said, most)
     if first.count("**") % 2:                                          # the next one is bold
         first, others = first.removesuffix("**"), ["**", *others]
-    return first.strip(" .。\n"), sentence("".join(others), 2 * PROSE)
+    return first.strip(" .。\n"), sentence("".join(others), most)
 
 
 def headed(text):
@@ -419,7 +454,8 @@ def not_shown(notes, shown):
     """The notes of a slide without the sentences and formulas that are `shown` on slides."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        if len(said) > PROSE // 6 and said.strip(" .:。*\n") in shown:
+        whole = re.escape(said.strip(" .:。*\n")) + r"(?:[.:。*]|\s*\n|$)"   # and not the half of one
+        if len(said) > PROSE // 6 and re.search(whole, shown):
             kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
 
@@ -436,7 +472,10 @@ def clicks(text):
     parts, room, found = [], 3 * SAID, []
     blocks = re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n")
     for block in blocks:
-        found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
+        if BLOCK.match(block.strip()) and found and not re.search(ENDS, found[-1].strip()):
+            found[-1] += f"\n\n{block}"
+        else:
+            found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
     for said in blocks if len(found) > FEW else found:
         room -= len(said)
         if room > 0 and said.strip():
@@ -447,7 +486,7 @@ def clicks(text):
 def conclusion(text):
     """What is said of a result: nothing if the text speaks of what comes next."""
     text = re.sub(r"^(?:\([^)]*\)|（[^）]*）)\s*", "", text)               # not an aside
-    told = SENTENCE.findall(sentence(text.split("\n\n")[0]))
+    told = SENTENCE.findall(sentence(text.split("\n\n")[0], 2 * SAID))
     return "".join(itertools.takewhile(lambda said: not LEADS.match(said.strip()), told)).strip()
 
 
@@ -590,8 +629,9 @@ def as_printed(lines):
 
 
 def bar(x, text, share):
-    kind = "minus" if x < 0 else "plus"
-    return f'<td><span class="{kind}" style="width:{100 * share:.0f}%"></span>{text}</td>'
+    kind, width = ("minus" if x < 0 else "plus"), f"{100 * share:.0f}%"
+    left = f";margin-left:-{width}" * (x < 0)                          # of the zero line
+    return f'<td class="bar"><span class="{kind}" style="width:{width}{left}"></span>{text}</td>'
 
 
 def table(rows):
@@ -603,8 +643,17 @@ def table(rows):
 
 
 def image(png, title):
-    """A picture, base64 PNG, as HTML; nothing for nothing."""
-    return f'<img src="data:image/png;base64,{png}" alt="{escape(title)}">' if png else ""
+    """A picture, base64 PNG, as HTML; nothing for nothing. Of several, the next covers the last."""
+    if not png:
+        return ""
+    first, *more = (f'src="data:image/png;base64,{one}" alt="{escape(title)}">' for one in png.split())
+    return f"<img {first}" + "".join(f'<img class="fragment" {one}' for one in more)
+
+
+def in_steps(program, png):
+    """The pictures of a drawing that grows step by step, parted by spaces; else the picture."""
+    grown = [f() for name, steps in GROW.items() if name in program.rpartition("\n")[2] for f in steps]
+    return " ".join([*(b64encode(drawing._repr_png_()[0]).decode() for drawing in grown), png])
 
 
 def deck(notebook):
@@ -614,8 +663,10 @@ def deck(notebook):
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
            for part in (words.learn, words.paper)}
     made = Deck(notebook)
-    names = dict.fromkeys(slide.title for slide in made.slides if slide.title[0].isdigit())
-    plan = "\n".join(f"- {symbols(name)}" for name in names)
+    named = {slide.title for slide in made.slides}
+    headings = [h for c in notebook.cells for h in re.findall(r"^## (\d.*)", c.source, re.MULTILINE)]
+    plan = "\n".join(f"- {symbols(name)}" for name in headings
+                     if name in named or words.optional in name)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])

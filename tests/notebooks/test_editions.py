@@ -164,7 +164,7 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     rows = slides.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
     assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", ""]
-    assert re.findall(r'class="(\w+)" style="width:(\d+)%"></span>(.*?)</td>', rows) == [
+    assert re.findall(r'class="(\w+)" style="width:(\d+)%.*?"></span>(.*?)</td>', rows) == [
         ("plus", "25", "0.5"), ("minus", "50", "-1"), ("plus", "100", "2"), ("plus", "12", "0.25")]
     other = slides.drawn("a [0.5 1. ]\nb [10. 20.]")                    # b has another unit
     assert re.findall(r"width:(\d+)%", other) == ["50", "100"]
@@ -218,7 +218,9 @@ def test_a_question_has_a_slide_without_its_answer():
         shown = slides.Result("A", [lead], programs=["w = 1"], printed="w 1", said="It is one.")
         first, second = shown.markdown().split("\n\n# ")
         assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n:::::")
-        assert second.startswith('<span class="section">A</span> It is one\n')
+        title = "A\n" if program else '<span class="section">A</span> It is one\n'
+        assert second.startswith(title)
+        assert ("::: fragment\n**It is one.**" in second) == program   # after what is printed
         assert ("w = 1" in second) == program
     shown = slides.Result("A", ["Here it is:"], printed="w 1", said="It is one.")
     assert "::: fragment" not in shown.markdown()

@@ -38,8 +38,11 @@ def numbers(array):
     return [[f"{v:.0f}" if v == round(v) else f"{v:.2f}" for v in row] for row in array]
 
 
-def attention_shapes() -> "Figure":
-    """Q, K, V and their products: every matrix with its shape and its numbers, one row framed."""
+def attention_shapes(steps: int = 3) -> "Figure":
+    """Q, K, V and their products: every matrix with its shape and its numbers, one row framed.
+
+    steps : how many are drawn: the scores, the weights, the output
+    """
     Q, K, V = example()
     out, cache = ScaledDotProductAttention().forward(Q, K, V)
     fig, ax = canvas(9, 3.75)
@@ -51,9 +54,13 @@ def attention_shapes() -> "Figure":
     word(ax, 6.02, top - 0.45, "$/ \\sqrt{d_k}\\;=$", size=13)
     draw_matrix(ax, 6.85, top, scores, "scores", GREY, ("T_q", "T_k"), rows=ASKING,
                 columns=SENTENCE)
+    if steps < 2:
+        return fig
     arrow(ax, (7.85, top - 0.9), (7.85, 1.53), (0.58, 1.53), (0.58, bottom))
     word(ax, 1.8, 1.68, "softmax of each row: it adds up to 1", size=SMALL)
     draw_matrix(ax, 0.55, bottom, cache.weights, "weights", PINK, ("T_q", "T_k"), rows=ASKING)
+    if steps < 3:
+        return fig
     word(ax, 2.8, bottom - 0.45, "·", size=18)
     draw_matrix(ax, 3.5, bottom, V, "$V$", GREEN, ("T_k", "d_v"), rows=SENTENCE, framed=False)
     word(ax, 4.8, bottom - 0.45, "=", size=14)
@@ -95,11 +102,11 @@ BACKWARD = ["grad_products = grad_scores / √d_k",
 
 
 def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None,
-                        V: np.ndarray | None = None, *, backward: bool = True) -> "Figure":
+                        V: np.ndarray | None = None, *, steps: int = 7) -> "Figure":
     """Draw the graph of attention: what goes forward in black, what comes back in red.
 
     Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v) : whose shapes are shown; without them the example's
-    backward : False leaves out everything red
+    steps : how many gradients are drawn: grad_out, grad_V and so on down to those of Q and K
     """
     arrays = example() if Q is None else (Q, K, V)
     _, cache = ScaledDotProductAttention().forward(*arrays)
@@ -108,24 +115,25 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
     x, heights = 2.7, [1.15, 1.72, 2.29, 2.86, 3.43]
     for y, step in zip(heights, STEPS):
         box(ax, x, y, 1.7, 0.32, step)
-    for y, forward, back in zip(heights, FORWARD, BACKWARD):
-        draw_both_ways(ax, x, y + 0.16, y + 0.41, backward)
+    for y, forward, back, first in zip(heights, FORWARD, BACKWARD, (6, 5, 4, 3, 1)):
+        draw_both_ways(ax, x, y + 0.16, y + 0.41, steps >= first)
         word(ax, x - 0.3, y + 0.29, forward, align="right")
-        if backward:
+        if steps >= first:
             word(ax, x + 0.3, y + 0.29, back, color=RED, align="left")
     gradients = ["grad_Q =\ngrad_products K", "grad_K =\ngrad_productsᵀ Q"]
     for side, name, array, gradient in zip((-0.75, 0.75), "QK", (cache.Q, cache.K), gradients):
-        draw_both_ways(ax, x + 0.72 * side, 0.6, 0.99, backward)
+        draw_both_ways(ax, x + 0.72 * side, 0.6, 0.99, steps >= 7)
         word(ax, x + 1.05 * side, 0.43, f"{name} {array.shape}")
-        if backward:
+        if steps >= 7:
             word(ax, x + 2.3 * side, 0.78, gradient, color=RED)
     arrow(ax, (7.4, 0.6), (7.4, 3.38), (3.55, 3.38))
     word(ax, 7.46, 0.43, f"V {cache.V.shape}")
     word(ax, x, 4.0, f"T_q = {T_q} queries, T_k = {T_k} keys")
     word(ax, 1.3, 0.12, "forward: a value", color=BLACK)
-    if backward:
+    if steps >= 2:
         arrow(ax, (3.55, 3.5), (7.52, 3.5), (7.52, 0.6), color=RED)
         word(ax, 7.62, 1.5, "grad_V =\nkeptᵀ grad_out", color=RED, align="left")
+    if steps:
         word(ax, 5.6, 0.12, "backward: the gradient of the loss with respect to it", color=RED)
     return fig
 

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 HEADS = (BLUE, ORANGE)
 
 
-def heads_split(*, wrong: bool = False) -> "Figure":
+def heads_split(*, wrong: bool = False, merged: bool = True) -> "Figure":
     """Splitting (T, d_model) into h = 2 heads of (T, d_k), in colours, with every number.
 
     wrong : the mistake instead, a reshape to (h, T, d_k) at once
+    merged : whether the way back is drawn, too
     """
     T, d_model, h = len(SENTENCE), 6, len(HEADS)
     d_k = d_model // h
@@ -50,10 +51,10 @@ def heads_split(*, wrong: bool = False) -> "Figure":
         row_names(ax, 4.2, y, [SENTENCE[int(row[0]) // 10] for row in heads[i]], size=0.31)
         word(ax, 4.8, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
         arrow(ax, (3.05, 1.83), (3.35, 1.83), (3.35, y - 0.62), (3.65, y - 0.62), color=color)
-        if not wrong:
+        if merged and not wrong:
             arrow(ax, (5.45, y - 0.62), (5.75, y - 0.62), (5.75, 1.83), (6.0, 1.83), color=color)
     word(ax, 3.1, 0.6, "reshape" if wrong else "split_heads", size=SMALL)
-    if not wrong:
+    if merged and not wrong:
         word(ax, 5.95, 0.6, "merge_heads", size=SMALL)
         draw_heads(ax, 6.55, 2.45, merge_heads(heads), head_of)
         row_names(ax, 6.55, 2.45, SENTENCE, size=0.31)
