@@ -98,7 +98,7 @@ print("s + 100 ", by_hand(s + 100))
 #
 # ## 2.2 Large scores
 #
-# What does `by_hand` give for the scores 10000, 9999 and 0?
+# What does `by_hand`, as it stands above, give for the scores 10000, 9999 and 0?
 
 # %%
 large = np.array([1e4, 9999.0, 0.0])
