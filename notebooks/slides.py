@@ -73,7 +73,7 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
-SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*”\x22]*")
 ENDS = re.compile(r"(?:[.!?。！？][)*）”\x22]*|\$\$|\|)$")  # of a sentence, a formula or a table
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
@@ -158,7 +158,7 @@ class Result(Slide):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
         first, *more = [""] if self.png else self.steps()
         high = sum(map(height_of, [lead, first, *more])) + len(self.said) // PROSE > FULL
-        room = 3 if self.png else FULL - sum(map(height_of, more or [lead, first]))
+        room = 2 if self.png else FULL - sum(map(height_of, more or [lead, first]))
         self.point, self.said = pointed(self.said, max(room, 3) * PROSE)
         if self.png:
             self.parts = self.drawing(lead)
@@ -167,7 +167,7 @@ class Result(Slide):
         leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
         begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
         above, self.parts = [], [*begin, *more]
-        if (more and high or question) and self.parts[1:]:
+        if ((more and high and height_of(first) > 3) or question) and self.parts[1:]:
             above, self.parts = self.parts[:1], self.parts[1:]
         if self.point and [first, *more][-1] not in self.parts[0]:     # a click shows the result
             self.said, self.point = f"**{self.point}.** {self.said}".strip(), ""
@@ -596,7 +596,10 @@ def as_table(lines):
     sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    if not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
+    percent = [x.endswith("%") for drawn, (_, column) in zip(measured, columns) for x in column if drawn]
+    if 0.1 < scale <= 1 or (scale and all(percent)):                     # shares: of the whole
+        scale = 100 if all(percent) else 1
+    elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
         scale = 0
     for i, label in enumerate(labels):
         cells = "".join(

@@ -191,7 +191,7 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
     assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
         ("100", "2.0"), ("25", "0.5"), ("100", "2.0"), ("50", "1.0")]          # one scale
     apart = slides.drawn("a  before 0.8  after 0.2\nb  before 0.4  after 0.1")   # one scale
-    assert re.findall(r'width:(\d+)%', apart) == ["100", "25", "50", "12"]
+    assert re.findall(r'width:(\d+)%', apart) == ["80", "20", "40", "10"]
     units = slides.drawn("a  loss 0.8  perplexity 2.2\nb  loss 0.4  perplexity 1.1")
     sizes = slides.drawn("a  before 7.7  after 0.01\nb  before 7.7  after 0.02")
     assert "<table" in units
