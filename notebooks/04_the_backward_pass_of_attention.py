@@ -257,7 +257,7 @@ print("sat looks at", cache_QKV.weights[2])
 # 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
-# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
+# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 
 # %%
 print(check_gradients(attention, Q, K, V))
@@ -265,7 +265,7 @@ print(check_gradients(attention, Q, K, V))
 # %% [markdown]
 # Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
 # last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference. (`worst error` looks at the single inputs.) The verdict is `ok` if the error is below 1e-12.
+# distance, and `central` is the ordinary difference. (`worst error` is of one input.) The verdict is `ok` if the error is below 1e-12.
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:

@@ -317,7 +317,7 @@ print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 # %% [markdown]
 # The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys.
 #
-# In the paper's Table 3, too, 1 head and 32 heads do worse than 8. So do narrower keys alone, in the last two rows:
+# In the paper's Table 3, too, 1 head and 32 heads do worse than 8:
 
 # %%
 for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.8), (32, 16, 25.4),    # (A)
@@ -325,7 +325,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
     print(f"h = {h:2}  d_k = {d_k:3}  BLEU {bleu}")
 
 # %% [markdown]
-# Our job was *made* to need four heads, and does not show why.
+# Narrower keys alone do worse, too (last rows). Our job was *made* to need four heads, and does not show why.
 #
 # Now look at the maps.
 

@@ -596,8 +596,9 @@ def as_table(lines):
     sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    percent = [x.endswith("%") for drawn, (_, column) in zip(measured, columns) for x in column if drawn]
-    if 0.1 < scale <= 1 or (scale and all(percent)):                     # shares: of the whole
+    percent = [x.endswith("%") for drawn, (_, row) in zip(measured, columns) for x in row if drawn]
+    shares = 0.1 < scale <= 1 and min(map(min, values)) >= 0
+    if shares or (scale and all(percent)):                             # bars are parts of a whole
         scale = 100 if all(percent) else 1
     elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
         scale = 0

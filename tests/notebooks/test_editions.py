@@ -226,6 +226,23 @@ def test_a_question_has_a_slide_without_its_answer():
     assert "::: fragment" not in shown.markdown()
 
 
+def test_a_program_is_shown_without_what_only_prints():
+    assert slides.computing("import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)") == (
+        "w = 1  # one")
+    assert slides.computing("print(w)") == "print(w)"                  # nothing else is left
+    assert slides.computing("for i in x:\n    w = i\n    print(w)").endswith("print(w)")
+
+
+def test_a_drawing_grows_by_clicks():
+    assert slides.in_steps("w = 1\nplot(w)", "png") == "png"
+    for program, count in (("attention_shapes()", 3), ("attention_gradients(Q, K, V)", 8),
+                           ("heads_split()", 2), ("heads_split(wrong=True)", 1),
+                           ('figure_1("cross_attention")', 3)):
+        pictures = slides.in_steps(program, TALL)
+        assert len(set(pictures.split())) == count
+        assert slides.image(pictures, "A").count('class="fragment"') == count - 1
+
+
 def test_a_print_that_says_only_that_two_things_agree_is_in_no_deck():
     for said in ("equal: True", "difference: 1e-16", "2 of 3 are right"):
         deck = slides.Deck(lesson("## 1.1 A\n\nIt is so.", f"%{said}\n", "So it is.", "## 1.2 B"))
