@@ -11,9 +11,11 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints; a question that leads to it, or that is for pen and paper, has a slide of its
-own. The first sentence of the text that follows is the title of a result, if it is
-short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
+before what it prints; if a question leads to it, or is for pen and paper, the next slide has the
+answer. The first sentence of the text that follows is the title of a result that is there at once,
+if it is short enough; the last click adds the next ones. After a result that comes with a click,
+the last click says all. Bold words that a text begins with are a title, too. A drawing of `GROW`
+comes step by step.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
@@ -165,7 +167,8 @@ class Result(Slide):
             return super().markdown()
         question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
         leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
-        begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
+        apart = lead and (not leads or (question and not more))
+        begin = [lead, first] if apart else [f"{lead}\n\n{first}".strip()]
         above, self.parts = [], [*begin, *more]
         if ((more and high and height_of(first) > 3) or question) and self.parts[1:]:
             above, self.parts = self.parts[:1], self.parts[1:]
