@@ -353,7 +353,7 @@ print("all true")
 # - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
 #   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
 #
-# **What you can do now:** compute attention for any queries, keys and values by hand, and read a map. Exercise 1 asks for the softmax. Lesson 2 looks into it.
+# **What you can do now:** compute attention for any queries, keys and values by hand, and read a map. Lesson 2 looks into the softmax; after it, Exercise 1 asks for it.
 #
 # ## Questions
 #
@@ -361,7 +361,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# If no other key matches it, it gets the mean of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two
+# It takes equal parts of the two values: equal keys have equal scores, so equal weights. The firmer it asks, the nearer it comes to their mean. A dictionary cannot hold two
 # values under one key. Attention averages them.
 #
 # </details>

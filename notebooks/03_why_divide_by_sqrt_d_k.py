@@ -42,7 +42,7 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Our sentence, with random queries and keys: nobody has trained anything. On the left the scores are $q \cdot k$, on the right they are divided by $\sqrt{d_k}$, as in Equation 1. The upper maps have the width 4, the lower ones 512.
+# Our sentence, with random queries and keys: nobody has trained anything. On the left the scores are $q \cdot k$, on the right they are divided by $\sqrt{d_k}$, as in Equation 1.
 
 # %%
 rng = np.random.default_rng(6)
@@ -88,7 +88,7 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
     print(f"{name:10}", x[0])
 
 # %% [markdown]
-# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$, as Equation 1 does: they become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
@@ -129,7 +129,7 @@ for name, weights in wide.items():
 # $$\mathbb{E}[q \cdot k] = \sum_i \mathbb{E}[q_i k_i] = 0$$
 # $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$
 #
-# Now measure every line, for $d_k = 64$ and many pairs of a query and a key.
+# Measure every line, for $d_k = 64$ and many pairs of a query and a key.
 
 # %%
 rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
     print(f"{name:8}  mean {x.mean():7.4f}  variance {x.var():7.4f}  std {x.std():7.4f}")
 
 # %% [markdown]
-# The standard deviation is 8, the root of 64. The sum is like a walk of $d_k$ steps, each left or right at random: after 64 steps you stand about 8 steps from where you began.
+# The standard deviation is 8, the root of 64. The sum is like a walk: after 64 steps, left or right at random, you stand about 8 from the start.
 #
 # Break one assumption, and the result fails. Here the entries have the mean 1:
 
@@ -166,7 +166,7 @@ variance.figure()
 #
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
-# Here no score is divided. In the upper row the scores spread when $d_k$ grows. In the lower row, the mean softmax of eight scores: the heaviest key takes more and more.
+# Here no score is divided. Above, the scores spread when $d_k$ grows. Below is the mean softmax of eight scores.
 
 # %%
 dot_products()
@@ -190,7 +190,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once in 2048 queries.
+# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once.
 #
 # ## 3.4 What that does to the gradient
 #
@@ -241,11 +241,11 @@ for i in (paper, at, -1):
     print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2g}, without {median[1, i]:.2g}")
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale: more than three times as large. So at the start of training one does not yet see gradients vanish there. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So at the start of training one does not yet see gradients vanish there. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
 #
 # ## 3.6 Why the root, and not d_k itself?
 #
-# Smaller scores help. Would still smaller scores help more? Divide by $d_k^p$ with $p = 0$ (no scale), $p = \tfrac12$ (the
+# Would still smaller scores help more? Divide by $d_k^p$ with $p = 0$ (no scale), $p = \tfrac12$ (the
 # paper's) and $p = 1$.
 #
 # > **Predict.** Divided by $d_k$ itself, with $d_k = 1024$: what is the largest of a query's 32 weights, typically?
@@ -272,7 +272,7 @@ for (p, d_k), (var, largest, size) in table.items():
     print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
 
 # %% [markdown]
-# (Weights and gradients are medians.) Divided by $d_k$, a wide query looks at all keys alike, whatever it asks. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# (Weights and gradients are medians.) Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
 # ## 3.7 And in training?
 #
@@ -291,7 +291,7 @@ for d_k, before, after in zip(training.d_k, training.score_variance.T, np.median
 training.figure()
 
 # %% [markdown]
-# With the scale the loss is lower at each width. Wide models without it fall far behind. (The two wide ones begin with about the same variance, and end alike.) That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
+# With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
 #
 # ## 3.8 Why does additive attention not need it?
 #

@@ -76,7 +76,7 @@ figure_2("left")
 #
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
 #
-# Try the first one on small matrices:
+# Try the first one:
 
 # %%
 A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
@@ -113,7 +113,7 @@ print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array. The cache is returned, and not kept in the layer: so one layer may go forward twice, for two sentences, before either backward.
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array.
 #
 # Backward does not need the scores. That of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
 #
@@ -144,11 +144,9 @@ for name, slope in slopes.items():
 # %% [markdown]
 # A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks: "would more of this value raise the loss?"
 #
-# **Row $j$ of $V$ went to every query**, with that query's weight. So its gradient comes from every query, with the same weight:
+# **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
-#
-# This is the same map, read by columns. The wrong backward at the beginning, `kept @ grad_out`, reads it by rows.
 #
 # **Then softmax, row by row.** The dropout before it did nothing, so Lesson 2.5 has the formula:
 #
@@ -183,7 +181,7 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# Every line forwards has one line backwards. The class writes `.mT` for `.T`. It transposes the last two axes and leaves those for batch and heads as they are.
+# Every line forwards has one line backwards. The class writes `.mT` for `.T`: it transposes the last two axes, not batch and heads.
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
@@ -208,7 +206,7 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 
 # %% [markdown]
 # Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
-# from one key to another. `sat` should look less at itself. It should look more at `cat`, and also at `down`: more of either value would lower the loss.
+# from one key to another. `sat` should look less at itself, and more at `cat` and at `down`: more of either value would lower the loss.
 #
 # Now take 100 steps of descent, first on queries and keys only.
 
@@ -243,7 +241,7 @@ print("sat looks at", cache_QKV.weights[2])
 
 # %% [markdown]
 # `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start. The loss asks for an output and not for a map. Remember this when you read maps (Lesson 11).
+# values until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start. The loss asks for an output and not for a map. Remember this in Lesson 11.
 #
 # ## 4.5 The check
 #
@@ -259,7 +257,7 @@ print("sat looks at", cache_QKV.weights[2])
 # 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
-# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits. They do not.
+# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 
 # %%
 print(check_gradients(attention, Q, K, V))
@@ -267,7 +265,7 @@ print(check_gradients(attention, Q, K, V))
 # %% [markdown]
 # Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
 # last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
+# distance, and `central` is the ordinary difference. (`worst error` is of one input.) The verdict is `ok` if the error is below 1e-12.
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:

@@ -11,9 +11,11 @@ formulas, lists and tables, one click each. Then come its predictions, pictures 
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
 of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints; a question that leads to it, or that is for pen and paper, has a slide of its
-own. The first sentence of the text that follows is the title of a result, if it is
-short enough; the last click adds the next one. Bold words that a text begins with are a title, too.
+before what it prints; if a question leads to it, or is for pen and paper, the next slide has the
+answer. The first sentence of the text that follows is the title of a result that is there at once,
+if it is short enough; the last click adds the next ones. After a result that comes with a click,
+the last click says all. Bold words that a text begins with are a title, too. A drawing of `GROW`
+comes step by step.
 
 The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
 are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
@@ -73,7 +75,7 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
     r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
-SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*]*")
+SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*”\x22]*")
 ENDS = re.compile(r"(?:[.!?。！？][)*）”\x22]*|\$\$|\|)$")  # of a sentence, a formula or a table
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
@@ -158,16 +160,17 @@ class Result(Slide):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
         first, *more = [""] if self.png else self.steps()
         high = sum(map(height_of, [lead, first, *more])) + len(self.said) // PROSE > FULL
-        room = 3 if self.png else FULL - sum(map(height_of, more or [lead, first]))
+        room = 2 if self.png else FULL - sum(map(height_of, more or [lead, first]))
         self.point, self.said = pointed(self.said, max(room, 3) * PROSE)
         if self.png:
             self.parts = self.drawing(lead)
             return super().markdown()
         question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
         leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
-        begin = [lead, first] if lead and (question or not leads) else [f"{lead}\n\n{first}".strip()]
+        apart = lead and (not leads or (question and not more))
+        begin = [lead, first] if apart else [f"{lead}\n\n{first}".strip()]
         above, self.parts = [], [*begin, *more]
-        if (more and high or question) and self.parts[1:]:
+        if ((more and high and height_of(first) > 3) or question) and self.parts[1:]:
             above, self.parts = self.parts[:1], self.parts[1:]
         if self.point and [first, *more][-1] not in self.parts[0]:     # a click shows the result
             self.said, self.point = f"**{self.point}.** {self.said}".strip(), ""
@@ -596,7 +599,11 @@ def as_table(lines):
     sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    if not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
+    percent = [x.endswith("%") for drawn, (_, row) in zip(measured, columns) for x in row if drawn]
+    shares = 0.1 < scale <= 1 and min(map(min, values)) >= 0
+    if shares or (scale and all(percent)):                             # bars are parts of a whole
+        scale = 100 if all(percent) else 1
+    elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
         scale = 0
     for i, label in enumerate(labels):
         cells = "".join(

@@ -191,7 +191,7 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
     assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
         ("100", "2.0"), ("25", "0.5"), ("100", "2.0"), ("50", "1.0")]          # one scale
     apart = slides.drawn("a  before 0.8  after 0.2\nb  before 0.4  after 0.1")   # one scale
-    assert re.findall(r'width:(\d+)%', apart) == ["100", "25", "50", "12"]
+    assert re.findall(r'width:(\d+)%', apart) == ["80", "20", "40", "10"]
     units = slides.drawn("a  loss 0.8  perplexity 2.2\nb  loss 0.4  perplexity 1.1")
     sizes = slides.drawn("a  before 7.7  after 0.01\nb  before 7.7  after 0.02")
     assert "<table" in units
@@ -217,13 +217,28 @@ def test_a_question_has_a_slide_without_its_answer():
     for lead, program in (("Is it one?", True), ("是一吗？", True), ("Add up on paper.", False)):
         shown = slides.Result("A", [lead], programs=["w = 1"], printed="w 1", said="It is one.")
         first, second = shown.markdown().split("\n\n# ")
-        assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n:::::")
-        title = "A\n" if program else '<span class="section">A</span> It is one\n'
-        assert second.startswith(title)
-        assert ("::: fragment\n**It is one.**" in second) == program   # after what is printed
-        assert ("w = 1" in second) == program
+        assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n")
+        assert second.startswith('<span class="section">A</span> It is one\n')
+        assert ("```python" in first, "w 1" in first, "w 1" in second) == (program, False, True)
     shown = slides.Result("A", ["Here it is:"], printed="w 1", said="It is one.")
     assert "::: fragment" not in shown.markdown()
+
+
+def test_a_program_is_shown_without_what_only_prints():
+    assert slides.computing("import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)") == (
+        "w = 1  # one")
+    assert slides.computing("print(w)") == "print(w)"                  # nothing else is left
+    assert slides.computing("for i in x:\n    w = i\n    print(w)").endswith("print(w)")
+
+
+def test_a_drawing_grows_by_clicks():
+    assert slides.in_steps("w = 1\nplot(w)", "png") == "png"
+    for program, count in (("attention_shapes()", 3), ("attention_gradients(Q, K, V)", 8),
+                           ("heads_split()", 2), ("heads_split(wrong=True)", 1),
+                           ('figure_1("cross_attention")', 3)):
+        pictures = slides.in_steps(program, TALL)
+        assert len(set(pictures.split())) == count
+        assert slides.image(pictures, "A").count('class="fragment"') == count - 1
 
 
 def test_a_print_that_says_only_that_two_things_agree_is_in_no_deck():

@@ -120,6 +120,15 @@ def test_the_gradients_of_attention_show_the_shapes_that_they_are_given(rng):
     assert not any("grad" in text for text in forward)
 
 
+def test_a_drawing_of_more_steps_has_more_words():
+    for drawing, counts in ((drawings.attention_shapes, range(1, 4)),
+                            (drawings.attention_gradients, range(8))):
+        sizes = [len(texts(drawing(steps=count))) for count in counts]
+        assert sizes == sorted(set(sizes))
+        assert sizes[-1] == len(texts(drawing()))
+    assert len(texts(drawings.heads_split(merged=False))) < len(texts(drawings.heads_split()))
+
+
 def test_the_cells_of_split_heads_count_tokens_and_features_from_0():
     cells = [t for t in texts(drawings.heads_split()) if re.fullmatch(r"\d\d", t)]
     assert sorted(cells) == sorted(3 * [f"{t}{f}" for t in range(4) for f in range(6)])
