@@ -19,6 +19,7 @@ import zipfile
 from base64 import b64decode
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 import examples
 from examples import ROOMS
@@ -256,6 +257,8 @@ def relinked(text, folder, back=""):
         if anchor.startswith("bug-"):                                  # a label of Sphinx
             return f"[{label}](#{anchor})"
         if found := page_of(where, name):
+            if where.suffix == ".ipynb":                               # as MyST names a heading
+                anchor = re.sub(r"[^\w-]", "", unquote(anchor)).lower()
             return f"[{label}]({back}{found}{hash_}{anchor})"
         return label if where.name in label else f"{label} (`{name}`)"
 
