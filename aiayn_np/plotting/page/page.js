@@ -393,6 +393,13 @@ function state_name() {
   return kept ? say("time_step", { step: kept.step }) : say("time_end");
 }
 
+/** The steps below the slider, at most five of them. */
+function stops() {
+  const steps = [...data.states.map(({ step }) => step), data.metrics.steps];
+  const every = Math.ceil(steps.length / 5);
+  return steps.map((step, i) => make("span", {}, i % every ? "" : `${step ?? ""}`));
+}
+
 function show_state() {
   element("state-name").textContent = state_name();
   element("state").setAttribute("aria-valuetext", state_name());
@@ -599,6 +606,7 @@ function begin_page() {
   element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("state").max = data.states.length;
+  element("stops").append(...stops());
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   make_switches();
