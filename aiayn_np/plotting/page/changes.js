@@ -49,7 +49,8 @@ const is_muted = (path, head) =>
 /** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
 function change(changes, state = START.state) {
   const written = START.written;
-  const kind = changes.causal === false ? "decoder_self" : null; // the maps that the mask is of
+  const turns = changes.causal === false && kinds.includes("decoder_self");
+  const kind = turns ? "decoder_self" : null; // the maps that the mask is of
   const place = { changes: { ...AS_TRAINED, ...changes }, state, written };
   show_place(place, () => show_first_change(kind));
 }
