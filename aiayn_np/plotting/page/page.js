@@ -204,9 +204,10 @@ function answer_row(thought, side) {
   const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
   const most = places();
   const style = (t) => {
-    if (side && ids[t] !== base[t]?.token) return "differs";
-    if (view.kind !== "encoder_self" && t + first_query() === view.query) return "now";
-    return is_unsure(thought.steps[t]) ? "unsure" : null;
+    const styles = is_unsure(thought.steps[t]) ? ["unsure"] : [];
+    if (side && ids[t] !== base[t]?.token) styles.push("differs");
+    else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
+    return styles.join(" ") || null;
   };
   const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
     box_of(token, style(t), `${side}-${t}`),
