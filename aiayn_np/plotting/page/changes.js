@@ -50,7 +50,8 @@ const is_muted = (path, head) =>
 function change(changes, state = START.state) {
   const written = START.written;
   const turns = changes.causal === false && kinds.includes("decoder_self");
-  const kind = turns ? "decoder_self" : null; // the maps that the mask is of
+  const here = changes.muted ? view.kind : null; // where the head is that was named
+  const kind = turns ? "decoder_self" : here; // the maps that the mask is of
   const place = { changes: { ...AS_TRAINED, ...changes }, state, written };
   show_place(place, () => show_first_change(kind));
 }

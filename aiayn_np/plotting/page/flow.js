@@ -40,7 +40,7 @@ function draw_flow() {
     const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
     const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
-    const says = side_name(side, more ? "side_more" : "side");
+    const says = side_name(side, !side ? "side" : more ? "side_more" : "side_named");
     if (more) says.push(say(more));
     return make(
       "div",

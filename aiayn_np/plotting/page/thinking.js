@@ -290,10 +290,10 @@ function best(logits, count) {
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
 }
 
-/** "as trained" or "changed" in the words for a key, a heading with the change's name. */
+/** "as trained" or "changed" in the words for a key, and nothing where there is no change. */
 function side_name(side, key = "side") {
   if (thoughts.length < 2) return [];
-  const changed = key === "side_colon" ? say("changed") : say("changed_to", { name: changed_name() });
-  const name = side ? changed : say("as_trained");
-  return say_with(key, { side: make("span", { class: side ? "changed-name" : null }, name) });
+  const says = say(side ? "changed" : "as_trained");
+  const span = make("span", { class: side ? "changed-name" : null }, says);
+  return say_with(key, { side: span, name: changed_name() });
 }
