@@ -150,8 +150,10 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     for name, one in {"Scores × 4": dict(factor=4), "No positions": dict(positions=False),
                       "Let it see ahead": dict(causal=False),
                       "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
+        x = page.locator("#if-muted").bounding_box()["x"]
         flip(page, name)
         assert page.evaluate("view.changes") == nothing | one
+        assert "muted" in one or page.locator("#if-muted").bounding_box()["x"] == x
         assert page.locator("#what-if :checked[type]").count() == 1
     page.locator("#state").fill("0")
     settled(page)
@@ -177,6 +179,8 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     flip(page, "Mute head 2 of layer 2")
     assert page.evaluate(muted) == [dict(path=path, head=1)]
     assert page.locator(".head.muted").inner_text() == "head 2"
+    assert page.locator("#why-1 .says").inner_text().startswith(
+        "changed: muted, it adds nothing: it would look at “")
     assert page.get_by_role("grid").count() == 2
     page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
     assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
