@@ -171,6 +171,25 @@ def test_a_clicker_walks_and_goes_through_the_tour(page):
     assert page.evaluate("[view.tour, is_present()]") == [None, True]
 
 
+def test_at_a_projector_keys_go_on_after_a_switch_and_the_slider(page):
+    page.get_by_role("button", name="Present").click()
+    page.locator("#if-positions").click()
+    page.get_by_role("button", name="just show me").click()
+    settled(page)
+    for key, count in (("ArrowRight", 1), ("ArrowRight", 2), (" ", 3), ("ArrowLeft", 2)):
+        page.keyboard.press(key)
+        assert page.evaluate("[view.written, is_on('positions')]") == [count, True], key
+    for control in ("#if-positions", "#state"):                        # off, and an earlier state
+        page.locator(control).click()
+        settled(page)
+        page.keyboard.press("ArrowRight")
+        state = page.evaluate("view.state")
+        first = page.evaluate("view.written")
+        page.keyboard.press(" ")
+        assert page.evaluate("[view.written, view.state, is_on('positions')]") == [
+            first + 1, state, False]
+
+
 def test_escape_ends_the_tour(page):
     page.locator("#tour-begin").press("Enter")
     settled(page)

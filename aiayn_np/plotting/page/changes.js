@@ -120,7 +120,7 @@ const listed_choices = (key) => say(key).split(" | ");
 /** To guess is to make the change; so is not to guess. */
 function guess_buttons(part) {
   const take = (i) => () => {
-    element(`if-${part}`).focus();
+    if (!is_present()) element(`if-${part}`).focus(); // there keys go on
     make_change(part, i);
   };
   const [question, choices] = SWITCHES[part].asks;

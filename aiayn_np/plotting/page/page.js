@@ -438,6 +438,7 @@ function listen() {
     element("source").select();
   });
   on("present", "click", () => present(!is_present()));
+  on("what-if", "change", ({ target }) => is_present() && target.blur()); // keys go on
   on("link", "click", () => copy_link(element("link").href));
   on("save", "click", save_picture);
   addEventListener("keydown", press);
