@@ -52,7 +52,8 @@ function cell_of(thought) {
   const low = weight < 1 / free.length - 1e-9; // less than an even share
   const sign = low ? -1 : 1;
   const order = terms.rows.map((row, n) => [sign * row.at(-1), n]).sort((a, b) => b[0] - a[0]);
-  const features = order.slice(0, 2).filter(([term]) => term > 0);
+  const most = low && terms.sum > 0 ? 0 : 2; // they agree, only less than with other keys
+  const features = order.slice(0, most).filter(([term]) => term > 0);
   return {
     ...{ ...found, there, thought, query, key, head, terms, weight, low },
     attention: place.attention,
@@ -97,7 +98,7 @@ function reason_of(cell, side) {
     : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
   const reason = alone ? "why_alone" : low ? least : most;
-  const end = rich(list || alone ? say(reason, { features }) : say("why_stop"));
+  const end = rich(list || alone ? say(reason, { features }) : say(low ? "why_less" : "why_stop"));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
   return [...name, ...says, ...end, ...(side ? most_now(cell, quoted) : [])];
 }
