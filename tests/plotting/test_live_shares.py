@@ -109,3 +109,18 @@ def test_a_muted_head_gives_no_share(rng):
     other.decoder.layers[1].cross_attention.linear_O.W.value[8:16] = 0
     other.encoder.layers[0].self_attention.linear_O.W.value[16:24] = 0
     agree(other, cases, found)
+
+
+def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so(visit, path):  # noqa: F811
+    """Also where the sentence names a token that was written."""
+    page = visit(path, "#src=3+1+4+1+5&state=0")
+    settled(page)
+    found = page.evaluate("""() => thoughts.flatMap((thought) => written_ids(thought).map((_, n) => {
+      const { source, target } = shares_at(thought, n);
+      const [row, all] = [[...attended(thought).cache.weights[view.head].row(n)],
+                          [...source, ...target]];
+      return [said_one_head(thought, n).length > 0, row.indexOf(Math.max(...row)),
+              all.indexOf(Math.max(...all)), source.length];
+    }))""")
+    assert all(says == (looks != spoke) for says, looks, spoke, _ in found)
+    assert any(spoke >= count for _, _, spoke, count in found)         # what was written
