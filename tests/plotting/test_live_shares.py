@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from javascript import NAMES, SHARES, VARIANTS, node, packed, random_model
-from test_live_browser import model_of, path, run  # noqa: F401
+from test_live_browser import model_of, path, run, settled  # noqa: F401
 from test_live_forward import cases_of
 
 from aiayn_np import CopyTask
@@ -115,7 +115,8 @@ def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so
     """Also where the sentence names a token that was written."""
     page = visit(path, "#src=3+1+4+1+5&state=0")
     settled(page)
-    found = page.evaluate("""() => thoughts.flatMap((thought) => written_ids(thought).map((_, n) => {
+    found = page.evaluate("""() => thoughts.flatMap((thought) =>
+      written_ids(thought).map((_, n) => {
       const { source, target } = shares_at(thought, n);
       const [row, all] = [[...attended(thought).cache.weights[view.head].row(n)],
                           [...source, ...target]];
