@@ -214,6 +214,11 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     settled(page)
     count, goes_on = page.evaluate("[thoughts[1].steps.length, thoughts[1].goes_on]")
     assert count <= 8
+    dotted = page.evaluate("""thoughts.map(({ steps }, side) => real_ids(steps).map((_, t) =>
+        [document.querySelector(`[data-place="${side}-${t}"]`).classList.contains("unsure"),
+         softmax(Float64Array.from(steps[t].row))[steps[t].token] < 0.5]))""")
+    assert all(is_dotted == is_low for row in dotted for is_dotted, is_low in row)
+    assert any(is_dotted for is_dotted, _ in dotted[1])                # changed ones, too
     assert page.locator("#flow-1 .flow-token").count() == 4 + count    # as many as in the row
     out = page.locator("#outcome").inner_text()
     before, after = page.evaluate("answers()")

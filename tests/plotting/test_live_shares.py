@@ -115,13 +115,15 @@ def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so
     """Also where the sentence names a token that was written."""
     page = visit(path, "#src=3+1+4+1+5&state=0")
     settled(page)
-    found = page.evaluate("""() => thoughts.flatMap((thought) =>
-      written_ids(thought).map((_, n) => {
-      const { source, target } = shares_at(thought, n);
-      const [row, all] = [[...attended(thought).cache.weights[view.head].row(n)],
-                          [...source, ...target]];
-      return [said_one_head(thought, n).length > 0, row.indexOf(Math.max(...row)),
-              all.indexOf(Math.max(...all)), source.length];
+    found = page.evaluate("""() => [0, 1, 2, 3].flatMap((n) => thoughts.flatMap((thought) => {
+      [view.layer, view.head] = [n >> 1, n % 2];
+      return written_ids(thought).map((_, place) => {
+        const { source, target } = shares_at(thought, place);
+        const [row, all] = [[...attended(thought).cache.weights[view.head].row(place)],
+                            [...source, ...target]];
+        return [said_one_head(thought, place).length > 0, row.indexOf(Math.max(...row)),
+                all.indexOf(Math.max(...all)), source.indexOf(Math.max(...source))];
+      });
     }))""")
     assert all(says == (looks != spoke) for says, looks, spoke, _ in found)
-    assert any(spoke >= count for _, _, spoke, count in found)         # what was written
+    assert any(looks == of_source != spoke for _, looks, spoke, of_source in found)
