@@ -150,8 +150,10 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     for name, one in {"Scores × 4": dict(factor=4), "No positions": dict(positions=False),
                       "Let it see ahead": dict(causal=False),
                       "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
+        x = page.locator("#if-muted").bounding_box()["x"]
         flip(page, name)
         assert page.evaluate("view.changes") == nothing | one
+        assert "muted" in one or page.locator("#if-muted").bounding_box()["x"] == x
         assert page.locator("#what-if :checked[type]").count() == 1
     page.locator("#state").fill("0")
     settled(page)
@@ -177,6 +179,8 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     flip(page, "Mute head 2 of layer 2")
     assert page.evaluate(muted) == [dict(path=path, head=1)]
     assert page.locator(".head.muted").inner_text() == "head 2"
+    assert page.locator("#why-1 .says").inner_text().startswith(
+        "changed: muted, it adds nothing: it would look at “")
     assert page.get_by_role("grid").count() == 2
     page.locator("#head-1-1").press("ArrowLeft")                       # keys only choose
     assert (page.evaluate(muted), page.evaluate(chosen)) == ([dict(path=path, head=1)], [1, 0])
@@ -413,12 +417,15 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     first, second = np.argsort(q * k if low else -q * k)[:2] + 1
     says = page.locator("#why-0 .says").inner_text()
     assert says == (
+        f"“4” (place 3) hardly looks at “1” (place 2), with {digits(weight)}: other keys score"
+        " higher." if low and q @ k > 0 else
         f"“4” (place 3) hardly looks at “1” (place 2), with {digits(weight)}: its query and that"
         f" key disagree most in columns {first} and {second} below, and other keys score higher."
         if low else
         f"“4” (place 3) looks at “1” (place 2) with {digits(weight)}, because its query and that"
         f" key agree most in columns {first} and {second} below.")
-    assert set(page.locator("#why-0 .features span").all_inner_texts()) == {f"{first}", f"{second}"}
+    marks = set() if low and q @ k > 0 else {f"{first}", f"{second}"}
+    assert set(page.locator("#why-0 .features span").all_inner_texts()) == marks
     strips = page.locator("#why-0 .strips canvas")
     names = [f"16 numbers from {x.min():.2f} to {x.max():.2f}".replace("-", "−")
              for x in (q, k, q * k, v, weight * v, found.weights[0, 1, 2] @ found.V[0, 1])]

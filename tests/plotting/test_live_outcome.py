@@ -126,7 +126,10 @@ def test_without_the_mask_it_says_that_only_numbers_move(page):
     flip(page, "Let it see ahead")
     out = page.locator("#outcome").inner_text()
     assert "Only numbers move: earlier tokens, read again, see more." in out
-    page.locator("#kind").select_option("Decoder self-attention (masked)")
+    assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
+    flip(page, "Let it see ahead")
+    assert page.locator("#kind").input_value() == "Encoder-decoder attention"
+    flip(page, "Let it see ahead")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()
     assert before.startswith("as trained: To write “1” (place 2)")
@@ -139,6 +142,7 @@ def test_without_the_mask_curves_and_reasons_are_those_of_the_reading_that_wrote
     as in Python, and not the row that the whole answer, read again, gives."""
     typed(page, "3 1 4 1 5")
     flip(page, "Let it see ahead")
+    page.locator("#kind").select_option("Encoder-decoder attention")
     src, ids = page.evaluate("[thoughts[1].src, [bos, ...real_ids(thoughts[1].steps)]]")
     found = page.evaluate("""[...Array(attended(thoughts[1]).queries.length).keys()].map((query) =>
         [...attended(thoughts[1]).cache.weights[view.head].row(query)])""")
@@ -237,3 +241,19 @@ def test_each_stop_of_the_training_says_what_it_had_learned(page):
     assert said == ["By this step it had learned this one.",
                     "The tokens are right, their places are not yet.",
                     *["Nearly right: one token is still wrong."] * 2]
+
+
+def test_every_token_below_the_limit_is_dotted(page):
+    """Changed ones, too."""
+    found = []
+    for text in ("3 1 4", "3 1 4 1 5", "5 0 5 0 5 0 5 0"):
+        typed(page, text)
+        for state in range(3):
+            page.evaluate("(state) => change({}, state)", state)
+            settled(page)
+            found += page.evaluate("""[...document.querySelectorAll("[data-place^='1-']")].map(
+                (box, t) => [box.classList.contains("unsure"), box.classList.contains("differs"),
+                  softmax(Float64Array.from(thoughts[1].steps[t].row))[thoughts[1].steps[t].token]])
+            """)
+    assert all(dotted == (share < 0.5) for dotted, _, share in found)
+    assert any(dotted and differs for dotted, differs, _ in found)

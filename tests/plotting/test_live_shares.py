@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from javascript import NAMES, SHARES, VARIANTS, node, packed, random_model
-from test_live_browser import model_of, path, run  # noqa: F401
+from test_live_browser import model_of, path, run, settled  # noqa: F401
 from test_live_forward import cases_of
 
 from aiayn_np import CopyTask
@@ -109,3 +109,21 @@ def test_a_muted_head_gives_no_share(rng):
     other.decoder.layers[1].cross_attention.linear_O.W.value[8:16] = 0
     other.encoder.layers[0].self_attention.linear_O.W.value[16:24] = 0
     agree(other, cases, found)
+
+
+def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so(visit, path):  # noqa: F811
+    """Also where the sentence names a token that was written."""
+    page = visit(path, "#src=3+1+4+1+5&state=0")
+    settled(page)
+    found = page.evaluate("""() => [0, 1, 2, 3].flatMap((n) => thoughts.flatMap((thought) => {
+      [view.layer, view.head] = [n >> 1, n % 2];
+      return written_ids(thought).map((_, place) => {
+        const { source, target } = shares_at(thought, place);
+        const [row, all] = [[...attended(thought).cache.weights[view.head].row(place)],
+                            [...source, ...target]];
+        return [said_one_head(thought, place).length > 0, row.indexOf(Math.max(...row)),
+                all.indexOf(Math.max(...all)), source.indexOf(Math.max(...source))];
+      });
+    }))""")
+    assert all(says == (looks != spoke) for says, looks, spoke, _ in found)
+    assert any(looks == of_source != spoke for _, looks, spoke, of_source in found)

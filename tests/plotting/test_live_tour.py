@@ -171,6 +171,23 @@ def test_a_clicker_walks_and_goes_through_the_tour(page):
     assert page.evaluate("[view.tour, is_present()]") == [None, True]
 
 
+def test_at_a_projector_keys_go_on_after_a_switch_and_the_slider(page):
+    page.get_by_role("button", name="Present").click()
+    page.locator("#if-positions").click()
+    page.get_by_role("button", name="just show me").click()
+    settled(page)
+    goes_on = "[place_now(), is_on('positions'), view.state]"
+    for control, on in ((None, True), ("#if-positions", False), ("#state", False)):
+        if control:
+            page.locator(control).click()                              # off; an earlier state
+            settled(page)
+        page.evaluate("go_to(0)")
+        state = page.evaluate("view.state")
+        for key, count in (("ArrowRight", 1), (" ", 2), ("ArrowLeft", 1)):
+            page.keyboard.press(key)
+            assert page.evaluate(goes_on) == [count, on, state], (control, key)
+
+
 def test_escape_ends_the_tour(page):
     page.locator("#tour-begin").press("Enter")
     settled(page)

@@ -49,7 +49,11 @@ const is_muted = (path, head) =>
 /** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
 function change(changes, state = START.state) {
   const written = START.written;
-  show_place({ changes: { ...AS_TRAINED, ...changes }, state, written }, show_first_change);
+  const turns = changes.causal === false && kinds.includes("decoder_self");
+  const here = changes.muted ? view.kind : null; // where the head is that was named
+  const kind = turns ? "decoder_self" : here; // the maps that the mask is of
+  const place = { changes: { ...AS_TRAINED, ...changes }, state, written };
+  show_place(place, () => show_first_change(kind));
 }
 
 /** The rows of the switches, which are filled when they are drawn. */
@@ -99,15 +103,16 @@ function changed_place() {
 
 let chosen_before = null; // what was chosen before a change led to another place
 
-/** Choose a token that changed, where the decoder's maps are shown; without a change go back. */
-function show_first_change() {
-  if (view.kind === "encoder_self") return;
+/** Choose a token that changed in the decoder's maps, or in those of a kind; else go back. */
+function show_first_change(kind = null) {
   Object.assign(view, chosen_before);
   chosen_before = null;
-  const query = changed_place() + first_query();
-  if (Number.isNaN(query) || query === view.query) return;
-  chosen_before = { query: view.query, key: view.key };
-  Object.assign(view, { query, key: null });
+  const { query, key, kind: before } = view;
+  if ((kind ?? before) === "encoder_self") return;
+  const changed = (changed_place() ?? query - first_query()) + first_query();
+  if (changed === query && (kind ?? before) === before) return;
+  chosen_before = { query, key, kind: before };
+  Object.assign(view, { query: changed, key: null, kind: kind ?? before });
 }
 
 const listed_choices = (key) => say(key).split(" | ");
@@ -115,7 +120,7 @@ const listed_choices = (key) => say(key).split(" | ");
 /** To guess is to make the change; so is not to guess. */
 function guess_buttons(part) {
   const take = (i) => () => {
-    element(`if-${part}`).focus();
+    if (!is_present()) element(`if-${part}`).focus(); // there keys go on
     make_change(part, i);
   };
   const [question, choices] = SWITCHES[part].asks;

@@ -1,7 +1,7 @@
 "use strict";
 // The flow: the tokens that are read, those that are written, and curves as wide as the weights.
 
-const [TOKEN_HEIGHT, GAP, TOP] = [38, 120, 26]; // in units of the drawing
+const [TOKEN_HEIGHT, GAP] = [38, 120]; // in units of the drawing
 const MOST_SIGNS = 12; // of a token's name
 
 /** A new element of SVG; a style may be none of its attributes, because the policy forbids it. */
@@ -40,7 +40,7 @@ function draw_flow() {
     const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
     const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
-    const says = side_name(side, more ? "side_colon" : "side");
+    const says = side_name(side, !side ? "side" : more ? "side_more" : "side_named");
     if (more) says.push(say(more));
     return make(
       "div",
@@ -80,8 +80,8 @@ function flow(thought, side) {
   // two drawings that are long stand one above the other
   const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
   const two = thoughts.length > 1;
-  const labelled = !two && innerWidth > 800; // else they are too small
-  const top = labelled ? TOP : 4;
+  const letters = Math.max(13, Math.min((12 * width) / innerWidth, 24)); // 12 px on a phone
+  const top = two ? 4 : letters + 13;
   const beside = innerHeight < 560 ? 96 : innerHeight < 800 && !is_present() ? 112 : 150;
   const gap = !two ? GAP : is_long ? 48 : beside;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
@@ -97,14 +97,15 @@ function flow(thought, side) {
   );
   const comes = view.kind !== "encoder_self" && is_walking(thought);
   if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
-  const label = (key, y) => drawn("text", { x: 6, y, class: "flow-label" }, say(key));
+  const label = (key, y) =>
+    drawn("text", { x: 6, y, class: "flow-label", "font-size": letters }, say(key));
   const written = view.tour !== null && view.guess === null ? "flow_written_asks" : "flow_written";
   const writes = view.kind === "encoder_self" ? "flow_queries" : written;
   const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";
   const svg = drawn(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
-    ...(labelled ? [label(reads, 16), label(writes, height - 8)] : []),
+    ...(two ? [] : [label(reads, letters + 3), label(writes, height - 8)]),
     ...curves,
     ...tokens.flat(),
   );

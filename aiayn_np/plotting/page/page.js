@@ -204,9 +204,10 @@ function answer_row(thought, side) {
   const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
   const most = places();
   const style = (t) => {
-    if (side && ids[t] !== base[t]?.token) return "differs";
-    if (view.kind !== "encoder_self" && t + first_query() === view.query) return "now";
-    return is_unsure(thought.steps[t]) ? "unsure" : null;
+    const styles = is_unsure(thought.steps[t]) ? ["unsure"] : [];
+    if (side && ids[t] !== base[t]?.token) styles.push("differs");
+    else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
+    return styles.join(" ") || null;
   };
   const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
     box_of(token, style(t), `${side}-${t}`),
@@ -393,6 +394,13 @@ function state_name() {
   return kept ? say("time_step", { step: kept.step }) : say("time_end");
 }
 
+/** The steps below the slider, at most five of them. */
+function stops() {
+  const steps = [...data.states.map(({ step }) => step), data.metrics.steps];
+  const every = Math.ceil(steps.length / 5);
+  return steps.map((step, i) => make("span", {}, i % every ? "" : `${step ?? ""}`));
+}
+
 function show_state() {
   element("state-name").textContent = state_name();
   element("state").setAttribute("aria-valuetext", state_name());
@@ -430,6 +438,7 @@ function listen() {
     element("source").select();
   });
   on("present", "click", () => present(!is_present()));
+  on("what-if", "change", ({ target }) => is_present() && target.blur()); // keys go on
   on("link", "click", () => copy_link(element("link").href));
   on("save", "click", save_picture);
   addEventListener("keydown", press);
@@ -599,6 +608,7 @@ function begin_page() {
   element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("state").max = data.states.length;
+  element("stops").append(...stops());
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   make_switches();

@@ -293,6 +293,7 @@ function best(logits, count) {
 /** "as trained" or "changed" in the words for a key, and nothing where there is no change. */
 function side_name(side, key = "side") {
   if (thoughts.length < 2) return [];
-  const name = say(side ? "changed" : "as_trained");
-  return say_with(key, { side: make("span", { class: side ? "changed-name" : null }, name) });
+  const says = say(side ? "changed" : "as_trained");
+  const span = make("span", { class: side ? "changed-name" : null }, says);
+  return say_with(key, { side: span, name: changed_name() });
 }

@@ -52,7 +52,8 @@ function cell_of(thought) {
   const low = weight < 1 / free.length - 1e-9; // less than an even share
   const sign = low ? -1 : 1;
   const order = terms.rows.map((row, n) => [sign * row.at(-1), n]).sort((a, b) => b[0] - a[0]);
-  const features = order.slice(0, 2).filter(([term]) => term > 0);
+  const most = low && terms.sum > 0 ? 0 : 2; // they agree, only less than with other keys
+  const features = order.slice(0, most).filter(([term]) => term > 0);
   return {
     ...{ ...found, there, thought, query, key, head, terms, weight, low },
     attention: place.attention,
@@ -88,6 +89,7 @@ function reason_of(cell, side) {
   };
   const subject = writes === null ? "why_reads" : "why_writes";
   if (cell.masked) return [...name, ...say_with(`${subject}_masked`, parts)];
+  if (side && is_muted(path, head)) return [...name, ...say_with("why_would", parts)];
   const list = cell.features.map((n) => n + 1).join(say("why_and"));
   const features = say(cell.features.length > 1 ? "why_features" : "why_feature", { list });
   const additive = cell.attention.score instanceof AdditiveScore;
@@ -96,10 +98,9 @@ function reason_of(cell, side) {
     : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
   const reason = alone ? "why_alone" : low ? least : most;
-  const muted = side && is_muted(path, head) ? [say("gap"), say("why_muted")] : [];
-  const end = rich(list || alone ? say(reason, { features }) : say("why_stop"));
+  const end = rich(list || alone ? say(reason, { features }) : say(low ? "why_less" : "why_stop"));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
-  return [...name, ...says, ...end, ...muted, ...(side ? most_now(cell, quoted) : [])];
+  return [...name, ...says, ...end, ...(side ? most_now(cell, quoted) : [])];
 }
 
 /** Where a changed row looks most now, if that is not the chosen key. */
