@@ -98,7 +98,7 @@ p = np.array([1 / 2, 1 / 4, 1 / 4])                                    # (V,)
 q = np.full(3, 0.3 / 3)                                                # (V,)
 q[0] += 1 - 0.3
 loss_by_hand = -(q * np.log(p)).sum()
-print(f"p     {p}\nq     {q}\np - q {p - q}\nloss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
+print(f"target wrong wrong\np     {p}\nq     {q}\np - q {p - q}\nloss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 
 # %% [markdown]
 # $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient in the logits is $p - q$ (Lesson 9.5).
@@ -156,7 +156,7 @@ ax.figure
 # > - 0.1 → The gradient is divided by its own size. Only its sign is left. <!-- true: np.isclose(lengths[0], 0.1) -->
 # > - 40 → That is the rate times $m$, before anything is divided.
 # >
-# > <!-- given: Adam, with $\beta_1 = 0.9$ and $\beta_2 = 0.98$. Both means start at 0. At the first step $t = 1$. -->
+# > <!-- given: Adam, with $\beta_1 = 0.9$ and $\beta_2 = 0.98$. Both means start at 0. At the first step $t = 1$, so $m = 0.1\, g$ and $v = 0.02\, g^2$. Each is divided by $1 - \beta^t$. The step is $\mathrm{rate} \cdot \hat m / \sqrt{\hat v}$. -->
 
 # %%
 beta_1, beta_2, eps, rate = 0.9, 0.98, 1e-9, 0.1
@@ -174,7 +174,7 @@ for t, grad in enumerate([4000.0, 4000.0, -2000.0], start=1):
 #
 # ## 10.4 Warm-up
 #
-# At step 1 **every** parameter moves by the full rate, and only one batch has said in which direction. That is rash, so training starts with a tiny rate. In Equation 3 the rate rises linearly for `warmup_steps`, then falls:
+# At step 1 **every** parameter moves by the full rate, and only one batch has said in which direction. That is rash, so training starts with a tiny rate (Equation 3):
 #
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
 
@@ -185,15 +185,17 @@ ax.set(xlabel="step", ylabel="rate", title="the paper: d_model = 512, 4000 warm-
 ax.figure
 
 # %% [markdown]
-# The rate is highest where the warm-up ends. What is warm-up for? The experiment `warm_up` tries four peak rates, each twice: reached by a warm-up of 60 steps, or used from the first step on. The models ($N = 4$, the norm after each Add) train for 120 steps.
+# The rate rises linearly for `warmup_steps`, and then falls as $1/\sqrt{\mathrm{step}}$.
+#
+# What is warm-up for? The experiment `warm_up` tries four peak rates, each twice: reached by a warm-up of 60 steps, or used from the first step on. The models ($N = 4$, the norm after each Add) train for 120 steps.
 #
 # > **Predict.** What does warm-up change?
 # >
-# > - It allows a higher rate, and the lowest loss stays about the same → At a high rate the first steps do harm. At the best rate of each way there is little to mend. <!-- true: warm.failing[:2, warm.peak == 0.01].ravel().tolist() == [False, True] and abs(warm.best[0] - warm.best[1]) < 0.05 -->
+# > - A higher rate works, the best loss stays → At a high rate the first steps do harm. At the best rate of each way there is little to mend. <!-- true: warm.failing[:2, warm.peak == 0.01].ravel().tolist() == [False, True] and abs(warm.best[0] - warm.best[1]) < 0.05 -->
 # > - The loss is lower with it at each rate → At the lowest rate no step is rash. What do slow first steps cost there?
 # > - Without it no model learns → Even from the first step on, a rate may be low enough.
 # >
-# > <!-- given: Models with $N = 4$ learn to copy for 120 steps, with the norm after each Add. Four peak rates are tried twice: reached by a warm-up of 60 steps, or used from the first step on. -->
+# > <!-- given: Models with $N = 4$ learn to copy for 120 steps, with the norm after each Add. Four peak rates, {warm.peak[0]} to {warm.peak[-1]}, are tried twice: reached by a warm-up of 60 steps, or used from the first step on. A model that does not read the source has a loss of {warm.blind}. -->
 
 # %%
 if Path("../figures/warm_up.json").exists():                           # what the whole experiment found
@@ -209,7 +211,7 @@ ax.legend(loc="lower right")
 ax.figure
 
 # %% [markdown]
-# Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source (the loss is below the dotted line) only with warm-up; at the highest rate not even so. At the lowest rate warm-up only costs steps. (Medians of three seeds.)
+# Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source (the loss is below the dotted line) only with warm-up; at the highest rate not even so. At the lowest rate warm-up only costs steps.
 #
 # With the norm *before* each sub-layer (Lesson 7.7) such models read at every rate. (For deep ones warm-up can decide: Liu et al., 2020.)
 #
@@ -251,14 +253,14 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
         states[progress.step] = model.state_dict()
 
 # %% [markdown]
-# In the picture the upper line is the best guess that does *not* read the source, the lower the best that smoothing allows.
+# Dotted: the best guess *without* the source, and the best that smoothing allows.
 
 # %%
-blind = blind_loss(task)
 floor = -np.log(1 - eps_ls + eps_ls / V)
 fig = plot_loss(history, title="A Transformer learns to copy")
-fig.axes[0].set(yscale="log", ylim=(0.06, 4))
-for number, name in ((blind, "not reading"), (floor, "smoothing's best")):
+fig.set_size_inches(7, 3.4)
+fig.axes[0].set(yscale="log", ylim=(0.06, 4), ylabel="loss")
+for number, name in ((blind_loss(task), "not reading"), (floor, "smoothing's best")):
     fig.axes[0].axhline(number, color="0.4", linestyle=":", linewidth=1)
     fig.axes[0].text(100, number * 1.1, name)
 fig.axes[0].text(350, 0.6, "burst", ha="center")
@@ -303,17 +305,18 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tok
 # %%
 exact = copied_exactly(at(early))
 print(f"tokens  right {right[real].mean():.3f}")
+print(f"whole sequences, if mistakes were independent  right {right[real].mean() ** length:.3f}")
 print(f"whole sequences, decoded  right {exact:.3f}")
 print(f"whole sequences, after the true prefix  right {right.all(axis=1).mean():.3f}")
 
 # %% [markdown]
-# Nearly half of the sequences are right: $0.88^{7.2} = 0.40$, and mistakes come together.
+# Nearly half of the sequences are right: mistakes come together. Were they independent, $0.88^{7.2} \approx 0.4$ would be.
 #
 # Both counts agree. They must: as long as everything is right, the model's own prefix *is* the true one. So `train` counts exact sequences in one parallel pass.
 #
 # ## 10.8 The last states, averaged
 #
-# The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take five states that end in the burst, one chosen case.
+# The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take five states that end in the burst.
 
 # %%
 steps = (310, 320, 330, 340, 350)
@@ -321,12 +324,12 @@ shares = [copied_exactly(at(step)) for step in steps]
 exact_mean = copied_exactly(averaged(new_model(), [states[step] for step in steps]))
 ax = new_figure(6, 2.6).subplots()
 ax.plot([*map(str, steps)], shares, "o-", color=COLORS[0])
-ax.plot(f"their mean: {exact_mean:.3f}", exact_mean, "o", color=COLORS[1], markersize=10)
-ax.set(xlabel="step", ylabel="copied exactly")
+ax.plot(f"mean:\n{exact_mean:.3f}", exact_mean, "o", color=COLORS[1], markersize=10)
+ax.set(xlabel="step", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0, 1.1))
 ax.figure
 
 # %% [markdown]
-# Their mean copies more than four of the five states do. A single state may jump out of the good place; the mean does not follow it far.
+# In this chosen case, the mean copies more than four of the five states do. A single state may jump out of the good place; the mean does not follow it far.
 #
 # ## 10.9 Let it write
 #
@@ -377,7 +380,7 @@ print("all true")
 #
 # </details>
 #
-# **2.** With $\epsilon_{ls} = 0.1$ the training loss of a perfect copier stays above 0. The record says it is much
+# **2.** With $\epsilon_{ls} = 0.1$ the training loss of a perfect copier stays above 0. `Progress.loss` says it is much
 # smaller. Who is right?
 #
 # <details><summary>Answer</summary>
