@@ -238,7 +238,7 @@ for name, (scores, shuffled) in aligned.items():
     print(f"{name:8} best head: on the answer {scores.max():.2f}, shuffled {shuffled[best[name]]:.2f}")
 
 # %% [markdown]
-# All three look at the answer far more than at a place at random. (Copying had 0.61 in Lesson 11.3, over all sequences.)
+# All three look at the answer far more than at a place at random. (Copying had $0.61$ in Lesson 11.3, over all sequences.)
 #
 # ## 11.5 What a map leaves out
 #
