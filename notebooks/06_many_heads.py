@@ -73,16 +73,16 @@ q = q_before + q_after                      # bites: "who is before me, and who 
 # > - About (1, 1) for both, a dog and a man → The weights of a row sum to 1.
 # > - About (½, ½) for both <!-- true: np.allclose(list(outs.values()), 0.5, rtol=0, atol=0.01) --> → One row of weights is one mean, and a mean of two names does not say who stands where.
 # >
-# > <!-- given: `bites` asks $q$ = {q}: who is before me, and who is after me? The scores are divided by √3. The key of place $t$ is 10 in feature $t$ and 0 elsewhere. The values: `dog` (1, 0), `bites` (0, 0), `man` (0, 1). The sentences: `dog bites man` and `man bites dog`. -->
+# > <!-- given: `bites` asks $q$ = {q}: who is before me, and who is after me? The scores are divided by √3. The keys $K$ = {[[t, *k] for t, k in zip(['1st', '2nd', '3rd'], K)]}, the values $V$ = {[[w, *who[w]] for w in who]} in the order of the sentence: `dog bites man` or `man bites dog`. -->
 
 # %%
 outs = {}
 for sentence, V in values.items():
     out, cache = attention.forward(q, K, V)
     outs[sentence] = out[0]
-    before, bites, after = cache.weights[0]
-    print(f"{sentence}  weights: before {before:.2f}, bites {bites:.2f}, after {after:.2f},"
-          f" output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
+    print("        ", sentence)
+    print("weights ", cache.weights[0].round(2))
+    print(f"output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
 
 # %% [markdown]
 # Asked two things at once, the head gives half of its weight to each of the two keys. The output is the mean of
@@ -93,9 +93,12 @@ for sentence, V in values.items():
 
 # %%
 for sentence, V in values.items():
-    heads = [attention(q_before, K, V), attention(q_after, K, V)]       # (1, d_v) each
-    both = np.concatenate(heads, axis=-1)[0]                            # Concat(head_1, head_2)
-    print(f"{sentence}  before: dog {both[0]:.2f}, man {both[1]:.2f}, after: dog {both[2]:.2f}, man {both[3]:.2f}")
+    heads = [attention.forward(q, K, V) for q in (q_before, q_after)]   # an output (1, d_v) each
+    both = np.concatenate([out for out, _ in heads], axis=-1)[0]        # Concat(head_1, head_2)
+    print("             ", sentence)
+    for name, (_, cache) in zip(("before", "after"), heads):
+        print(f"head {name:6}  ", cache.weights[0].round(2))
+    print("output: dog {:.2f}, man {:.2f} | dog {:.2f}, man {:.2f}".format(*both))
 
 # %% [markdown]
 # The two outputs differ: `bites` knows who stands before it and who after it.
@@ -189,18 +192,18 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 # %% [markdown]
 # ## 6.4 What do heads cost?
 #
-# Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which of them has the most parameters?
+# Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which has the most parameters? Or do all have as many? And which has the most scores?
 
 # %%
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
-    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}")
+    print(f"h = {heads:2}  parameters {size:,}, scores of 100 tokens {heads * 100**2:,}")
 
 # %% [markdown]
-# All have the same number. It is $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
+# All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
-# $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax.
+# $h$ is. But there are $h\, T^2$ *scores*, and each goes through the softmax.
 #
 # ## 6.5 What would a bias do?
 #
