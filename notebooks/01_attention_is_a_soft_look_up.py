@@ -291,7 +291,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 #
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
+# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
@@ -309,7 +309,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 figure_1("cross_attention")
 
 # %% [markdown]
-# Now the third is lit, that of your model's map: V and K come from the memory, Q from below.
+# The third is that of your model's map: V and K come from the memory, Q from below.
 #
 # ## 1.7 Back to your model
 #

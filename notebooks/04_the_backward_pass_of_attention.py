@@ -52,7 +52,7 @@ print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# At the end of this lesson you have written a right one, and know the check that tells the two apart. These are the boxes to go back through (Figure 2, left):
+# These are the boxes to go back through (Figure 2, left):
 
 # %%
 figure_2("left")
@@ -87,11 +87,9 @@ grad_B = A.T @ grad_y                                        # (3, 2)
 print("grad_y         B.T            grad_A")
 for rows in zip(grad_y, B.T, grad_A):
     print("{}  @  {}  =  {}".format(*rows))
-print("grad_B", *grad_B)
 
 # %% [markdown]
-# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. Shapes help to remember which factor is transposed. But when all matrices
-# are square, wrong products fit as well (Lesson 4.7).
+# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$.
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
@@ -178,13 +176,13 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
 # %% [markdown]
 # Our gradients are those of the class.
 #
-# Here is the graph, with what comes back in red. (`products` are the scores before the scale.)
+# Here is the graph, with what comes back in red.
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# Each product forwards has two backwards, one for each factor. The class writes `.mT` for `.T`: it transposes the last two axes, not batch and heads.
+# Each product forwards has two backwards, one for each factor. (The class writes `.mT` for `.T`: the last two axes, not batch and heads.)
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
@@ -240,7 +238,7 @@ print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {ca
 losses_QKV, cache_QKV = fit(attention, wanted, 100)
 ends = {"before": (losses_QK[0], cache), "Q and K moved": (losses_QK[-1], cache_QK),
         "V moved as well": (losses_QKV[-1], cache_QKV)}
-print("sat looks at   ", *tokens)
+print("               ", *tokens)
 for name, (loss, found) in ends.items():
     print(f"{name:15}", found.weights[2], f" loss {loss:.4f}")
 
@@ -271,7 +269,7 @@ print(check_gradients(attention, Q, K, V))
 # %% [markdown]
 # Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
 # last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference. (`worst error` is of one input.) The verdict is `ok` if the error is below 1e-12.
+# distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
@@ -400,7 +398,7 @@ for layer, cosine in zip(layers, cosines):
     print(f"{type(layer).__name__:26} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
 
 # %% [markdown]
-# The check also says *where* the mistake is. The first two hit $Q$ and $K$, and the third hits $V$.
+# The check also says *where* the mistake is.
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.

@@ -57,7 +57,7 @@ for sentence, V in values.items():
 figure_2("right")
 
 # %% [markdown]
-# What does a second head bring? At the end five layers with 1 to 16 heads learn one job, and you know why some cannot.
+# What does a second head bring?
 #
 # ## 6.1 One softmax, two wishes
 #
@@ -89,19 +89,19 @@ for sentence, V in values.items():
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
 # several heads.
 #
-# Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each of $h$ heads gets $1/h$ of the width.)
+# Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each head gets $1/h$ of the width.)
 
 # %%
 for sentence, V in values.items():
-    heads = [attention.forward(q, K, V) for q in (q_before, q_after)]   # an output (1, d_v) each
-    both = np.concatenate([out for out, _ in heads], axis=-1)[0]        # Concat(head_1, head_2)
+    (out_1, cache_1), (out_2, cache_2) = (attention.forward(q, K, V) for q in (q_before, q_after))
+    both = np.concatenate([out_1, out_2], axis=-1)[0]                   # Concat(head_1, head_2)
     print("             ", sentence)
-    for name, (_, cache) in zip(("before", "after"), heads):
-        print(f"head {name:6}  ", cache.weights[0].round(2))
+    print("head 1, before ", cache_1.weights[0].round(2))
+    print("head 2, after  ", cache_2.weights[0].round(2))
     print("output: dog {:.2f}, man {:.2f} | dog {:.2f}, man {:.2f}".format(*both))
 
 # %% [markdown]
-# The two outputs differ: `bites` knows who stands before it and who after it.
+# The two outputs differ: `bites` knows who stands before and after it.
 #
 # ## 6.2 Split and merge
 #
@@ -161,7 +161,7 @@ heads_split(wrong=True)
 figure_2("right")
 
 # %% [markdown]
-# Now check the class with the loop of the formula.
+# Check the class with the loop.
 
 # %%
 rng = np.random.default_rng(0)
@@ -192,24 +192,24 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 # %% [markdown]
 # ## 6.4 What do heads cost?
 #
-# Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which has the most parameters? Or do all have as many? And which has the most scores?
+# Three layers read 100 tokens, with $d_\mathrm{model} = 512$, $d_k = d_v = 512 / h$ and $h$ = 1, 8 or 64 heads. Which has the most parameters, or none? And which the most scores?
 
 # %%
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
-    print(f"h = {heads:2}  parameters {size:,}, scores of 100 tokens {heads * 100**2:,}")
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}  of scores {heads * 100**2 / 1e6:.2f}")
 
 # %% [markdown]
-# All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
+# All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
 # $h$ is. But there are $h\, T^2$ *scores*, and each goes through the softmax.
 #
 # ## 6.5 What would a bias do?
 #
-# The projections of the paper have no biases. Many later models have all four (Lesson 15.4).
+# The projections of the paper have no biases.
 #
-# Give each of the four projections a random bias, one after the other.
+# Give each projection a random bias, one after the other.
 
 # %%
 biased = MultiHeadAttention(d_model, h, bias=True, rng=rng)
@@ -231,8 +231,7 @@ for name, by in shifts.items():
 #
 # ## 6.6 How narrow may a head be?
 #
-# More heads are narrower heads. The scores of one head are $QK^\top$ with $Q$ and $K$ of width $d_k$. As a matrix they have
-# rank $d_k$ at most, however long the sequence is.
+# More heads are narrower heads. The scores of one head are $QK^\top$ with $Q$ and $K$ of width $d_k$.
 #
 # > **Predict.** A head has $d_k = 1$, and there are 64 tokens with random queries and keys. Each query has one favourite key, the key with the most weight. How many different keys are the favourite of some query?
 # >
@@ -258,7 +257,7 @@ ax.figure
 # largest key, a negative query prefers the smallest, and no other key is ever first.
 #
 # In two dimensions only the keys on the outer edge of the cloud can win. With more dimensions more keys lie on the edge.
-# So a head needs width if every token should be found by its own query.
+# So a head needs width if every token should be found by its own query. (As a matrix the scores have rank $d_k$ at most.)
 #
 # ## 6.7 Four jobs, h heads
 #
