@@ -272,8 +272,7 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 # > - all equally → Then all scores of a row would have to be equal.
 # > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
 # >
-# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers, and no matrices: $q = k = x$. By chance a token
-# > would look most at itself in a quarter of the cases. -->
+# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers, and no matrices: $q = k = x$. -->
 
 # %%
 def looks_at_itself(Q, K):
@@ -292,7 +291,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 #
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places, the lit boxes of Figure 1. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
+# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
@@ -304,12 +303,14 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 #
 # A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere. So a map need not be square (Lesson 14).
 #
-# In the figure the third is lit, that of your model's map: V and K come from the memory, Q from below.
+# Figure 1 has a box for each row.
 
 # %%
 figure_1("cross_attention")
 
 # %% [markdown]
+# The third is that of your model's map: V and K come from the memory, Q from below.
+#
 # ## 1.7 Back to your model
 #
 # How does your model know where to look for the first digit? Take the query of that row and the keys of all columns.

@@ -52,7 +52,7 @@ print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# At the end of this lesson you have written a right one, and know the check that tells the two apart. These are the boxes to go back through (Figure 2, left):
+# These are the boxes to go back through (Figure 2, left):
 
 # %%
 figure_2("left")
@@ -84,11 +84,12 @@ B = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 4.0]])           # (3, 2)
 grad_y = np.array([[1.0, 10.0], [0.0, -1.0]])                # (2, 2)  as it comes from above
 grad_A = grad_y @ B.T                                        # (2, 3)
 grad_B = A.T @ grad_y                                        # (3, 2)
-print("grad_A", grad_A, "grad_B", grad_B, sep="\n")
+print("grad_y         B.T            grad_A")
+for rows in zip(grad_y, B.T, grad_A):
+    print("{}  @  {}  =  {}".format(*rows))
 
 # %% [markdown]
-# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$, whose gradient at $y$ is `grad_y`. Shapes help to remember which factor is transposed. But when all matrices
-# are square, wrong products fit as well (Lesson 4.7).
+# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$.
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
@@ -142,7 +143,7 @@ for name, slope in slopes.items():
     print(f"{name:14}  slope of the loss {slope:7.4f}")
 
 # %% [markdown]
-# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks: "would more of this value raise the loss?"
+# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks whether more of this value would raise the loss. (The slopes above are along `kept[0, 1]`.)
 #
 # **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
 #
@@ -175,13 +176,13 @@ for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
 # %% [markdown]
 # Our gradients are those of the class.
 #
-# Here is the graph, with what comes back in red. (`products` are the scores before the scale.)
+# Here is the graph, with what comes back in red.
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# Every line forwards has one line backwards. The class writes `.mT` for `.T`: it transposes the last two axes, not batch and heads.
+# Each product forwards has two backwards, one for each factor. (The class writes `.mT` for `.T`: the last two axes, not batch and heads.)
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
@@ -235,13 +236,16 @@ print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {ca
 
 # %%
 losses_QKV, cache_QKV = fit(attention, wanted, 100)
-print(f"loss {losses_QKV[0]:.4f} before, {losses_QKV[-1]:.4f} after")
-print("            ", *tokens)
-print("sat looks at", cache_QKV.weights[2])
+ends = {"before": (losses_QK[0], cache), "Q and K moved": (losses_QK[-1], cache_QK),
+        "V moved as well": (losses_QKV[-1], cache_QKV)}
+print("               ", *tokens)
+for name, (loss, found) in ends.items():
+    print(f"{name:15}", found.weights[2], f" loss {loss:.4f}")
 
 # %% [markdown]
-# `sat` looks at `cat` with 0.05, even less than at the start (0.0979). It looks mostly at `down`, and the gradient has moved the
-# values until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start. The loss asks for an output and not for a map. Remember this in Lesson 11.
+# `sat` looks at `cat` with 0.05, even less than at the start (0.0979). The loss asks for an output and not for a map (Lesson 11).
+#
+# Now `sat` looks mostly at `down`, and the values have moved until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start.
 #
 # ## 4.5 The check
 #
@@ -265,7 +269,7 @@ print(check_gradients(attention, Q, K, V))
 # %% [markdown]
 # Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
 # last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference. (`worst error` is of one input.) The verdict is `ok` if the error is below 1e-12.
+# distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
@@ -394,7 +398,7 @@ for layer, cosine in zip(layers, cosines):
     print(f"{type(layer).__name__:26} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
 
 # %% [markdown]
-# The check also says *where* the mistake is. The first two hit $Q$ and $K$, and the third hits $V$.
+# The check also says *where* the mistake is.
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.
@@ -412,9 +416,9 @@ u, v = rng.standard_normal((2, 4, 5))
 out, cache = attention.forward(x, x, x)
 grads = attention.backward(u, cache)                                   # three times (T, d_model)
 moved = x + 1e-20j * v                                                 # x moves in all three places
+for name, grad in zip(("grad_Q", "grad_K", "grad_V", "sum"), (*grads, sum(grads))):
+    print(f"{name:12}  slope along v {(grad * v).sum():7.4f}")
 print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().imag / 1e-20:7.4f}")
-print(f"grad_Q alone  slope along v {(grads[0] * v).sum():7.4f}")
-print(f"sum of three  slope along v {(sum(grads) * v).sum():7.4f}")
 
 # %% [markdown]
 # The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.

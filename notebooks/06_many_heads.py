@@ -57,7 +57,7 @@ for sentence, V in values.items():
 figure_2("right")
 
 # %% [markdown]
-# What does a second head bring? At the end five layers with 1 to 16 heads learn one job, and you know why some cannot.
+# What does a second head bring?
 #
 # ## 6.1 One softmax, two wishes
 #
@@ -73,32 +73,35 @@ q = q_before + q_after                      # bites: "who is before me, and who 
 # > - About (1, 1) for both, a dog and a man → The weights of a row sum to 1.
 # > - About (½, ½) for both <!-- true: np.allclose(list(outs.values()), 0.5, rtol=0, atol=0.01) --> → One row of weights is one mean, and a mean of two names does not say who stands where.
 # >
-# > <!-- given: `bites` asks $q$ = {q}: who is before me, and who is after me? The scores are divided by √3. The key of place $t$ is 10 in feature $t$ and 0 elsewhere. The values: `dog` (1, 0), `bites` (0, 0), `man` (0, 1). The sentences: `dog bites man` and `man bites dog`. -->
+# > <!-- given: `bites` asks $q$ = {q}: who is before me, and who is after me? The scores are divided by √3. The keys $K$ = {[[t, *k] for t, k in zip(['1st', '2nd', '3rd'], K)]}, the values $V$ = {[[w, *who[w]] for w in who]} in the order of the sentence: `dog bites man` or `man bites dog`. -->
 
 # %%
 outs = {}
 for sentence, V in values.items():
     out, cache = attention.forward(q, K, V)
     outs[sentence] = out[0]
-    before, bites, after = cache.weights[0]
-    print(f"{sentence}  weights: before {before:.2f}, bites {bites:.2f}, after {after:.2f},"
-          f" output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
+    print("        ", sentence)
+    print("weights ", cache.weights[0].round(2))
+    print(f"output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
 
 # %% [markdown]
 # Asked two things at once, the head gives half of its weight to each of the two keys. The output is the mean of
 # their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
 # several heads.
 #
-# Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each of $h$ heads gets $1/h$ of the width.)
+# Two heads ask one question each, and their answers are put side by side. (From Lesson 6.2 on, each head gets $1/h$ of the width.)
 
 # %%
 for sentence, V in values.items():
-    heads = [attention(q_before, K, V), attention(q_after, K, V)]       # (1, d_v) each
-    both = np.concatenate(heads, axis=-1)[0]                            # Concat(head_1, head_2)
-    print(f"{sentence}  before: dog {both[0]:.2f}, man {both[1]:.2f}, after: dog {both[2]:.2f}, man {both[3]:.2f}")
+    (out_1, cache_1), (out_2, cache_2) = (attention.forward(q, K, V) for q in (q_before, q_after))
+    both = np.concatenate([out_1, out_2], axis=-1)[0]                   # Concat(head_1, head_2)
+    print("             ", sentence)
+    print("head 1, before ", cache_1.weights[0].round(2))
+    print("head 2, after  ", cache_2.weights[0].round(2))
+    print("output: dog {:.2f}, man {:.2f} | dog {:.2f}, man {:.2f}".format(*both))
 
 # %% [markdown]
-# The two outputs differ: `bites` knows who stands before it and who after it.
+# The two outputs differ: `bites` knows who stands before and after it.
 #
 # ## 6.2 Split and merge
 #
@@ -158,7 +161,7 @@ heads_split(wrong=True)
 figure_2("right")
 
 # %% [markdown]
-# Now check the class with the loop of the formula.
+# Check the class with the loop.
 
 # %%
 rng = np.random.default_rng(0)
@@ -189,24 +192,24 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 # %% [markdown]
 # ## 6.4 What do heads cost?
 #
-# Three layers have $d_\mathrm{model} = 512$ and $d_k = d_v = 512 / h$, with $h$ = 1, 8 or 64 heads. Which of them has the most parameters?
+# Three layers read 100 tokens, with $d_\mathrm{model} = 512$, $d_k = d_v = 512 / h$ and $h$ = 1, 8 or 64 heads. Which has the most parameters, or none? And which the most scores?
 
 # %%
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
-    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}")
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.3f}  of scores {heads * 100**2 / 1e6:.2f}")
 
 # %% [markdown]
-# All have the same number. It is $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$: three projections and $W^O$.
+# All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$.
 #
 # The products $QK^\top$ and "weights times $V$" cost $h \cdot T^2 d_k = T^2 d_\mathrm{model}$ multiply-adds each, whatever
-# $h$ is. But the number of *scores* grows, $h\, T^2$, and each score goes through the softmax.
+# $h$ is. But there are $h\, T^2$ *scores*, and each goes through the softmax.
 #
 # ## 6.5 What would a bias do?
 #
-# The projections of the paper have no biases. Many later models have all four (Lesson 15.4).
+# The projections of the paper have no biases.
 #
-# Give each of the four projections a random bias, one after the other.
+# Give each projection a random bias, one after the other.
 
 # %%
 biased = MultiHeadAttention(d_model, h, bias=True, rng=rng)
@@ -228,8 +231,7 @@ for name, by in shifts.items():
 #
 # ## 6.6 How narrow may a head be?
 #
-# More heads are narrower heads. The scores of one head are $QK^\top$ with $Q$ and $K$ of width $d_k$. As a matrix they have
-# rank $d_k$ at most, however long the sequence is.
+# More heads are narrower heads. The scores of one head are $QK^\top$ with $Q$ and $K$ of width $d_k$.
 #
 # > **Predict.** A head has $d_k = 1$, and there are 64 tokens with random queries and keys. Each query has one favourite key, the key with the most weight. How many different keys are the favourite of some query?
 # >
@@ -255,7 +257,7 @@ ax.figure
 # largest key, a negative query prefers the smallest, and no other key is ever first.
 #
 # In two dimensions only the keys on the outer edge of the cloud can win. With more dimensions more keys lie on the edge.
-# So a head needs width if every token should be found by its own query.
+# So a head needs width if every token should be found by its own query. (As a matrix the scores have rank $d_k$ at most.)
 #
 # ## 6.7 Four jobs, h heads
 #

@@ -456,6 +456,7 @@ def headed(text):
 def not_shown(notes, shown):
     """The notes of a slide without the sentences and formulas that are `shown` on slides."""
     kept = [block for block in notes.split("\n\n") if block not in shown]
+    kept = [rest if title in shown else block for block in kept for title, rest in [headed(block)]]
     for said in SENTENCE.findall("\n\n".join(kept)):
         whole = re.escape(said.strip(" .:。*\n")) + r"(?:[.:。*]|\s*\n|$)"   # and not the half of one
         if len(said) > PROSE // 6 and re.search(whole, shown):
@@ -672,8 +673,7 @@ def deck(notebook):
     made = Deck(notebook)
     named = {slide.title for slide in made.slides}
     headings = [h for c in notebook.cells for h in re.findall(r"^## (\d.*)", c.source, re.MULTILINE)]
-    plan = "\n".join(f"- {symbols(name)}" for name in headings
-                     if name in named or words.optional in name)
+    plan = "\n".join(f"- {symbols(name)}" for name in headings if name in named)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])

@@ -211,6 +211,7 @@ def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
     long = "It is said on the slide, and not in its notes."
     notes = f"{long}\n\nIt is so. {long}\n\n$$x$$"
     assert slides.not_shown(notes, f"{long[:-1]}\n\n$$x$$") == "It is so."
+    assert not slides.not_shown(f"**The sum.** {long}", f"# The sum\n\n{long}")
 
 
 def test_a_question_has_a_slide_without_its_answer():
