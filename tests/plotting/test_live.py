@@ -74,7 +74,8 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert data["title"]["en"] == "This model *reverses* a list of digits"
     assert "<title>This model reverses a list of digits</title>" in text
     tested = [run.task.text(src[0]) for src in run.test_sources(20)]
-    assert len(set(data["examples"])) == 5 and set(data["examples"]) <= set(tested)
+    assert len(set(data["examples"])) == 5
+    assert set(data["examples"]) <= set(tested)
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]
     assert data["states"] == []
 
