@@ -495,6 +495,9 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "3 x 1 ¡")
     note = page.locator("#source-note")
     assert note.inner_text() == "This model knows 0 to 5. Left out: x ¡."
+    typed(page, "")
+    typed(page, "zwölf")                                               # no answer stands below
+    assert note.inner_text() == "This model knows 0 to 5. Left out: zwölf."
     for text in ("314", "３１４", "3，1、4", "3,1, 4"):
         typed(page, text)
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])

@@ -130,6 +130,10 @@ def test_without_the_mask_it_says_that_only_numbers_move(page):
     flip(page, "Let it see ahead")
     assert page.locator("#kind").input_value() == "Encoder-decoder attention"
     flip(page, "Let it see ahead")
+    page.get_by_role("button", name="Next").click()                    # another token is chosen
+    flip(page, "Let it see ahead")
+    assert page.locator("#kind").input_value() == "Encoder-decoder attention"
+    flip(page, "Let it see ahead")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()
     assert before.startswith("as trained: To write “1” (place 2)")

@@ -103,6 +103,9 @@ function changed_place() {
 
 let chosen_before = null; // what was chosen before a change led to another place
 
+/** Of what was chosen before a change, the maps alone: a token was chosen since. */
+const kind_before = () => chosen_before && { kind: chosen_before.kind, key: null };
+
 /** Choose a token that changed in the decoder's maps, or in those of a kind; else go back. */
 function show_first_change(kind = null) {
   Object.assign(view, chosen_before);

@@ -3,7 +3,7 @@
 
 /** Take over what the reader chose, and draw it. */
 function choose(change) {
-  chosen_before = null;
+  chosen_before = "kind" in change ? null : kind_before();
   Object.assign(view, change);
   draw();
 }
@@ -135,8 +135,8 @@ function unknown_note(unknown) {
 
 /** Nothing of the typed text can be read: the last answer stays, and pales. */
 function show_unread(unknown) {
-  const still = say("unread", { text: visible(view.text) });
-  fill(element("source-note"), [unknown_note(unknown), say("gap"), still]);
+  const still = [say("gap"), say("unread", { text: visible(view.text) })];
+  fill(element("source-note"), [unknown_note(unknown), ...(view.text ? still : [])]);
   element("app").classList.add("unread");
   element("what-if").inert = true; // it would be of another text
 }
@@ -418,7 +418,8 @@ function listen() {
     const query = has_source ? 0 : view.query;
     Object.assign(view, { text, written: Infinity, query, key: null });
     view.changes = { ...view.changes, replaced: [] };
-    asked = chosen_before = null;
+    asked = null;
+    chosen_before = kind_before();
     left_out = [];
     show_left_out();
     rethink(show_first_change);
