@@ -467,7 +467,7 @@ def test_a_box_of_figure_1_shows_what_the_model_would_say(page, run):
 def test_next_and_play_write_one_token_at_a_time(page, run):
     typed(page, "3 1 4")
     assert lines(page) == ["4 1 3"]
-    page.get_by_role("button", name="Next", exact=True).click()        # begins at the token in view
+    page.get_by_role("button", name="Next", exact=True).click()        # begins at the first token
     assert page.locator("#written .answer .tokens").inner_text() == ""
     assert page.locator("#written .coming").inner_text() == "4"        # the one to come
     assert page.get_by_role("button", name="Back", exact=True).is_disabled()

@@ -1,5 +1,7 @@
 """The tour of six steps, the view for a projector, and the drawing of Figure 1, in Chromium."""
 
+import math
+
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from test_live_browser import axe, path, run, settled, typed, unfold  # noqa: F401
@@ -176,16 +178,30 @@ def test_at_a_projector_keys_go_on_after_a_switch_and_the_slider(page):
     page.locator("#if-positions").click()
     page.get_by_role("button", name="just show me").click()
     settled(page)
-    goes_on = "[place_now(), is_on('positions'), view.state]"
+    goes_on = "[view.written, is_on('positions'), view.state]"
     for control, on in ((None, True), ("#if-positions", False), ("#state", False)):
         if control:
             page.locator(control).click()                              # off; an earlier state
             settled(page)
-        page.evaluate("go_to(0)")
-        state = page.evaluate("view.state")
-        for key, count in (("ArrowRight", 1), (" ", 2), ("ArrowLeft", 1)):
+        whole, state = page.evaluate("[view.written, view.state]")
+        assert whole == math.inf
+        for key, count in (("PageDown", 0), (" ", 1), ("PageDown", 2), ("PageUp", 1)):
             page.keyboard.press(key)
             assert page.evaluate(goes_on) == [count, on, state], (control, key)
+
+
+def test_at_a_projector_arrows_move_the_slider_to_its_first_step(page):
+    page.get_by_role("button", name="Present").click()
+    page.locator("#state").focus()
+    for key, state in (("Left", 2), ("Left", 1), ("Left", 0), ("Right", 1)):
+        page.keyboard.press(f"Arrow{key}")
+        settled(page)
+        assert page.evaluate("[view.state, view.written]") == [state, math.inf]
+        assert page.locator("#outcome").inner_text()
+    page.keyboard.press(" ")                                           # the first token to come
+    assert page.locator("#written .coming").all_inner_texts() == page.evaluate(
+        "thoughts.map(({ steps }) => plain_name(names([steps[0].token])[0]))")
+    assert not page.locator("#outcome").inner_text()                   # it tells of whole answers
 
 
 def test_escape_ends_the_tour(page):

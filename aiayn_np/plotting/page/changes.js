@@ -60,7 +60,10 @@ function change(changes, state = START.state) {
 function make_switches() {
   for (const part of Object.keys(SWITCHES)) {
     const input = make("input", { type: "checkbox", id: `if-${part}` });
-    input.addEventListener("change", () => turn(part));
+    input.addEventListener("change", () => {
+      if (is_present()) input.blur(); // keys go on
+      turn(part);
+    });
     const label = make("label", { class: "switch" }, make("span"), input);
     const guess = make("div", { class: "guess", role: "status" });
     const row = make("div", { class: "change", "data-part": part }, label, guess);
@@ -292,7 +295,8 @@ function sentences_of(part) {
 /** Under the switch that is on: the guess, what came of the change, and why. */
 function draw_outcome() {
   const part = changed_now();
-  if (thoughts.length < 2 || view.tour !== null || !part || asked)
+  const partly = view.written < longest(); // it tells of whole answers
+  if (thoughts.length < 2 || view.tour !== null || !part || asked || partly)
     return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));

@@ -191,8 +191,8 @@ function draw_answer() {
   element("best-part").hidden = writes_nothing();
   element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
-  element("back").disabled = place_now() === 0;
-  element("next").disabled = place_now() === longest();
+  element("back").disabled = view.written === 0;
+  element("next").disabled = view.written === longest();
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
@@ -345,13 +345,6 @@ function best_table(thought, side) {
   );
 }
 
-/** How far the reader has walked: at first to the token in view. */
-function place_now() {
-  if (view.written < Infinity || view.kind === "encoder_self")
-    return Math.min(view.written, longest());
-  return Math.max(0, view.query - first_query());
-}
-
 let playing = null;
 
 function stop() {
@@ -370,9 +363,10 @@ function go_to(place) {
   choose({ written: to, query, key: null });
 }
 
-/** A step of the walk; the first one shows where it begins. */
+/** A step of the walk; from the whole answer it goes on to the first token. */
 function walk(step) {
-  go_to(place_now() + (view.written < Infinity || step < 0 ? step : 0));
+  if (view.written === Infinity && step > 0) return go_to(0);
+  go_to(Math.min(view.written, longest()) + step);
 }
 
 function play(pause = 900, at_end = () => {}) {
@@ -439,7 +433,6 @@ function listen() {
     element("source").select();
   });
   on("present", "click", () => present(!is_present()));
-  on("what-if", "change", ({ target }) => is_present() && target.blur()); // keys go on
   on("link", "click", () => copy_link(element("link").href));
   on("save", "click", save_picture);
   addEventListener("keydown", press);
@@ -455,7 +448,9 @@ function press(event) {
   if (key === "Escape" && is_present()) return present(false);
   if (key === "Escape" && view.tour !== null) return end_tour(false);
   const step = KEYS[key];
-  const takes_it = target.matches("input, select") || (key === " " && target.matches("button"));
+  const clicks = key === " " && target.matches("button, [type=checkbox]");
+  const moves = key.startsWith("Arrow") && target.matches("input"); // also the slider
+  const takes_it = clicks || moves || target.matches("#source, select");
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
   if (view.tour === null) return walk(step);
