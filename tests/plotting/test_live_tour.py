@@ -226,6 +226,20 @@ LETTERS = """() => {
 }"""
 
 
+NEAREST = """() => {  // the least room between a text and the edges of the window
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), room = [];
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    if (!node.data.trim() || !node.parentElement.checkVisibility()) continue;
+    if (node.parentElement.closest(".unseen, option, noscript, tspan, title")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const { left, right, bottom } of range.getClientRects())
+      room.push(left, innerWidth - right, innerHeight - bottom);
+  }
+  return Math.min(...room);
+}"""
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480), (1920, 1080)])
 @pytest.mark.parametrize("address", ["", "#what-if=positions", "#tour=3&guess=1"])
 def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
@@ -240,6 +254,9 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     for name in ("#why", "#figure", "#examples"):
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(NEAREST) >= height / 120
+    for name in ("h1", "#keys", "#next", "#stops"):
+        assert page.locator(name).is_visible() or "tour" in address, name
     assert page.locator("#if-positions").is_visible()                  # and in the tour alone
     assert page.locator("#if-causal").is_visible() != ("tour" in address)
     page.keyboard.press("Escape")

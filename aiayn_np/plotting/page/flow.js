@@ -72,18 +72,19 @@ function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
-  const least = Math.max(60, Math.min(104, 560 / Math.max(...all.map((row) => row.length))));
+  const two = thoughts.length > 1;
+  const wide = is_present() && !two ? 900 : 560;
+  const least = Math.max(60, wide / Math.max(5.4, ...all.map((row) => row.length)));
   const room = (name) => Math.max(least, 10 * Math.min([...name].length, MOST_SIGNS) + 28);
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? 0) + room(name)], []);
   const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
   // two drawings that are long stand one above the other
   const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
-  const two = thoughts.length > 1;
-  const letters = Math.max(13, Math.min((12 * width) / innerWidth, 24)); // 12 px on a phone
+  const small = Math.max(13, Math.min((12 * width) / innerWidth, 24)); // 12 px on a phone
+  const letters = is_present() ? 19 : small;
   const top = two ? 4 : letters + 13;
-  const beside = innerHeight < 560 ? 96 : innerHeight < 800 && !is_present() ? 112 : 150;
-  const gap = !two ? GAP : is_long ? 48 : beside;
+  const gap = !two ? GAP : is_long ? 48 : innerHeight < 800 || is_present() ? 100 : 150;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
   element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
