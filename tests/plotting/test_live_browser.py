@@ -147,7 +147,7 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     page.locator("#head-0-1").check(force=True)
     place = "decoder.layers.0.cross_attention"
     nothing = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
-    for name, one in {"Scores × 4": dict(factor=4), "No positions": dict(positions=False),
+    for name, one in {"No scaling (scores × 4)": dict(factor=4), "No positions": dict(positions=False),
                       "Let it see ahead": dict(causal=False),
                       "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
         x = page.locator("#if-muted").bounding_box()["x"]
@@ -179,6 +179,8 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     flip(page, "Mute head 2 of layer 2")
     assert page.evaluate(muted) == [dict(path=path, head=1)]
     assert page.locator(".head.muted").inner_text() == "head 2"
+    assert set(page.locator(".silent .curve").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one).strokeWidth)")) == {"1.5px"}
     assert page.locator("#why-1 .says").inner_text().startswith(
         "changed: muted, it adds nothing: it would look at “")
     assert page.get_by_role("grid").count() == 2
@@ -491,6 +493,9 @@ def test_next_and_play_write_one_token_at_a_time(page, run):
     page.get_by_role("button", name="Play").wait_for()
 
 
+PALE = ("#answers", ".columns", "#cell", "#figure")                   # all that is of the answer
+
+
 def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "3 x 1 ¡")
     note = page.locator("#source-note")
@@ -506,10 +511,10 @@ def test_unknown_and_too_long_is_said_in_words(page):
                                  " Below still stands the answer to 3,1, 4.")
     assert (lines(page), page.evaluate("view.text")) == (["4 1 3"], "3,1, 4")
     pale = "e => Number(getComputedStyle(e).opacity)"
-    assert [page.locator(place).evaluate(pale) for place in ("#written", "#maps")] == [.25, .25]
+    assert [page.locator(place).evaluate(pale) for place in PALE] == [.25] * len(PALE)
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet: type a text, or take one of these."
-    assert page.locator("#written").evaluate(pale) == 1
+    assert page.locator("#answers").evaluate(pale) == 1
     assert page.locator("#examples button").first.is_visible()
     assert not page.locator("#flow").is_visible()                      # end looks at end alone
     assert page.get_by_role("grid").count() == 0
@@ -750,6 +755,26 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
             box = page.locator(place).bounding_box()
             assert box["y"] >= 0, (place, present)
             assert box["y"] + box["height"] <= height, (place, present)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])
+@pytest.mark.parametrize("switch", ["No positions", "Mute head"])
+def test_a_switch_leaves_heads_labels_and_probabilities_in_their_places(
+        visit, path, width, height, switch):  # noqa: F811
+    page = visit(path, viewport=dict(width=width, height=height))
+    settled(page)
+    places = """() => {
+      const top = document.querySelector("#maps").getBoundingClientRect().y;
+      const all = [...document.querySelectorAll("#kind, .head, #best-part")];
+      const boxes = all.map((one) => one.getBoundingClientRect());
+      const labels = [...document.querySelectorAll(".flow-label")].map((one) => one.textContent);
+      return [boxes.map(({ x, y }) => [x, y - top]), [...new Set(labels)]];
+    }"""
+    before = page.evaluate(places)
+    assert len(before[0]) == 6
+    flip(page, switch)
+    assert page.evaluate("thoughts.length") == 2
+    assert page.evaluate(places) == before
 
 
 @pytest.mark.parametrize(("width", "height", "present"), [

@@ -106,7 +106,7 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
 
 def test_the_highest_weights_are_those_of_the_map_in_view(page):
     typed(page, "3 1 4")
-    flip(page, "Scores × 4")
+    flip(page, "No scaling")
     for layer, head in ((0, 1), (1, 0)):
         page.locator(f"#head-{layer}-{head}").check(force=True)
         means = page.evaluate(f"""thoughts.map((one) => {{
@@ -117,15 +117,33 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
             sum += Math.max(...data.slice(i * columns, (i + 1) * columns));
           return sum / rows;
         }})""")
-        assert (f"the highest weight of a row was {means[0]:.2f} on average, now it is"
+        assert (f"where it looks most {means[0]:.2f} of its attention, now it gives"
                 f" {means[1]:.2f}.") in page.locator("#outcome").inner_text()
 
 
-def test_without_the_mask_it_says_that_only_numbers_move(page):
+def test_a_muted_head_takes_as_much_of_the_score_as_is_said(page, run):  # noqa: F811
+    """The score of the token that was written there, over the mean, in both models."""
+    typed(page, "3 1 4 1 5")
+    flip(page, "Mute head 1 of layer 2, encoder-decoder")
+    path, (head,) = "decoder.layers.1.cross_attention", [0]
+    models = [model_of(run), changed(model_of(run), dict(muted=[dict(path=path, head=head)]))]
+    src, ids, place = page.evaluate(
+        "[thoughts[0].src, thoughts.map(({ steps }) => real_ids(steps)), changed_place()]")
+    scores = []
+    for model, tgt in zip(models, ids, strict=True):
+        logits, _ = model.forward(np.array([src]), np.array([[run.ends["bos"], *tgt[:place]]]))
+        scores.append(logits[0, place, ids[0][place]] - logits[0, place].mean())
+    token = run.task.text([ids[0][place]])
+    before, after = (f"{score:.1f}".replace("-", "−") for score in scores)
+    assert (f"Without it the score of “{token}” goes from {before} to {after}:"
+            in page.locator("#outcome").inner_text())
+
+
+def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
     typed(page, "3 1 4")
     flip(page, "Let it see ahead")
     out = page.locator("#outcome").inner_text()
-    assert "Only numbers move: earlier tokens, read again, see more." in out
+    assert "later ones do not exist yet: only the earlier ones, read again, see each other." in out
     assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
     flip(page, "Let it see ahead")
     assert page.locator("#kind").input_value() == "Encoder-decoder attention"

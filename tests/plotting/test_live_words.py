@@ -27,6 +27,7 @@ BUILT = {  # what stands for ${...} in a key
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
                      "term_scale", "term_positions", "term_layer", "term_feature",
                      "term_softmax"],
+    "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
     "term_${view.kind}": ["term_cross", "term_encoder_self", "term_decoder_self"],
     "legend_${name}": ["legend_unsure", "legend_gone"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
@@ -109,7 +110,7 @@ def test_no_english_sentence_stands_in_a_script():
                          "#flow.long .lit rect",
                          "curve lit", "flow-token lit", "map-heading grid-name-",
                          "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
-                         "input, select",
+                         "#source, select",
                          "linear-gradient(to right, )"}
 
 

@@ -140,7 +140,8 @@ function draw_changes() {
   for (const [part, { name }] of Object.entries(SWITCHES)) {
     const input = element(`if-${part}`);
     const on = is_on(part);
-    const values = { layer: view.layer + 1, head: view.head + 1, times: scale_taken() };
+    const place = { layer: view.layer + 1, head: view.head + 1, kind: say(`in_${view.kind}`) };
+    const values = { ...place, times: scale_taken() };
     input.previousSibling.textContent = on ? changed_name() : say(name, values);
     input.checked = on;
     input.indeterminate = asked === part;
@@ -240,14 +241,21 @@ const MEASURED = {
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted({ count }) {
     const [{ path, head }] = view.changes.muted;
+    if (!count) return [say("if_heads_same")];
+    const place = changed_place();
+    const { token: id } = thoughts[0].steps[place];
+    const score = ({ steps }) => {
+      const { row } = steps[place];
+      return digits(row[id] - row.reduce((sum, logit) => sum + logit, 0) / row.length, 1);
+    };
+    const token = plain_name(names([id])[0]);
+    const [before, after] = thoughts.map(score);
+    const lost = say("if_heads_lost", { token, before, after });
     const is_shown = attended(thoughts[0]).path === path && view.head === head;
-    if (!count || view.kind !== "cross" || !is_shown)
-      return [say(count ? "if_heads_lost" : "if_heads_same")];
-    const query = changed_place() + first_query();
-    const { key, name } = look_of(query);
-    const token = plain_name(written_by(thoughts[0])[query]);
-    const values = { written: say("quoted", { token, place: query + 1 }), key: name(key) };
-    return [say("if_heads_looked", values), say("if_heads_lost")];
+    if (view.kind !== "cross" || !is_shown) return [lost];
+    const { key, name } = look_of(place);
+    const values = { written: say("quoted", { token, place: place + 1 }), key: name(key) };
+    return [say("if_heads_looked", values), lost];
   },
   replaced: () => [say("if_replace_expect")],
   state: (change) => [say(learned_by(change))],

@@ -81,9 +81,10 @@ function flow(thought, side) {
   const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
   // two drawings that are long stand one above the other
   const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
-  const small = Math.max(13, Math.min((12 * width) / innerWidth, 24)); // 12 px on a phone
-  const letters = is_present() ? 19 : small;
-  const top = two ? 4 : letters + 13;
+  const least_letters = is_present() ? 19 : two ? 16 : 13;
+  const letters = Math.max(least_letters, Math.min((12 * width) / innerWidth, 24)); // a phone: 12 px
+  const is_named = !two || !is_present();
+  const top = is_named ? letters + 13 : 4;
   const gap = !two ? GAP : is_long ? 48 : innerHeight < 800 || is_present() ? 100 : 150;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
   element("flow").classList.toggle("long", is_long);
@@ -106,7 +107,7 @@ function flow(thought, side) {
   const svg = drawn(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
-    ...(two ? [] : [label(reads, letters + 3), label(writes, height - 8)]),
+    ...(is_named ? [label(reads, letters + 3), label(writes, height - 8)] : []),
     ...curves,
     ...tokens.flat(),
   );

@@ -41,8 +41,7 @@ function one_head(layer, head) {
   const named = { type: "radio", name: "head", id, "aria-label": say("head_name", name) };
   const input = make("input", { ...named, onclick });
   input.checked = view.layer === layer && view.head === head;
-  const maps = thoughts.map((thought) => small_map(thought, layer, head));
-  const small = make("span", { class: "small" }, ...maps);
+  const small = make("span", { class: "small" }, small_map(thoughts.at(-1), layer, head));
   const style = is_muted(path, head) ? "head muted" : "head";
   return make("label", { class: style }, input, small, make("span", {}, say("head", name)));
 }

@@ -292,23 +292,32 @@ const WANTED = {
 /** The ids of steps without the end. */
 const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
 
-/** Whether what is written is right for what was read; undefined where the task does not tell. */
-function is_right({ src, steps, done }) {
+/** [wanted, written]: tokens, or words of numbers; undefined where the task does not tell. */
+function wanted_and_written({ src, steps, done }) {
   if (src.length < 2 || !done) return undefined;
-  const ids = steps.map(({ token }) => token);
+  const ids = real_ids(steps);
   if (data.answers) {
     const wanted = in_english(vocabulary.text(src), data.answers);
-    return wanted && wanted === vocabulary.text(ids) && ids.includes(eos);
+    return wanted && [wanted, vocabulary.text(ids)].map((text) => text.split(" "));
   }
   if (!Object.hasOwn(WANTED, data.task.name)) return undefined;
-  return `${[...WANTED[data.task.name](src.slice(0, -1)), eos]}` === `${ids}`;
+  return [WANTED[data.task.name](src.slice(0, -1)), ids];
+}
+
+/** Whether what is written is right for what was read; undefined where the task does not tell. */
+function is_right(thought) {
+  const both = wanted_and_written(thought);
+  return both && `${both[0]}` === `${both[1]}` && thought.steps.at(-1).token === eos;
 }
 
 function mark_of(thought) {
   const right = is_right(thought);
   if (right === undefined || written(thought) < thought.steps.length) return [];
-  const done = say(`done_${data.task.name}`);
-  const word = make("span", { class: "word" }, say(right ? "right" : "wrong", { done }));
+  const [wanted, ids] = wanted_and_written(thought);
+  const count = Math.max(wanted.length, ids.length);
+  const so_many = wanted.filter((one, i) => one === ids[i]).length;
+  const values = { done: say(`done_${data.task.name}`), right: so_many, count };
+  const word = make("span", { class: "word" }, say(right ? "right" : "wrong", values));
   return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
 }
 
@@ -322,8 +331,9 @@ function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
 function best_table(thought, side) {
   const { five } = shown(thought);
   const place = best_place(thought);
-  const all = five ? five[place] : best(logits_of(thought, place), 3);
-  const found = all.slice(0, 3).filter(([, share], i) => !i || share >= 0.005); // not 0.00
+  const most = thoughts.length > 1 ? 2 : 3; // two tables in the room of one
+  const all = five ? five[place] : best(logits_of(thought, place), most);
+  const found = all.slice(0, most).filter(([, share], i) => !i || share >= 0.005); // not 0.00
   const rest = found.reduce((left, [, share]) => left - share, 1);
   const row = (name, share) => {
     const head = make("th", { scope: "row" }, make("bdi", {}, name));
