@@ -227,7 +227,9 @@ def test_the_picture_is_saved_as_it_is_seen(page):
     head = page.evaluate("map_name()")
     assert head.startswith("Encoder-decoder attention: layer 2, head ")
     assert {f"as trained, {head}", f"changed, {head}"} <= set(words)
-    assert words[-1].startswith("aiayn_np · explore.html#src=3+1+4+1+5&")
+    assert words[-1].startswith("The wider a curve, the higher its weight. Made with aiayn_np,")
+    assert page.evaluate("""[...whole_picture().querySelectorAll("svg .flow-label")].map(
+        (one) => one.textContent)""") == ["source, read all at once", "written, one after the other"] * 2
     assert page.locator("#outcome").inner_text() in "".join(words)     # in lines
     assert any(one.startswith("as trained: Why “") for one in words)
     red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
@@ -812,14 +814,16 @@ def test_the_slider_stays_under_the_pointer_that_drags_it(
 
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     flip(page, "No positions")
-    page.locator("#figure").evaluate("e => (e.open = false)")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")           # it is unfolded
     page.emulate_media(media="print")
     for name in (".switch", "#state", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
     for name in ("#written", "#outcome", "#best", "#grids", "#why", "#boxes", "#box"):
         assert page.locator(name).is_visible()
+    assert page.locator("#map").evaluate("e => getComputedStyle(e).breakInside") == "avoid"
+    assert page.locator("#map #ramp").is_visible()                     # the legend goes with it
     assert len(page.pdf()) > 10_000
+    page.locator("#figure").evaluate("e => (e.open = false)")
+    assert not page.locator("#figure").is_visible()                    # what is folded is not there
 
 
 def test_without_a_script_the_reason_is_there(visit, path):  # noqa: F811

@@ -26,6 +26,7 @@ def test_the_tour_asks_and_then_shows(page):
     typed(page, "0 1 2")
     page.locator("#head-0-1").check(force=True)
     before = page.url
+    page.evaluate("view.state = 1")                                    # it does not come back
     page.get_by_role("button", name="▶ Tour").click()
     settled(page)
     seen = []
@@ -41,6 +42,13 @@ def test_the_tour_asks_and_then_shows(page):
         assert shown == ([part] if part else [])
         asked = page.url
         assert page.evaluate("document.activeElement.id") == "tour-question"
+        assert page.locator("#tour-back").is_visible() == (step > 0)
+        if step == 3:
+            page.locator("#tour-back").click()
+            settled(page)
+            assert page.locator("#tour-heading").inner_text() == "Tour, step 3 of 6"
+            page.evaluate("go_on_tour(3)")
+            settled(page)
         page.locator("#guess-1").click()
         settled(page)
         page.wait_for_function("() => !playing")                           # the first step plays
@@ -59,7 +67,7 @@ def test_the_tour_asks_and_then_shows(page):
         page.locator("#tour-next").click()
         settled(page)
     assert not page.locator("#tour").is_visible()
-    assert page.url == before                                          # the reader's own view
+    assert page.url == before                                          # the reader's own text
     assert page.locator("#source").input_value() == "0 1 2"
     page.get_by_role("button", name="Type your own").click()
     assert page.evaluate("document.activeElement.id") == "source"

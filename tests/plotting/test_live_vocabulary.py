@@ -55,8 +55,8 @@ def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa:
     page = visit(path)
     say = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))["en"]
     for text, mark, note in (
-            ("zwei", "≠ not right: 0 of 1 right", ""),
-            ("zwei tausend drei", "≠ not right: 0 of 4 right", ""),
+            ("zwei", "≠ 0 of 1 right", ""),
+            ("zwei tausend drei", "≠ 0 of 4 right", ""),
             ("forty", "", say["rare"].format(list="forty")),
             ("drei drei", "", say["not_checked"])):
         page.get_by_role("textbox", name="You type").fill(text)

@@ -16,19 +16,19 @@ const SWITCHES = {
     asks: ["if_positions_guess", "guess_order"],
     happened: ({ lost, added, count }) => (lost.length + added.length ? 2 : count ? 1 : 0),
   },
-  factor: {
-    name: "if_no_scale",
-    value: () => factor_without_scale(trained),
-    lesson: "3",
-    asks: ["if_scale_guess", "guess_sharp"],
-    happened: () => (sharpness(thoughts[1]) > sharpness(thoughts[0]) ? 0 : 1),
-  },
   causal: {
     name: "if_causal",
     value: () => false,
     lesson: "5",
     asks: ["if_places_guess", "guess_places"],
     happened: places_changed,
+  },
+  factor: {
+    name: "if_no_scale",
+    value: () => factor_without_scale(trained),
+    lesson: "3",
+    asks: ["if_scale_guess", "guess_sharp"],
+    happened: () => (sharpness(thoughts[1]) > sharpness(thoughts[0]) ? 0 : 1),
   },
   muted: {
     name: "if_mute_chosen",
@@ -75,6 +75,7 @@ function make_switches() {
 let asked = null; // the switch that asks, and is half turned
 const known = new Set(); // switches that have asked: they do not ask again
 let guessed = {}; // the part that was guessed, and the choice
+let follow = false; // the changed picture comes into view when it is drawn
 
 /** A switch was clicked: the first time it asks, and a second click takes that back. */
 function turn(part) {
@@ -92,6 +93,7 @@ function make_change(part, choice) {
   const on = is_on(part);
   known.add(part);
   guessed = { part, choice };
+  follow = !on;
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 

@@ -57,8 +57,11 @@ function draw_flow() {
   flow_place = place;
 }
 
-/** Scroll long drawings to the token that is lit. */
+/** Scroll long drawings to the token that is lit, and the page to what a switch changed. */
 function scroll_to_lit() {
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+  if (follow) element("flow-1")?.scrollIntoView({ block: "nearest", behavior });
+  follow = false;
   for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
     const scroller = lit.closest(".scroll");
     const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
@@ -73,7 +76,7 @@ function flow(thought, side) {
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
   const two = thoughts.length > 1;
-  const wide = is_present() && !two ? 900 : 560;
+  const wide = (is_present() || view.tour !== null) && !two ? 900 : 560;
   const least = Math.max(60, wide / Math.max(5.4, ...all.map((row) => row.length)));
   const room = (name) => Math.max(least, 10 * Math.min([...name].length, MOST_SIGNS) + 28);
   const ends = (row) =>
@@ -83,7 +86,7 @@ function flow(thought, side) {
   const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
   const least_letters = is_present() ? 19 : two ? 16 : 13;
   const letters = Math.max(least_letters, Math.min((12 * width) / innerWidth, 24)); // a phone: 12 px
-  const is_named = !two || !is_present();
+  const is_named = !two || (innerWidth > 800 && !is_present()); // where there is room
   const top = is_named ? letters + 13 : 4;
   const gap = !two ? GAP : is_long ? 48 : innerHeight < 800 || is_present() ? 100 : 150;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;

@@ -188,7 +188,8 @@ function draw_answer() {
     place: best_place() + 1 - first_query(),
   });
   element("best").replaceChildren(...thoughts.map(best_table));
-  element("best-part").hidden = writes_nothing();
+  const asks_of_it = (view.tour ?? 2) > 1; // the first two steps of the tour do not
+  element("best-part").hidden = writes_nothing() || !asks_of_it;
   element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
@@ -230,7 +231,7 @@ function answer_row(thought, side) {
       spans.length || is_walking(thought) ? "" : say("nothing_yet"),
       ...coming(thought),
       ...mark_of(thought),
-      ...legend.map((words) => make("span", { class: "legend" }, words)),
+      make("span", { class: "legend" }, legend.join(say("comma"))),
       thought.done ? "" : make("span", { class: "computing" }, say("computing")),
       make("strong", { class: "unseen" }, vocabulary.text(ids)),
     ),
@@ -447,7 +448,6 @@ function listen() {
   on("save", "click", save_picture);
   addEventListener("keydown", press);
   for (const panel of document.querySelectorAll("details")) panel.addEventListener("toggle", draw);
-  addEventListener("beforeprint", open_figure);
 }
 
 const KEYS = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1, " ": 1 }; // as clickers send
@@ -464,14 +464,8 @@ function press(event) {
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
   if (view.tour === null) return walk(step);
-  if (step < 0) return view.tour && go_on_tour(view.tour - 1);
+  if (step < 0) return element("tour-back").click();
   element(view.guess === null ? "tour-show" : "tour-next").click();
-}
-
-/** Paper cannot be unfolded. */
-function open_figure() {
-  element("figure").open = true;
-  draw();
 }
 
 const is_present = () => document.documentElement.classList.contains("present");
@@ -556,11 +550,10 @@ function whole_picture() {
   const why = told.flatMap((one) => wrapped(one, width - 48));
   const below = why.map((words, i) => line(top + deep + 36 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
-  const address = `aiayn_np · ${decodeURI(location.pathname).split("/").at(-1)}${element("link").hash}`;
   const foot = top + deep + 36 + 24 * why.length;
-  const source = wrapped(address, 1.3 * (width - 48)); // smaller letters than those it measures
-  below.push(...source.map((part, i) => line(foot + 16 * i, 12, [part], 24, soft)));
-  const height = foot + 16 * source.length + 8;
+  const signs = [say("flow_widths"), say("gap"), say("footer_project")];
+  below.push(line(foot, 12, signs, 24, soft));
+  const height = foot + 24;
   const size = { width, height, "font-family": fontFamily };
   const back = drawn("rect", { width, height, fill: backgroundColor });
   return drawn("svg", size, back, ...text, ...drawings, ...below);
@@ -602,7 +595,7 @@ let told = null;
 async function copy_link(address) {
   try {
     await navigator.clipboard.writeText(address);
-    tell("address_copied");
+    tell(location.protocol === "file:" ? "address_copied_file" : "address_copied");
   } catch {
     tell("address_in_bar"); // a page from a file may have no clipboard
   }

@@ -16,6 +16,7 @@ const tour_steps = () =>
   data.states.length ? Object.keys(STEPS) : ["type", "look", "step", "mute", "positions"];
 
 let before_tour = null; // the reader's own view
+let asked_of = 1; // the written token of the second step
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
  * answer changes, the one that looks most at what the first tokens are made of, and such a token.
@@ -35,9 +36,11 @@ function clearest_head() {
     keys.reduce((sum, key, n) => sum + (n ? 1 : 3) * weights[head].row(n)[key], 0); // at first
   const heads = data.telling?.length ? data.telling : [...weights.keys()];
   const head = heads.reduce((one, other) => (clear(other) > clear(one) ? other : one));
+  const is_word = (n) => /[\p{L}\p{N}]/u.test(names(written)[n]); // no hyphen
+  asked_of = [1, 2].find(is_word) ?? 1;
   const looks = (key, n) =>
     weights[head].row(n)[key] > 0.5 &&
-    /[\p{L}\p{N}]/u.test(names(written)[n]) && // no hyphen
+    is_word(n) &&
     digits(weights[head].row(n)[key]) !== digits(best(thought.steps[n].row, 1)[0][1]);
   return { head, query: Math.max(0, keys.findIndex(looks)) };
 }
@@ -48,8 +51,8 @@ function shown_by(step, guessed) {
   const muted = [{ path: `decoder.layers.${layer}.cross_attention`, head }];
   const before = {
     type: { written: 0 },
-    look: { written: 1, query: 1 },
-    step: { written: 2, query: 2 },
+    look: { written: asked_of, query: asked_of },
+    step: { written: asked_of + 1, query: asked_of + 1 },
   };
   const after = {
     type: { written: Infinity },
@@ -60,7 +63,7 @@ function shown_by(step, guessed) {
   return { ...before[step], ...(guessed ? after[step] : {}) };
 }
 
-/** Go to a step; after the last one the reader's own view is there again. */
+/** Go to a step; after the last one the reader's own text is there again, without a change. */
 function go_on_tour(tour) {
   stop();
   if (view.tour === null) before_tour = { ...view };
@@ -73,7 +76,9 @@ function go_on_tour(tour) {
 function end_tour(finished) {
   stop();
   chosen_before = null;
-  show_place({ ...START, ...before_tour, lang: view.lang, tour: null, guess: null });
+  const { changes, state } = finished ? START : { ...START, ...before_tour };
+  const back = { changes, state, lang: view.lang, tour: null, guess: null };
+  show_place({ ...START, ...before_tour, ...back });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
 }
@@ -117,11 +122,11 @@ function said_look(query) {
 const OUTCOMES = {
   type: () => [1, make("strong", {}, say("tour_type_why"))],
   look() {
-    const { key, three } = look_of(1);
-    return [three.indexOf(key), ...said_look(1)];
+    const { key, three } = look_of(asked_of);
+    return [three.indexOf(key), ...said_look(asked_of)];
   },
   step(thought) {
-    const row = thought.steps[Math.min(2, thought.steps.length - 1)].row;
+    const { row } = thought.steps[Math.min(asked_of + 1, thought.steps.length - 1)];
     const [[token, share], [next, left]] = best(row, 2);
     const values = { token: plain_name(token), share: digits(share) };
     const second = { token: plain_name(next), share: digits(left) };
@@ -164,8 +169,10 @@ function draw_tour() {
   element("tour-heading").textContent = say("tour_count", count);
   const { asks, lesson } = STEPS[step];
   const place = { layer: START.layer + 1, head: START.head + 1 };
-  element("tour-question").textContent = say(asks[0], { source: view.text, ...place });
-  const { three, name } = look_of(1);
+  const first = thoughts[0].steps.slice(0, view.written).map(({ token }) => token);
+  const values = { source: view.text, written: vocabulary.text(first), ...place };
+  element("tour-question").textContent = say(asks[0], values);
+  const { three, name } = look_of(asked_of);
   const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
   const buttons = choices.map((choice, i) =>
@@ -180,6 +187,9 @@ function draw_tour() {
   );
   const last = view.tour === steps.length - 1;
   const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);
+  const go_back = () => go_on_tour(view.tour - 1);
+  const back = make_button(say("back"), go_back, { id: "tour-back", class: "bare" });
+  back.hidden = !view.tour;
   const next = make_button(say(last ? "tour_finish" : "tour_next"), go_on, { id: "tour-next" });
   const end = make_button(say("tour_end"), () => end_tour(false), {
     id: "tour-end",
@@ -192,7 +202,7 @@ function draw_tour() {
   next.hidden = !guessed;
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(none, next, end);
+    element("tour-steps").replaceChildren(none, back, next, end);
   });
   if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;
