@@ -243,11 +243,7 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     assert count <= 8
     assert page.locator("#flow-1 .flow-token").count() == 4 + count    # as many as in the row
     out = page.locator("#outcome").inner_text()
-    before, after = page.evaluate("answers()")
-    every = len(after) >= len(before) and all(map(int.__ne__, before, after))
-    assert ("Every place changed. " in out) == every
-    if not every:
-        assert ("and it did not stop" in out) == goes_on
+    assert ("and it did not stop" in out) == goes_on
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == goes_on
     if goes_on:
@@ -267,7 +263,7 @@ def test_each_stop_of_the_training_says_what_it_had_learned(page):
       say(learned_by(difference([3, 4, 5], after))))""")
     assert said == ["By this step it had learned this one.",
                     "The tokens are right, their places are not yet.",
-                    *["Nearly right: one token is still wrong."] * 2]
+                    *["Not all tokens are right yet."] * 2]
 
 
 def test_every_token_below_the_limit_is_dotted(page):

@@ -67,9 +67,9 @@ def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa:
       const ids = vocabulary.source("two thousand and three").ids;
       thoughts[0].src = vocabulary.source("zwei tausend drei").ids;
       thoughts[0].steps = ids.map((token) => ({ token }));
-      self.found = is_right(thoughts[0]);
+      self.found = mark_of(thoughts[0]).map((one) => one.textContent);
     }""")
-    assert page.evaluate("found") is True
+    assert page.evaluate("found") == ["✓ right"]
 
 
 def vocabulary_of(lines, size, **options):

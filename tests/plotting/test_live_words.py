@@ -29,7 +29,6 @@ BUILT = {  # what stands for ${...} in a key
                      "term_softmax"],
     "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
     "term_${view.kind}": ["term_cross", "term_encoder_self", "term_decoder_self"],
-    "legend_${name}": ["legend_unsure", "legend_gone"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
 }

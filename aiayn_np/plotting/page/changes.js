@@ -75,7 +75,7 @@ function make_switches() {
 let asked = null; // the switch that asks, and is half turned
 const known = new Set(); // switches that have asked: they do not ask again
 let guessed = {}; // the part that was guessed, and the choice
-let follow = false; // the changed picture comes into view when it is drawn
+let follow = false; // the changed picture is to come into view when it is drawn
 
 /** A switch was clicked: the first time it asks, and a second click takes that back. */
 function turn(part) {
@@ -267,7 +267,6 @@ const MEASURED = {
 function learned_by({ lost, added, count }) {
   if (!view.state) return "if_state_expect";
   const kept = !lost.length && !added.length;
-  if (count === 1) return "if_state_nearly";
   return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
 }
 
@@ -293,10 +292,7 @@ function look_on() {
 function sentences_of(part) {
   const change = difference(...answers());
   const { count } = change;
-  const all = count >= Math.max(...answers().map((ids) => ids.length));
-  const places_say = all
-    ? say("out_all_changed")
-    : say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
+  const places_say = say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
   const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
   if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
   return [...why, places_say, ...said_first()];

@@ -59,8 +59,7 @@ function draw_flow() {
 
 /** Scroll long drawings to the token that is lit, and the page to what a switch changed. */
 function scroll_to_lit() {
-  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-  if (follow) element("flow-1")?.scrollIntoView({ block: "nearest", behavior });
+  if (follow) element("flow-1")?.scrollIntoView({ block: "nearest" }); // at once, without motion
   follow = false;
   for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
     const scroller = lit.closest(".scroll");

@@ -188,8 +188,7 @@ function draw_answer() {
     place: best_place() + 1 - first_query(),
   });
   element("best").replaceChildren(...thoughts.map(best_table));
-  const asks_of_it = (view.tour ?? 2) > 1; // the first two steps of the tour do not
-  element("best-part").hidden = writes_nothing() || !asks_of_it;
+  element("best-part").hidden = writes_nothing() || [0, 1].includes(view.tour); // not asked of yet
   element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
@@ -218,8 +217,7 @@ function answer_row(thought, side) {
       spans.push(make("span", { class: "differs gone" }, "–"));
   const label = side ? changed_name() : say("row_writes");
   const many = spans.map((span) => span.textContent).join("").length > 50;
-  const has = (name) => spans.some((span) => span.classList.contains(name));
-  const legend = ["unsure", "gone"].filter(has).map((name) => say(`legend_${name}`));
+  const is_dotted = spans.some((span) => span.classList.contains("unsure"));
   return make(
     "div",
     { class: "row" },
@@ -231,7 +229,7 @@ function answer_row(thought, side) {
       spans.length || is_walking(thought) ? "" : say("nothing_yet"),
       ...coming(thought),
       ...mark_of(thought),
-      make("span", { class: "legend" }, legend.join(say("comma"))),
+      make("span", { class: "legend" }, is_dotted ? say("legend_unsure") : ""),
       thought.done ? "" : make("span", { class: "computing" }, say("computing")),
       make("strong", { class: "unseen" }, vocabulary.text(ids)),
     ),
@@ -293,30 +291,23 @@ const WANTED = {
 /** The ids of steps without the end. */
 const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
 
-/** [wanted, written]: tokens, or words of numbers; undefined where the task does not tell. */
-function wanted_and_written({ src, steps, done }) {
-  if (src.length < 2 || !done) return undefined;
-  const ids = real_ids(steps);
-  if (data.answers) {
-    const wanted = in_english(vocabulary.text(src), data.answers);
-    return wanted && [wanted, vocabulary.text(ids)].map((text) => text.split(" "));
-  }
-  if (!Object.hasOwn(WANTED, data.task.name)) return undefined;
-  return [WANTED[data.task.name](src.slice(0, -1)), ids];
+/** The tokens, or words of a number, that it should write; undefined if the task does not tell. */
+function wanted_of({ src }) {
+  if (data.answers) return in_english(vocabulary.text(src), data.answers)?.split(" ");
+  const tells = Object.hasOwn(WANTED, data.task.name) && src.length > 1;
+  return tells ? names(WANTED[data.task.name](src.slice(0, -1))) : undefined;
 }
 
-/** Whether what is written is right for what was read; undefined where the task does not tell. */
-function is_right(thought) {
-  const both = wanted_and_written(thought);
-  return both && `${both[0]}` === `${both[1]}` && thought.steps.at(-1).token === eos;
-}
+/** What is written, as `wanted_of` has it. */
+const tokens_written = ({ steps }) =>
+  data.answers ? vocabulary.text(real_ids(steps)).split(" ") : names(real_ids(steps));
 
 function mark_of(thought) {
-  const right = is_right(thought);
-  if (right === undefined || written(thought) < thought.steps.length) return [];
-  const [wanted, ids] = wanted_and_written(thought);
-  const count = Math.max(wanted.length, ids.length);
-  const so_many = wanted.filter((one, i) => one === ids[i]).length;
+  const [wanted, tokens] = [wanted_of(thought), tokens_written(thought)];
+  if (!wanted || !thought.done || written(thought) < thought.steps.length) return [];
+  const count = Math.max(wanted.length, tokens.length);
+  const so_many = wanted.filter((one, i) => one === tokens[i]).length;
+  const right = so_many === count && thought.steps.at(-1).token === eos;
   const values = { done: say(`done_${data.task.name}`), right: so_many, count };
   const word = make("span", { class: "word" }, say(right ? "right" : "wrong", values));
   return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
@@ -561,12 +552,9 @@ function whole_picture() {
 
 /** A name for a file: the task, what was typed, and what was changed. */
 function file_name() {
-  const parts = [data.task.name, view.text, thoughts.length > 1 ? changed_name() : ""];
-  return `${parts
-    .join(" ")
-    .replace(/[^\p{L}\p{N}]+/gu, "-")
-    .slice(0, 80)
-    .replace(/-$/, "")}.png`;
+  const changed = thoughts.length > 1 ? [changed_name()] : [];
+  const words = [data.task.name, view.text, ...changed].join(" ").match(/[\p{L}\p{N}]+/gu);
+  return `${words.join("-").slice(0, 80)}.png`;
 }
 
 /** Save what is seen as a PNG, twice as large. */
