@@ -147,8 +147,8 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     page.locator("#head-0-1").check(force=True)
     place = "decoder.layers.0.cross_attention"
     nothing = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
-    for name, one in {"No scaling (scores × 4)": dict(factor=4), "No positions": dict(positions=False),
-                      "Let it see ahead": dict(causal=False),
+    for name, one in {"No scaling (scores × 4)": dict(factor=4),
+                      "No positions": dict(positions=False), "Let it see ahead": dict(causal=False),
                       "Mute head 2 of layer 1": dict(muted=[dict(path=place, head=1)])}.items():
         x = page.locator("#if-muted").bounding_box()["x"]
         flip(page, name)
@@ -228,8 +228,9 @@ def test_the_picture_is_saved_as_it_is_seen(page):
     assert head.startswith("Encoder-decoder attention: layer 2, head ")
     assert {f"as trained, {head}", f"changed, {head}"} <= set(words)
     assert words[-1].startswith("The wider a curve, the higher its weight. Made with aiayn_np,")
-    assert page.evaluate("""[...whole_picture().querySelectorAll("svg .flow-label")].map(
-        (one) => one.textContent)""") == ["source, read all at once", "written, one after the other"] * 2
+    labels = page.evaluate("""[...whole_picture().querySelectorAll("svg .flow-label")].map(
+        (one) => one.textContent)""")
+    assert labels == ["source, read all at once", "written, one after the other"] * 2
     assert page.locator("#outcome").inner_text() in "".join(words)     # in lines
     assert any(one.startswith("as trained: Why “") for one in words)
     red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
@@ -757,6 +758,17 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
             box = page.locator(place).bounding_box()
             assert box["y"] >= 0, (place, present)
             assert box["y"] + box["height"] <= height, (place, present)
+
+
+def test_on_a_phone_the_changed_picture_comes_into_view_after_a_guess(visit, path):  # noqa: F811
+    page = visit(path, viewport=dict(width=360, height=640))
+    settled(page)
+    assert page.locator("#written .ended").is_visible()
+    assert max(box["height"] for box in page.locator(".switch").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().toJSON())")) < 45  # two lines
+    flip(page, "No positions")
+    page.wait_for_function(
+        "() => element('flow-1').getBoundingClientRect().bottom <= innerHeight + 1")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])
