@@ -75,8 +75,7 @@ function flow(thought, side) {
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
   const two = thoughts.length > 1;
-  const is_wide = innerWidth > 800 && (is_present() || view.tour !== null);
-  const wide = is_wide && !two ? 900 : 560;
+  const wide = !two && innerWidth > 800 && (is_present() || view.tour !== null) ? 900 : 560;
   const least = Math.max(60, wide / Math.max(5.4, ...all.map((row) => row.length)));
   const room = (name) => Math.max(least, 10 * Math.min([...name].length, MOST_SIGNS) + 28);
   const ends = (row) =>
