@@ -455,7 +455,7 @@ function press(event) {
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
   if (view.tour === null) return walk(step);
-  if (step < 0) return element("tour-back").click();
+  if (step < 0) return view.tour && go_on_tour(view.tour - 1);
   element(view.guess === null ? "tour-show" : "tour-next").click();
 }
 
