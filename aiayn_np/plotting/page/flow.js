@@ -85,7 +85,7 @@ function flow(thought, side) {
   const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
   const least_letters = is_present() ? 19 : two ? 16 : 13;
   const letters = Math.max(least_letters, Math.min((12 * width) / innerWidth, 24)); // a phone: 12 px
-  const is_named = !two || (innerWidth > 800 && !is_present()); // where there is room
+  const is_named = !two || (innerWidth > 800 && innerHeight > 560 && !is_present()); // it has room
   const top = is_named ? letters + 13 : 4;
   const gap = !two ? GAP : is_long ? 48 : innerHeight < 800 || is_present() ? 100 : 150;
   const height = 2 * (TOKEN_HEIGHT + top) + gap;
