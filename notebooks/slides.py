@@ -10,17 +10,18 @@ that is not optional, the summary and the questions. A section gives its first s
 formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
 order of the lesson. A prediction has two slides. On the first are what is given, the question and
 the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
-of numbers get bars, and lines that say the same of other numbers become a table. A program is shown
-before what it prints; if a question leads to it, or is for pen and paper, the next slide has the
-answer. The first sentence of the text that follows is the title of a result that is there at once,
-if it is short enough; the last click adds the next ones. After a result that comes with a click,
-the last click says all. Bold words that a text begins with are a title, too. A drawing of `GROW`
-comes step by step.
+of numbers get bars, and lines that say the same of other numbers become a table. A program of a few
+lines, or the lines that its cell names, are shown before what it prints; if a question leads to it,
+or is for pen and paper, the next slide has the answer. The first sentence of the text that follows
+is the title of a result, if it is short enough, and comes with it; the last click adds the next
+ones. Bold words that a text begins with are a title, too. A drawing of `GROW` comes step by step.
+build.py says how a lesson names lines, slides and notes that only its deck has.
 
-The speaker's notes (press S) have the minutes, what is wrong with each choice, the mistakes that
-are common in the exercises, what else the lesson says, and the answers to the questions. Pandoc makes
-one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it needs no
-network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
+The speaker's notes (press S) have what to say, the minutes, what is wrong with each choice, what
+else the lesson says, the answers to the questions and, last, the mistakes that are common in the
+exercises. Pandoc makes one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in
+it, so it needs no network. (Outside a copy of the project the formulas are MathML.) Chromium prints
+the handout.
 """
 
 import argparse
@@ -55,14 +56,14 @@ CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 KATEX = FOLDER.parent / "docs/_static/katex"
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
 TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
-STEP, SAID = 19, 300  # lines of a program and its print; letters of what is said in a few sentences
+PROGRAM = 6  # lines of a program on a slide, at most, if its cell names none
+STEP, SAID = 19, 300  # lines of a print above a picture; letters of what is said in a few sentences
 SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 200  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
 SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
-HELPER = re.compile(r"^def |figures\"|\{\w+:[>+]\d\d|^.{101}", re.MULTILINE)  # programs that a wall has no room for
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
@@ -127,13 +128,17 @@ VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 class Slide:
     """A slide: Markdown, each part but the first with a click of its own, and the speaker's notes.
 
-    title : of the section; `point`, what this slide says, stands below it if there is one
+    title : of the section; `point`, what this slide says, stands below it if there is one; if it is
+        `late`, it comes with the first click
+    says : the notes that a lesson has for this slide alone; they stand before the others
     """
 
     title: str
     parts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     point: str = ""
+    says: list[str] = field(default_factory=list)
+    late: bool = False
 
     def markdown(self):
         first, *rest = self.parts or [""]
@@ -141,8 +146,11 @@ class Slide:
         page = LINK.sub(r"\1", MAKE.sub("", "\n\n".join(["::::: page", first, *clicks, ":::::"])))
         title = symbols(self.title)
         if self.point:
-            title = f'<span class="section">{title}</span> {self.point}'
-        notes = ["::: notes\n" + "\n\n".join(self.notes) + "\n:::"] * bool(self.notes)
+            point = f"[{self.point}]{{.fragment}}" if self.late else self.point
+            title = f'<span class="section">{title}</span> {point}'
+        last = tuple(words.mistakes for words in WORDS.values())
+        notes = sorted(self.says + self.notes, key=lambda note: note.startswith(last))
+        notes = ["::: notes\n" + "\n\n".join(notes) + "\n:::"] * bool(notes)
         return "\n\n".join([f"# {title}", page, *notes])
 
 
@@ -155,40 +163,39 @@ class Result(Slide):
     printed: str = ""
     png: str = ""
     said: str = ""
+    told: list[str] = field(default_factory=list)  # what the lesson says of it
 
     def markdown(self):
         lead = "\n\n".join([self.answer, *self.parts]).strip()
-        first, *more = [""] if self.png else self.steps()
-        high = sum(map(height_of, [lead, first, *more])) + len(self.said) // PROSE > FULL
-        room = 2 if self.png else FULL - sum(map(height_of, more or [lead, first]))
-        self.point, self.said = pointed(self.said, max(room, 3) * PROSE)
+        steps = [""] if self.png else [*self.program(), drawn(self.printed)]
+        first, *more = steps
+        high = sum(map(height_of, [lead, *steps])) + len(self.said) // PROSE > FULL
+        room = 1 if self.png else FULL - sum(map(height_of, more or [lead, first]))
+        self.point, self.said = pointed(self.said, max(room, 1 if self.png else 3) * PROSE)
         if self.png:
-            self.parts = self.drawing(lead)
+            self.parts, self.notes = self.drawing(lead), self.notes + self.told
             return super().markdown()
         question = not self.answer and (lead.endswith(("?", "？")) or ON_PAPER.search(lead))
         leads = self.answer or lead.endswith((":", "：")) or first.startswith("```python")
         apart = lead and (not leads or (question and not more))
-        begin = [lead, first] if apart else [f"{lead}\n\n{first}".strip()]
-        above, self.parts = [], [*begin, *more]
-        if ((more and high and height_of(first) > 3) or question) and self.parts[1:]:
-            above, self.parts = self.parts[:1], self.parts[1:]
-        if self.point and [first, *more][-1] not in self.parts[0]:     # a click shows the result
-            self.said, self.point = f"**{self.point}.** {self.said}".strip(), ""
-        self.parts += filter(None, [self.said])
-        if not above:
+        above = [lead, *steps] if apart else [f"{lead}\n\n{first}".strip(), *more]
+        below = [above.pop()]
+        if not above or not (question or (more and high and sum(map(height_of, steps[:-1])) > 3)):
+            self.late, self.parts = steps[-1] not in (above + below)[0], above + below
+            self.parts, self.notes = self.parts + [self.said] * bool(self.said), self.notes + self.told
             return super().markdown()
-        below = Slide(self.title, self.parts, point=self.point)
-        return f"{Slide(self.title, above, self.notes).markdown()}\n\n{below.markdown()}"
+        result = Slide(self.title, below + [self.said] * bool(self.said), self.told, self.point, self.says)
+        return f"{Slide(self.title, above, self.notes).markdown()}\n\n{result.markdown()}"
 
-    def steps(self):
-        """The program, or the last one if all are too long, and what it prints; the print alone if
-        it is to be found on paper."""
-        if not (self.answer or ON_PAPER.search("".join(self.parts))):
-            for program in ("\n".join(self.programs), *self.programs[-1:]):
-                program = computing(program)
-                if program and program.count("\n") < STEP and not HELPER.search(program):
-                    return [f"```python\n{program}\n```", drawn(self.printed)]
-        return [drawn(self.printed)]
+    def program(self):
+        """The program in blocks, or the last one if all are too long; nothing if it is to be found
+        on paper."""
+        if self.answer or ON_PAPER.search("".join(self.parts)):
+            return []
+        program = "\n\n".join(filter(None, self.programs))
+        if program.count("\n") >= PROGRAM + 2:
+            program = self.programs[-1]
+        return [f"```python\n{block}\n```" for block in program.split("\n\n") if block.strip()]
 
     def drawing(self, lead):
         """The picture, below one line if it is wide, else to the right of the words."""
@@ -198,6 +205,9 @@ class Result(Slide):
         beside = "$$" in lead or "\n|" in lead
         if not self.answer and not beside:
             lead = sentence(lead.split("\n\n")[-1], PROSE)
+            if wide and self.point:                                    # it says what is to be seen
+                self.notes.append(lead)
+                lead = ""
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
             self.notes.append(printed)
@@ -209,17 +219,22 @@ class Result(Slide):
         return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
 
 
-def computing(program):
-    """A program without its imports and without what only prints, if anything else is left."""
+def shown_of(cell):
+    """The lines of a program that a slide shows, in blocks: those that its cell names, or all but
+    imports and what only prints, if these are few."""
     def prints(node):
         if isinstance(node, ast.For):
             return all(map(prints, node.body))
         return isinstance(node, ast.Import | ast.ImportFrom) or ast.unparse(node).startswith("print(")
 
-    lines, kept = program.splitlines(), []
-    for node in ast.parse(program).body:
-        kept += lines[node.lineno - 1 : node.end_lineno] * (not prints(node))
-    return "\n".join(kept or lines)
+    lines, named = cell.source.splitlines(), cell.metadata.get("show")
+    if named is not None:
+        blocks = named if any(isinstance(block, list) for block in named) else [named]
+        return "\n\n".join("\n".join(lines[i - 1] for i in block) for block in blocks)
+    kept = ["\n".join(lines[node.lineno - 1 : node.end_lineno])
+            for node in ast.parse(cell.source).body if not prints(node)]
+    program = "\n".join(kept)
+    return program if program.count("\n") < PROGRAM else ""
 
 
 def language_of(notebook):
@@ -229,27 +244,31 @@ def language_of(notebook):
 def events(notebook):
     """What a lesson shows, in order: pairs such as ("text", Markdown) and ("picture", PNG).
 
-    "ask" has a prediction and the cell that answers it; "print" and "picture" are outputs.
+    "ask" has a prediction and the cell that answers it; "print" and "picture" are outputs; "slide"
+    and "say" have the words of a lesson that only its deck has.
     """
-    cells, answers, opening = notebook.cells, answers_of(notebook), True
+    cells, answers = notebook.cells, answers_of(notebook)
     for i, cell in enumerate(cells):
+        if cell.metadata.get("show") is False:
+            continue
         if cell.cell_type == "markdown":
-            for text in re.split(r"^(?=## )", cell.source, flags=re.MULTILINE):
-                opening = opening and not text.startswith("## ")
-                heading, _, rest = text.partition("\n") if text.startswith("## ") else ("", "", text)
-                yield from [("heading", heading[3:])] * bool(heading)
-                yield "text", re.sub(r"^>.*\n?", "", rest, flags=re.MULTILINE).strip()
+            blocks, at = cell.source.split("\n\n"), 0
+            for end, kind, words in [*cell.metadata.get("slides", ()), (None, "", "")]:
+                for text in re.split(r"^(?=## )", "\n\n".join(blocks[at:end]), flags=re.MULTILINE):
+                    heading, _, rest = text.partition("\n") if text.startswith("## ") else ("", "", text)
+                    yield from [("heading", heading[3:])] * bool(heading)
+                    yield "text", re.sub(r"^>.*\n?", "", rest, flags=re.MULTILINE).strip()
+                yield from [(kind, words)] * bool(kind)
+                at = end
             if "prediction" in cell.metadata:
                 answer = min(j for j in answers if j > i)
                 yield "ask", (answers[answer], cells[answer])
             continue
-        yield "code", cell.source
+        yield "code", cell
         for output in cell.outputs:
             picture = output.get("data", {}).get("image/png")
-            if not picture:
-                yield "print", output.get("text") or output.get("data", {}).get("text/plain", "")
-            elif not (opening and "figure_" in cell.source):           # that is on the title
-                yield "picture", picture
+            yield ("picture", picture) if picture else (
+                "print", output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 
 class Deck:
@@ -262,7 +281,8 @@ class Deck:
         self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
         first = [kind for kind, _ in found].index("heading")
-        opening = found[3:first]                                       # after the imports
+        head = [kind for kind, _ in found].index("code")
+        opening = found[head + 2 : first]                              # after the imports
         if any(kind in ("print", "picture") for kind, _ in opening):
             self.begin(re.match(r"# (?:.*· )?(.*)", notebook.cells[0].source)[1], self.took[""])
         for kind, what in opening * bool(self.title) + found[first:]:
@@ -270,14 +290,30 @@ class Deck:
                 getattr(self, kind)(what)
 
     def heading(self, title):
-        alone = self.title and self.title != (self.slides[-1].title if self.slides else "")
-        lead = self.flush(alone=alone)
-        if lead and alone:                                             # it has nothing else to show
-            self.slides.append(Slide(self.title, clicks(self.told), self.notes()))
+        self.close()
         left_out = re.search(f"{self.words.optional}|{self.words.check}", title)
         self.title = ""
         if re.match(r"\d", title) and not left_out:
             self.begin(title, self.took[f"## {title}"])
+
+    def close(self):
+        """Show what a section says before it ends, or before a slide that has a title of its own."""
+        alone = self.title and self.title != (self.slides[-1].title if self.slides else "")
+        lead = self.flush(alone=alone)
+        if lead and alone:                                             # it has nothing else to show
+            self.slides.append(Slide(self.title, clicks(self.told), self.notes()))
+
+    def slide(self, title):
+        """A slide with a title of its own, for the text that follows."""
+        self.close()
+        self.result, self.lead, self.told = None, "", ""
+        self.slides.append(Slide(self.title, point=title, notes=self.notes()))
+        self.spoken = self.slides[-1]
+
+    def say(self, words):
+        """A note on the slide that the last text speaks of."""
+        says = self.ideas.notes if self.spoken is self.ideas else self.spoken.says
+        says.insert(0, words)
 
     def begin(self, title, spent):
         number = title.split()[0]
@@ -286,6 +322,7 @@ class Deck:
         said = [self.words.section.format(self.words.time(spent))] * bool(round(spent))
         self.spent += round(spent)
         self.title, self.ideas = title, Slide(title, notes=said + known)
+        self.spoken = self.ideas
         self.lead, self.told, self.result, self.programs = None, "", None, []
 
     def text(self, text):
@@ -293,9 +330,12 @@ class Deck:
         if not text:
             return
         self.told, first = text, sentence(text)
-        speaks, alone = self.ideas, False
+        if self.spoken.point and not self.spoken.parts:
+            self.spoken.parts = clicks(text)
+            return
+        speaks, alone, notes = self.ideas, False, self.ideas.notes
         if self.result and not self.result.said:
-            self.result.said, speaks = conclusion(text), self.result
+            self.result.said, speaks, notes = conclusion(text), self.result, self.result.told
             if not self.result.said:                                   # it speaks of what comes
                 self.result = None
         elif self.lead is None and not BLOCK.match(text):
@@ -303,8 +343,8 @@ class Deck:
             text = text.replace(first, "", 1)
         else:
             alone = True                                               # nothing of it is said yet
-        speaks.notes.append(self.told)
-        said = []
+        notes.append(self.told)
+        self.spoken, said = speaks, []
         for block in re.sub(r"(?<![\n$])\n(?=\$\$.)", "\n\n", text).split("\n\n"):
             if not BLOCK.match(block.strip()):
                 said.append(block)
@@ -318,7 +358,7 @@ class Deck:
         """A slide with the question, and one for what was measured."""
         prediction, cell = asked
         last = self.result
-        if last and not last.said + last.png and (len(last.steps()) == 1 or SHAPE.search(last.printed)):
+        if last and not last.said + last.png and (not last.program() or SHAPE.search(last.printed)):
             self.ideas.notes = self.slides.pop().notes + self.ideas.notes      # it is given below
         lead = self.flush(beside=not prediction.given)
         setting = given(prediction, cell, table) or lead
@@ -337,10 +377,10 @@ class Deck:
         self.slides.append(self.result)
         self.programs = []
 
-    def code(self, text):
+    def code(self, cell):
         """Keep a program for the next slide: the one of what it shows."""
-        self.program = text
-        text = re.sub("  +#", "  #", text)
+        self.program = cell.source
+        text = re.sub("  +#", "  #", shown_of(cell))
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
@@ -516,7 +556,7 @@ def mistakes(exercises, section, language):
              for formula in SUBJECTS[name].formulas.values() for entry in formula.known[:MISTAKES]]
     with speaking(language):
         lines = dict.fromkeys(f"- {name}: {say(why)}" for name, (_, _, _, why) in known)
-        return [WORDS[language].mistakes] * bool(known) + [*lines]
+        return ["\n\n".join([WORDS[language].mistakes, "\n".join(lines)])] * bool(known)
 
 
 def drawn(text):

@@ -225,11 +225,34 @@ def test_a_question_has_a_slide_without_its_answer():
     assert "::: fragment" not in shown.markdown()
 
 
-def test_a_program_is_shown_without_what_only_prints():
-    assert slides.computing("import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)") == (
-        "w = 1  # one")
-    assert slides.computing("print(w)") == "print(w)"                  # nothing else is left
-    assert slides.computing("for i in x:\n    w = i\n    print(w)").endswith("print(w)")
+def code(source, **metadata):
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
+
+
+def test_a_slide_shows_few_lines_of_a_program_or_those_that_its_cell_names():
+    source = "import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)"
+    assert slides.shown_of(code(source)) == "w = 1  # one"
+    assert slides.shown_of(code("print(w)")) == ""                     # nothing else is left
+    assert slides.shown_of(code("for i in x:\n    w = i\n    print(w)")).endswith("print(w)")
+    assert slides.shown_of(code("w = 1\n" * slides.PROGRAM)).count("w") == slides.PROGRAM
+    assert slides.shown_of(code("w = 1\n" * (slides.PROGRAM + 1))) == ""
+    assert slides.shown_of(code(source, show=[1, 4])) == "import x\n    print(i)"
+    assert slides.shown_of(code(source, show=[[1], [3, 4]])).split("\n\n")[0] == "import x"
+    assert slides.shown_of(code(source, show=[])) == ""
+
+
+def test_a_lesson_has_titles_notes_and_lines_that_only_its_deck_shows():
+    text = "## 1.1 A\n\nIt is so.\n\n<!-- say: B is\nwrong. -->\n\n<!-- slide: Now two -->\n\nTwo."
+    notebook = lesson(text, "%w [0.5 1.]\n", "One half.\n\n<!-- say: Point at it. -->", "%no\n")
+    assert notebook.cells[2].source == "## 1.1 A\n\nIt is so.\n\nTwo."
+    assert notebook.cells[2].metadata.slides == [[2, "say", "B is wrong."], [2, "slide", "Now two"]]
+    notebook.cells[5].metadata["show"] = False
+    begins, two, result = slides.Deck(notebook).slides
+    assert (begins.parts, begins.notes) == (["It is so."], ["B is wrong.", *begins.notes[1:]])
+    assert (two.parts, two.point, two.says) == (["Two."], "Now two", [])
+    assert (result.said, result.says) == ("One half.", ["Point at it."])
+    assert result.printed == "w [0.5 1.]\n"
+    assert "[One half]{.fragment}\n" in result.markdown()             # the title comes with it
 
 
 def test_a_drawing_grows_by_clicks():
@@ -271,7 +294,8 @@ def test_the_title_of_a_slide_is_the_point_of_it():
 
 
 def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
-    english, chinese = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
+    (english,), (chinese,) = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
+    english, chinese = (re.split("\n+", note) for note in (english, chinese))
     assert english[0] == "Common mistakes in the exercises:"
     known = [f.known for name in ("Softmax",) for f in slides.SUBJECTS[name].formulas.values()]
     assert len(english) == len(chinese) == 1 + sum(
