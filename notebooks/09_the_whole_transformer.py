@@ -244,12 +244,6 @@ print(len(wrong), "of", len(part_by_part), "gradients are wrong", *wrong)
 #
 # **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Which gradients will be wrong? Say it, run from there to here, and put the `+` back.
 #
-# <details><summary>What happens</summary>
-#
-# 25 of 61 are wrong: all 24 of the encoder, and $E$, which lies below it. Those of the decoder are right: nothing comes down to them from the memory.
-#
-# </details>
-#
 # Row $v$ of $E$ is token $v$, and each use has added its share to the gradient of the row.
 #
 # > **Predict.** Which use gives a gradient to *every* row of $E$?
@@ -349,13 +343,12 @@ print("all true")
 #
 # </details>
 #
-# **2.** The decoder's layers read the top of the encoder. Which gradient does the second encoder layer get, if one decoder layer reads layer 1 by mistake,
-# and the other reads the top?
+# **2.** With `=` for `+=` (*Your turn* in Lesson 9.6) 25 of 61 gradients are wrong. Which, and why these?
 #
 # <details><summary>Answer</summary>
 #
-# The top then gets the gradient of one decoder layer only, so `grad_memory` has one term in place of two, and the other term joins at the output of
-# layer 1. With a right backward it is another model with right gradients: a gradient check cannot know which model you meant. Only a comparison of the forward does.
+# All 24 of the encoder: `grad_memory` is all that they learn from. And $E$, whose share as source comes out below the encoder; its other two shares are right.
+# The decoder's gradients come from above and pass no memory, so they are right.
 #
 # </details>
 #
