@@ -239,7 +239,7 @@ rotation.draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random positions.) From $k = 44$ on it sometimes rises, by less than $0.001$, too little to see here. So wish 5 holds on average only.
+# The three positions have one curve, and it falls. (Grey: random positions.) From $k = 44$ on it sometimes rises, too little to see in this picture. So wish 5 holds on average only.
 #
 # ## 8.5 Added, and why √d_model
 #

@@ -149,6 +149,13 @@ def test_figure_2_has_two_halves_and_the_boxes_of_the_paper():
     assert right.count("Linear") == 4
 
 
+def test_figure_2_can_have_the_shapes_around_its_heads():
+    plain, with_shapes = (texts(drawings.figure_2("right", shapes=s)) for s in (False, True))
+    assert with_shapes[:len(plain)] == plain
+    assert with_shapes[len(plain):] == [
+        "(T, d_model)", "(h, T, d_k)\nV: (h, T, d_v)", "(h, T, d_v)", "(T, h d_v)", "(T, d_model)"]
+
+
 def test_the_masks_and_the_shift_can_be_drawn_apart():
     both, masks, shift = (texts(drawings.masks_combined(**part)) for part in (
         {}, {"shift": False}, {"masks": False}))
