@@ -171,7 +171,8 @@ class Result(Slide):
         first, *more = steps
         high = sum(map(height_of, [lead, *steps])) + len(self.said) // PROSE > FULL
         room = 1 if self.png else FULL - sum(map(height_of, more or [lead, first]))
-        self.point, self.said = pointed(self.said, max(room, 1 if self.png else 3) * PROSE)
+        if not self.point:
+            self.point, self.said = pointed(self.said, max(room, 1 if self.png else 3) * PROSE)
         if self.png:
             self.parts, self.notes = self.drawing(lead), self.notes + self.told
             return super().markdown()
@@ -204,7 +205,7 @@ class Result(Slide):
         wide = width > (1.8 if self.answer else 1.5) * height
         beside = "$$" in lead or "\n|" in lead
         if not self.answer and not beside:
-            lead = sentence(lead.split("\n\n")[-1], PROSE)
+            lead = sentence(lead.split("\n\n")[-1], PROSE if wide else SAID)
             if wide and self.point:                                    # it says what is to be seen
                 self.notes.append(lead)
                 lead = ""
@@ -394,6 +395,10 @@ class Deck:
     def picture(self, png):
         if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
             self.result = None                                         # there is no room for it
+        last = self.slides[-1] if self.slides else None
+        if last is self.spoken and last.point and not self.result:     # what it says is drawn
+            self.result = self.spoken = self.slides[-1] = Result(
+                self.title, [" ".join(last.parts)], last.notes, last.point, last.says)
         drawn_in = in_steps(self.program, png)
         self.shown(self.caption).png, self.programs = drawn_in, []
 
@@ -498,7 +503,7 @@ def not_shown(notes, shown):
     kept = [block for block in notes.split("\n\n") if block not in shown]
     kept = [rest if title in shown else block for block in kept for title, rest in [headed(block)]]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        whole = re.escape(said.strip(" .:。*\n")) + r"(?:[.:。*]|\s*\n|$)"   # and not the half of one
+        whole = re.escape(said.strip(" .:。*\n")) + r"(?:[].:。*]|\s*\n|$)"   # and not the half of one
         if len(said) > PROSE // 6 and re.search(whole, shown):
             kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
@@ -520,7 +525,7 @@ def clicks(text):
             found[-1] += f"\n\n{block}"
         else:
             found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
-    for said in blocks if len(found) > FEW else found:
+    for said in blocks if len(found) >= FEW else found:
         room -= len(said)
         if room > 0 and said.strip():
             parts.append(said.strip())
