@@ -329,7 +329,7 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
-# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere; here they are random, not trained.
+# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
 #
 # <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
 #

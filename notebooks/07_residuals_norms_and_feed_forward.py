@@ -230,7 +230,7 @@ print(f"feed-forward {fed:,} of {sum(sizes.values()):,}, {fed / sum(sizes.values
 #
 # An encoder layer has two sub-layers, each in its frame: four steps, here with the layer's own parts.
 
-# %%
+# %% show=false
 layer = EncoderLayer(8, 32, 2, rng=rng)                                # d_model, d_ff, h
 y, cache = layer.forward(x)
 attended = layer.self_attention(x, x, x)                               # (B, T, d_model)

@@ -117,7 +117,7 @@ memory = x                                                             # (B, T_s
 # %% [markdown]
 # What comes out on top is the **memory**. Now comes the right half. Its layers get two things, the target so far and the memory, and a mask for each.
 
-# %%
+# %% show=false
 y = model.positions(model.tgt_embedding(tgt_in))                       # (B, T_tgt, d_model)
 tgt_allowed = causal(tgt_in.shape[1]) & not_padding(tgt_in)            # (B, 1, T_tgt, T_tgt)
 for layer in model.decoder.layers:

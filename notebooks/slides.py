@@ -7,21 +7,18 @@
 
 A deck has a title with the first drawing, what the lesson begins with, the slides of every section
 that is not optional, the summary and the questions. A section gives its first sentences, its
-formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
-order of the lesson. A prediction has two slides. On the first are what is given, the question and
-the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
-of numbers get bars, and lines that say the same of other numbers become a table. A program of a few
+formulas, lists and tables, one click each, then what its cells show. A prediction has two slides:
+the choices, of which a click marks the right one, and what was measured, drawn if it can be: rows of
+numbers get bars, and lines that say the same of other numbers become a table. A program of a few
 lines, or the lines that its cell names, are shown before what it prints; if a question leads to it,
 or is for pen and paper, the next slide has the answer. The first sentence of the text that follows
-is the title of a result, if it is short enough, and comes with it; the last click adds the next
-ones. Bold words that a text begins with are a title, too. A drawing of `GROW` comes step by step.
-build.py says how a lesson names lines, slides and notes that only its deck has.
+is the title of a result, if it is short enough, and comes with it; so are bold words that a text
+begins with. build.py says how a lesson names lines, slides and notes that only its deck has.
 
 The speaker's notes (press S) have what to say, the minutes, what is wrong with each choice, what
-else the lesson says, the answers to the questions and, last, the mistakes that are common in the
-exercises. Pandoc makes one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in
-it, so it needs no network. (Outside a copy of the project the formulas are MathML.) Chromium prints
-the handout.
+else the lesson says, the answers to the questions and, last, common mistakes in the exercises.
+Pandoc makes one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it
+needs no network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -58,7 +55,6 @@ LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line al
 TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 PROGRAM = 6  # lines of a program on a slide, at most, if its cell names none
 STEP, SAID = 19, 300  # lines of a print above a picture; letters of what is said in a few sentences
-SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 200  # times that the largest number of a table with bars is as large as the smallest
@@ -67,7 +63,6 @@ SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", 
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
-CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 ON_PAPER = re.compile("on paper|pen and paper|纸")
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
@@ -166,6 +161,8 @@ class Result(Slide):
     told: list[str] = field(default_factory=list)  # what the lesson says of it
 
     def markdown(self):
+        if not self.png + self.printed:
+            return super().markdown()
         lead = "\n\n".join([self.answer, *self.parts]).strip()
         steps = [""] if self.png else [*self.program(), drawn(self.printed)]
         first, *more = steps
@@ -308,8 +305,8 @@ class Deck:
         """A slide with a title of its own, for the text that follows."""
         self.close()
         self.result, self.lead, self.told = None, "", ""
-        self.slides.append(Slide(self.title, point=title, notes=self.notes()))
-        self.spoken = self.slides[-1]
+        self.spoken = Result(self.title, point=title, notes=self.notes())
+        self.slides.append(self.spoken)
 
     def say(self, words):
         """A note on the slide that the last text speaks of."""
@@ -382,12 +379,12 @@ class Deck:
         """Keep a program for the next slide: the one of what it shows."""
         self.program = cell.source
         text = re.sub("  +#", "  #", shown_of(cell))
+        if cell.metadata.get("show") and not cell.outputs and self.spoken.point:   # of what is said
+            self.spoken.parts.append(f"```python\n{text}\n```")
+            return
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
-        if CHECKED.fullmatch(text):                                    # the deck does without it
-            self.lead, self.programs = self.flush() or None, []
-            return
         self.shown(self.unsaid).printed += text
         self.result.programs += self.programs
         self.programs = []
@@ -395,12 +392,9 @@ class Deck:
     def picture(self, png):
         if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
             self.result = None                                         # there is no room for it
-        last = self.slides[-1] if self.slides else None
-        if last is self.spoken and last.point and not self.result:     # what it says is drawn
-            self.result = self.spoken = self.slides[-1] = Result(
-                self.title, [" ".join(last.parts)], last.notes, last.point, last.says)
-        drawn_in = in_steps(self.program, png)
-        self.shown(self.caption).png, self.programs = drawn_in, []
+        if not self.result and self.spoken.point:                      # what it says is drawn
+            self.result, self.spoken.parts = self.spoken, [" ".join(self.spoken.parts)]
+        self.shown(self.caption).png, self.programs = in_steps(self.program, png), []
 
     def shown(self, words):
         """The slide of what a cell shows: the last one, until a text has said what it shows.
@@ -408,7 +402,7 @@ class Deck:
         words : makes what stands above it, of the sentences before the cell
         """
         if self.result is None or self.result.said:
-            lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
+            lead = self.flush(beside=True)
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
