@@ -145,6 +145,8 @@ print("matches", K @ q, " value", K @ q @ V)
 # %% [markdown]
 # ## 1.2 Soft: every key answers a little
 #
+# <!-- slide: Three steps: score, weight, output -->
+#
 # So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
 # weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
 #

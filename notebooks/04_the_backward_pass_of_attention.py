@@ -38,7 +38,11 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# <!-- slide: One transpose is forgotten, and no line fails -->
+#
 # A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
+#
+# <!-- say: Ask the class to find the mistake in the last line before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
 
 # %% show=[2, 4]
 class NotTransposed(ScaledDotProductAttention):

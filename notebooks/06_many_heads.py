@@ -169,10 +169,14 @@ heads_split(wrong=True)
 #
 # $$W^Q = [\, W_1^Q \;|\; \cdots \;|\; W_h^Q \,]$$
 #
+# <!-- say: Write the blocks on the board: one matrix, h groups of columns. Say: nothing is new, the small matrices only stand beside each other. Often said and wrong: the class leaves matrices out. -->
+#
+# <!-- slide: Three products and one reshape make all heads -->
+#
 # So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
 # once: its heads are a further axis in front, which Equation 1 leaves alone.
 #
-# <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: three products and one reshape make all heads. Often said and wrong: h heads need h times as many products. -->
+# <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
 # %%
 figure_2("right", shapes=True)
@@ -204,7 +208,7 @@ rng, sizes = np.random.default_rng(0), set()
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
     sizes.add(size)
-    print(f"h = {heads:2}  parameters {size / 1e6:.2f} million  scores {heads * 100**2 / 1e6:.2f} million")
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.2f}  of scores {heads * 100**2 / 1e6:.2f}")
 
 # %% [markdown]
 # All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The
@@ -264,9 +268,9 @@ favourites = np.array(favourites)                                       # (draws
 left, ax = new_figure(9, 3.2).subplots(1, 2)
 lines = left.plot([-2, 2], np.outer([-2, 2], np.sort(pairs[0][1][:12, 0])), color="0.75")    # 12 keys
 lines[0].set_color("#D55E00"), lines[-1].set_color("#D55E00")
-left.set(xlabel="query q", ylabel="score q k", title="d_k = 1: a line for each key")
+left.set(xlabel="query q", ylabel="score q k", title="$d_k$ = 1: a line for each key")
 draw_spread(ax, widths, favourites, "20 draws: median and range")
-ax.set(xscale="log", xticks=widths, xticklabels=widths, xlabel="d_k", ylabel="different favourites of 64", ylim=0)
+ax.set(xscale="log", xticks=widths, xticklabels=widths, xlabel="$d_k$", ylabel="different favourites of 64", ylim=0)
 ax.legend()
 ax.figure
 
@@ -276,7 +280,7 @@ ax.figure
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the steepest line, left of zero always the flattest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
-# In two dimensions only the keys on the outer edge of the cloud can win. With more dimensions more keys lie on the edge.
+# In two dimensions only the keys on the outer edge of the cloud can win. With more dimensions more keys lie on the edge; about 40 win by free choice.
 # So a head needs width if every token should be found by its own query.
 #
 # ## 6.7 Four jobs, h heads
@@ -351,7 +355,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
     print(f"h = {h:2}  d_k = {d_k:3}  BLEU below the base model {25.8 - bleu:.1f}")
 
 # %% [markdown]
-# Narrower keys alone do worse, too (last rows). Our job was *made* to need four heads, and does not show why.
+# Narrower keys alone do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 
@@ -372,7 +376,7 @@ fig
 # %%
 jobs = {1: "1 after", 2: "2 after", T - 1: "1 before", T - 2: "2 before"}
 found = [jobs[head[0].argmax()] for head in four]                       # by its first row
-draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, names, None)
+draw_grid([(four, None, found)], names, names, None)
 
 # %% [markdown]
 # The four heads do different things, and nobody told them. A title says which neighbour the first row finds.
