@@ -19,7 +19,7 @@ NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个�
                   r"|Figure 1|图 1|^(?:Now|Then|Take|Look|Check|The experiment)\b"
                   r"|^(?:现在|然后|下面|再来|实验|\$\$)"
                   r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, and what is not whole
-WHOLE = re.compile(r"(.*(?:[.!)*](?=\s|$)|[。！）]))?\s*(.*)", re.DOTALL)  # sentences, and a rest
+ENDS = re.compile(r"[.!)*](?=\s|$)|[。！）]")  # of a sentence
 LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
 
 
@@ -63,7 +63,8 @@ def folded(source: str, shows: str, asked: bool) -> str:
     first, *rest = source.split("\n\n")
     if first.startswith(("## ", "> ")) or (NEXT.search(first) and not asked):
         return source
-    said, announced = WHOLE.fullmatch(first).groups()
+    end = max((match.end() for match in ENDS.finditer(first)), default=len(first))
+    said, announced = first[:end], first[end:].strip()
     return "\n\n".join([FOLD.format(shows, said), *filter(None, [announced]), *rest])
 
 
