@@ -329,7 +329,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
     print(f"h = {h:2}  d_k = {d_k:3}  BLEU {bleu}")
 
 # %% [markdown]
-# Narrower keys alone do worse, too (last rows). Our job was *made* to need four heads, and does not show why.
+# Narrower keys alone do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
 
 # %%
 names = [str(t + 1) for t in range(T)]
