@@ -240,7 +240,7 @@ by_hand = layer.add_norm_2.layer_norm(x_1 + fed)                       # Add & N
 print("largest difference from the layer:", np.abs(by_hand - y).max())
 
 # %% [markdown]
-# On the way back a sum gives its gradient to both of its terms.
+# Now the way back: a sum gives its gradient to both of its terms.
 #
 # > **Predict.** How many gradients meet at the input $x$ of the layer?
 # >
