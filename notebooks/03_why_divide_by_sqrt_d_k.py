@@ -349,9 +349,9 @@ training.figure()
 
 # %%
 z = np.linspace(-6, 6, 200)                                            # (200,)
-ax = new_figure(5, 3.6).subplots()
-ax.plot(z, z, ":", color="0.6", label="z, a sum without a bound")
-ax.plot(z, np.tanh(z), color=COLORS[0], label="tanh z, a hidden entry")
+ax = new_figure(3.8, 3.4).subplots()
+ax.plot(z, z, ":", color="0.6", label="z, without a bound")
+ax.plot(z, np.tanh(z), color=COLORS[0], label="tanh z")
 ax.set_ylim(-3, 3)
 ax.legend()
 ax.figure

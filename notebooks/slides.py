@@ -371,10 +371,11 @@ class Deck:
         """Keep a program for the next slide: the one of what it shows."""
         self.program = cell.source
         text = re.sub("  +#", "  #", shown_of(cell))
+        text = re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE)     # too wide
         if cell.metadata.get("show") and not cell.outputs and self.spoken.point:   # of what is said
             self.spoken.parts.append(f"```python\n{text}\n```")
-            return
-        self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
+        else:
+            self.programs.append(text)
 
     def print(self, text):
         self.shown(self.unsaid).printed += text
