@@ -14,11 +14,20 @@ stderr. Cell numbers and metadata are the same on every machine. The kernel comp
 thread, so that what it prints does not depend on the number of cores. The first cell of a lesson
 installs the package where it is missing: from the address `Repository` under `[project.urls]` in
 pyproject.toml, if there is one.
+
+What only slides show is in the metadata of a notebook. `# %% show=[1, 3]` begins a cell of code of
+which a slide shows two lines; `show=[[1, 2], [4]]` has a click for each block, `show=[]` shows the
+result alone, and a cell with `show=false` is in no deck. Two kinds of paragraphs stand in a text:
+
+    <!-- slide: The title of a slide that has the text which follows -->
+
+    <!-- say: A note for the speaker, on the slide of the text before it -->
 """
 
 import argparse
 import ast
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -41,6 +50,7 @@ IN_CHINESE = [  # what is one folder further up for notebooks/zh, and what the f
     (" README.md, in this folder, says how to install it. Then start again.",
      "怎样安装，见这个文件夹里的 README.md。安装以后重新开始。"),
 ]
+ON_SLIDES = re.compile(r"<!-- (say|slide): (.*?) -->", re.DOTALL)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -81,7 +91,10 @@ def notebook_of_script(text):
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for i, cell in enumerate(notebook.cells):
-        cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict({})
+        shown = {key: value for key, value in cell.metadata.items() if key == "show"}
+        if cell.cell_type == "markdown":
+            cell["source"], shown = without_slides(cell.source)
+        cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict(shown)
         if "find_spec(\"aiayn_np\")" in cell.source:                       # nobody has to read it
             cell.metadata["jupyter"] = nbformat.from_dict({"source_hidden": True})
         asked = cell.cell_type == "markdown" and predictions.prediction_of(cell.source)
@@ -89,6 +102,18 @@ def notebook_of_script(text):
             cell.metadata["prediction"] = nbformat.from_dict(asked)
             cell["source"] = predictions.folded(cell.source)
     return notebook
+
+
+def without_slides(text):
+    """The text without what only slides show, and that as {"slides": [[paragraph, kind, words]]}."""
+    kept, found = [], []
+    for block in text.split("\n\n"):
+        mark = ON_SLIDES.fullmatch(block.strip())
+        if mark:
+            found.append([len(kept), mark[1], predictions.one_line(mark[2])])
+        else:
+            kept.append(block)
+    return "\n\n".join(kept), {"slides": found} if found else {}
 
 
 def execute(notebook):
@@ -126,7 +151,8 @@ def with_outputs_of(before, notebook):
         raise ValueError("what its predictions measure has changed: build it without --text")
     for was, cell in zip(old, new):
         cell["outputs"], cell["execution_count"] = was.outputs, was.execution_count
-        cell["metadata"] = was.metadata | cell.metadata
+        kept = {key: value for key, value in was.metadata.items() if key == "given"}
+        cell["metadata"] = nbformat.from_dict(kept) | cell.metadata
     return notebook
 
 

@@ -115,7 +115,7 @@ def test_the_gradients_of_attention_show_the_shapes_that_they_are_given(rng):
     Q, K, V = (rng.standard_normal(shape) for shape in ((2, 3), (6, 3), (6, 1)))
     both = texts(drawings.attention_gradients(Q, K, V))
     forward = texts(drawings.attention_gradients(Q, K, V, steps=0))
-    assert {"Q (2, 3)", "K (6, 3)", "V (6, 1)", "T_q = 2 queries, T_k = 6 keys"} <= set(forward)
+    assert {"Q (2, 3)", "K (6, 3)", "V (6, 1)", "$T_q$ = 2 queries, $T_k$ = 6 keys"} <= set(forward)
     assert any("grad" in text for text in both)
     assert not any("grad" in text for text in forward)
 
@@ -147,6 +147,13 @@ def test_figure_2_has_two_halves_and_the_boxes_of_the_paper():
     assert [text for text in left if text[0] == "M" or text[0] == "S"][1:] == [
         "MatMul", "Scale", "Mask (opt.)", "SoftMax", "MatMul"]
     assert right.count("Linear") == 4
+
+
+def test_figure_2_can_have_the_shapes_around_its_heads():
+    plain, with_shapes = (texts(drawings.figure_2("right", shapes=s)) for s in (False, True))
+    assert with_shapes[:len(plain)] == plain
+    assert with_shapes[len(plain):] == [
+        "(T, d_model)", "(h, T, d_k)\nV: (h, T, d_v)", "(h, T, d_v)", "(T, h d_v)", "(T, d_model)"]
 
 
 def test_the_masks_and_the_shift_can_be_drawn_apart():

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 0.5, 0.27                            # of a cell
+AROUND_HEADS = {  # height in Figure 2 (right): the shape that passes there
+    0.62: "(T, d_model)", 1.5: "(h, T, d_k)\nV: (h, T, d_v)", 2.4: "(h, T, d_v)",
+    3.0: "(T, h d_v)", 3.7: "(T, d_model)",
+}
 
 
 def numbers(array):
@@ -88,15 +92,15 @@ def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, 
         row_names(ax, x, y, rows, size=HEIGHT)
     if columns:
         column_names(ax, x, y, columns, size=WIDTH)
-    shape = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, array.shape))
+    shape = ", ".join(f"${axis}$ = {n}" for axis, n in zip(axes, array.shape))
     middle = x + array.shape[1] * WIDTH / 2
-    word(ax, middle, y + (0.6 if columns else 0.17), f"{name}   ({shape})", size=SMALL)
+    word(ax, middle, y + (0.6 if columns else 0.17), f"{name}   ({shape})")
 
 
 STEPS = ["MatMul", "Scale", "Softmax", "Dropout (off)", "MatMul"]
-FORWARD = ["products = Q Kᵀ", "scores = products / √d_k", "weights", "kept = weights",
+FORWARD = ["products = Q Kᵀ", "scores = products / $\\sqrt{d_k}$", "weights", "kept = weights",
            "out = kept V"]
-BACKWARD = ["grad_products = grad_scores / √d_k",
+BACKWARD = ["grad_products = grad_scores / $\\sqrt{d_k}$",
             "grad_scores = weights · (grad_weights − mean_grad)", "grad_weights = grad_kept",
             "grad_kept = grad_out Vᵀ", "grad_out"]
 
@@ -128,7 +132,7 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
             word(ax, x + 2.3 * side, 0.78, gradient, color=RED)
     arrow(ax, (7.4, 0.6), (7.4, 3.38), (3.55, 3.38))
     word(ax, 7.46, 0.43, f"V {cache.V.shape}")
-    word(ax, x, 4.0, f"T_q = {T_q} queries, T_k = {T_k} keys")
+    word(ax, x, 4.0, f"$T_q$ = {T_q} queries, $T_k$ = {T_k} keys")
     word(ax, 1.3, 0.12, "forward: a value", color=BLACK)
     if steps >= 2:
         arrow(ax, (3.55, 3.5), (7.52, 3.5), (7.52, 0.6), color=RED)
@@ -145,15 +149,19 @@ def draw_both_ways(ax, x, low, high, backward):
         arrow(ax, (x + 0.08, high), (x + 0.08, low), color=RED)
 
 
-def figure_2(*halves: str) -> "Figure":
+def figure_2(*halves: str, shapes: bool = False) -> "Figure":
     """Figure 2 of the paper: scaled dot-product attention, and the heads around it.
 
     halves : "left", "right"; both without it
+    shapes : light what the right half adds to the left one, and write the shapes beside it
     """
     halves = halves or ("left", "right")
-    fig, ax = canvas(4.2 * len(halves), 4.4)
+    fig, ax = canvas(4.2 * len(halves) + 1.5 * shapes, 4.4)
     for i, half in enumerate(halves):
-        {"left": draw_one_head, "right": draw_all_heads}[half](ax, 4.2 * i)
+        if half == "left":
+            draw_one_head(ax, 4.2 * i)
+        else:
+            draw_all_heads(ax, 4.2 * i, shapes)
     return fig
 
 
@@ -170,19 +178,22 @@ def draw_one_head(ax, x):
     word(ax, x + 3.3, 0.22, "V")
 
 
-def draw_all_heads(ax, x):
+def draw_all_heads(ax, x, shapes):
+    around, within = (LIT, PALE) if shapes else (PALE, LIT)
     word(ax, x + 2.1, 4.22, "Multi-Head Attention", weight="bold")
     for at, name in ((0.8, "V"), (2.0, "K"), (3.2, "Q")):
         word(ax, x + at, 0.22, name)
         arrow(ax, (x + at, 0.4), (x + at, 0.82))
-        draw_copies(ax, x + at, 1.0, 0.9, "Linear", PALE)
+        draw_copies(ax, x + at, 1.0, 0.9, "Linear", around)
         arrow(ax, (x + at, 1.18), (x + at, 1.72))
-    draw_copies(ax, x + 2.0, 1.92, 3.3, "Scaled Dot-Product Attention", LIT)
+    draw_copies(ax, x + 2.0, 1.92, 3.3, "Scaled Dot-Product Attention", within)
     word(ax, x + 3.97, 2.1, "h")
     for low, high in ((2.1, 2.52), (2.88, 3.12), (3.48, 3.82)):
         arrow(ax, (x + 2.0, low), (x + 2.0, high))
-    box(ax, x + 2.0, 2.7, 1.4, 0.36, "Concat")
-    box(ax, x + 2.0, 3.3, 1.4, 0.36, "Linear")
+    box(ax, x + 2.0, 2.7, 1.4, 0.36, "Concat", fill=around)
+    box(ax, x + 2.0, 3.3, 1.4, 0.36, "Linear", fill=around)
+    for y, shape in AROUND_HEADS.items() if shapes else ():
+        word(ax, x + 4.2, y, shape, align="left")
 
 
 def draw_copies(ax, x, y, width, text, fill):
