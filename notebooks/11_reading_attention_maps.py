@@ -3,7 +3,7 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | read the maps of three models; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input and see what moves |
+# | **You will do** | read maps; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input |
 # | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect |
 # | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
 # | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix |
@@ -54,7 +54,7 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# A model copies `4 0 2 5 1 3`. Below is what one of its heads looks at. A row has the name of the token that the model has just read.
+# A model copies `4 0 2 5 1 3`. A row of the map has the name of the token that it has just read.
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -82,7 +82,7 @@ maps, rows, columns = read("copy")
 plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["layer 2, head 1"])
 
 # %% [markdown]
-# It seems to look one place ahead. Having read 4, it looks at 0; having read 0, at 2. Is this what the head does?
+# This head seems to look one place ahead. Having read 4, it looks at 0; having read 0, at 2. Does it?
 #
 # <!-- say: Let the class read three rows aloud. All will say "one ahead". Do not correct it: the next model will. -->
 #
@@ -116,13 +116,12 @@ for name in models:
 
 # %% show=[]
 reverse = read("reverse")
-print(" ".join(reverse[2]))
-print(reverse[1][3], np.round(reverse[0][4, 3], 2))
+plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written, not one place ahead. In copying these two are the same cell. So name each row by both, and ask what its rows are before you interpret a diagonal.
+# It looks at what is to be written, not one place ahead. In copying these two are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
 #
-# <!-- say: Point at the longest bar: 2 stands to the left of 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
+# <!-- say: Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
 # The eight heads of the copying model, so named:
 
@@ -132,7 +131,7 @@ fig.set_size_inches(8.6, 4)
 fig
 
 # %% [markdown]
-# Layer 1 is blurred. In layer 2 only head 1 has every row right; heads 3 and 4 come near.
+# Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near.
 #
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #
@@ -154,10 +153,6 @@ fig
 def margins(name, model, seed=0):
     score, baseline = job_table(model, tasks[name], 300, seed)         # (N h, jobs) each
     return score - baseline
-
-
-def named(head):
-    return f"layer {head // 4 + 1}, head {head % 4 + 1}"
 
 
 chance = []
@@ -189,10 +184,10 @@ fig
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has <eos> as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
-# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The bar is that of ten untrained models, 0.21 too:
+# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The bar is that of ten untrained models:
 
 # %%
-found = Path("../figures/head_jobs.json").exists()                     # the whole experiment, or a small one
+found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
 jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
 count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
 ax = new_figure(6, 2.6).subplots()
@@ -208,43 +203,37 @@ ax.figure
 #
 # ## 11.4 Reverse and sort
 #
-# Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is reversed, and when it is sorted?
+# <!-- slide: Which cells are bright when the source is sorted? -->
+#
+# Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
+#
+# <!-- say: Give a minute; one draws on the board, with rows <bos> → 0 to 4 → 5. Tempting: a diagonal, because the answer is in order. The source is not. -->
+#
+# To find the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, a number the mean weight on them (a seventh would be chance):
 
-# %%
+# %% show=[]
 def draw(ax, name, weights, title):
     _, rows, columns = read(name)
-    ax.set_xticks(range(7), columns, rotation=90)
-    ax.set_yticks(range(7), rows)
-    image = draw_map(ax, weights, np.array(True), "")
-    ax.set_title(title, fontsize=13)
+    image = draw_map(ax, weights[:6, :6], np.array(True), "")
+    ax.set_xticks(range(6), columns[:6])
+    ax.set_yticks(range(6), rows[:6])
+    ax.set_title(title)
     return image
 
 
-fig = new_figure(6.5, 3.2, layout="compressed")
-for ax, name in zip(fig.subplots(1, 2), ("reverse", "sort")):
-    draw(ax, name, np.zeros((7, 7)), name)
-    ax.vlines(np.arange(0.5, 6), -0.5, 6.5, color="0.7", linewidth=1)
-    ax.hlines(np.arange(0.5, 6), -0.5, 6.5, color="0.7", linewidth=1)
-fig
-
-# %% [markdown]
-# To find the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand:
-
-# %% show=[]
 orders = np.array([*permutations(range(6))])                           # (720, 6)
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
-ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1).argmax()
-aligned, best, clear = {}, {}, {}
-fig = new_figure(9, 3.3, layout="compressed")
+ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
+aligned, best = {}, {}
+fig = new_figure(9, 2.7, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
     on_answer = np.take_along_axis(weights, places[name][:, None, :, None], axis=3)
     aligned[name] = on_answer.mean(axis=(0, 2, 3))                     # (N h,)
     best[name] = head = aligned[name].argmax()
-    clear[name] = (weights[ours, head].argmax(axis=-1) == places[name][ours]).sum()
-    image = draw(ax, name, read(name)[0][head], f"{name}: {named(head)}")
-    ax.plot(places[name][ours], range(6), "o", color="#D55E00", markersize=12,
+    image = draw(ax, name, read(name)[0][head], f"{name}: {aligned[name].max():.2f}")
+    ax.plot(places[name][ours][0], range(6), "o", color="#D55E00", markersize=12,
             markerfacecolor="none", markeredgewidth=3)
 fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
@@ -252,18 +241,9 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line.
 #
-# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. Then at the two rings that miss, one in reverse, one in sort. Tempting: no line, no rule. -->
+# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
-# In two rows the ring is not on the brightest cell, and what they wrote is right all the same. Over all 720 orders (a seventh would be chance):
-
-# %% show=[]
-for name, scores in aligned.items():
-    print(f"{name:8} best head: weight on the answer {scores.max():.2f}")
-
-# %% [markdown]
-# All three look at the answer far more than at a place at random.
-#
-# <!-- say: Compare each bar with a seventh, 0.14: there are six symbols and eos. Tempting: the largest weight is 1, so 0.6 is bad; the rest of a row lies mostly beside the answer. -->
+# In two rows the ring is not on the brightest cell, and what they wrote is right all the same.
 #
 # ## 11.5 What a map leaves out
 #
@@ -287,7 +267,8 @@ def muted_exact(name, layer, heads):
     model = copy.deepcopy(models[name])
     attention = model.decoder.layers[layer].cross_attention
     for head in heads:
-        attention.linear_O.W.value[head * attention.d_k : (head + 1) * attention.d_k] = 0    # rows: W_i^O
+        rows = slice(head * attention.d_k, (head + 1) * attention.d_k)
+        attention.linear_O.W.value[rows] = 0                           # what it brings
     return validate(model, tasks[name], tasks[name].test(300))
 
 # %% [markdown]
@@ -302,12 +283,11 @@ def muted_exact(name, layer, heads):
 # %%
 muted = {name: np.array([muted_exact(name, i // 4, [i % 4]) for i in range(8)]) for name in models}
 four = muted_exact("copy", 1, range(4))
-print(f"one of 8 heads muted, on average  copied exactly {muted['copy'].mean():.2f}")
-print(f"all four heads of layer 2 muted   copied exactly {four:.2f}")
 ax = new_figure(8, 3).subplots()
 bars = ax.bar([*heads, "layer 2"], [*muted["copy"], four], color=["#0072B2"] * 8 + ["#D55E00"])
 ax.bar_label(bars, fmt="%.2f")
-ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1))
+ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1),
+       title=f"one head of eight: {muted['copy'].mean():.2f} on average")
 ax.figure
 
 # %% [markdown]
@@ -320,14 +300,15 @@ ax.figure
 # %% show=[]
 fig = new_figure(9, 2.8)
 for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
-    ax.bar(heads, muted[name], color=["#D55E00" if i == best[name] else "#0072B2" for i in range(8)])
+    ax.bar(heads, muted[name], color="#0072B2")
+    ax.patches[best[name]].set_color("#D55E00")
     ax.set(title=name, xlabel="head that is muted", ylim=(0, 1.1))
     ax.tick_params(axis="x", rotation=90)
 fig.axes[0].set_ylabel("right")
 fig
 
 # %% [markdown]
-# For copy and reverse the best aligned head is the one missed most, for sort it is not. And one model is one sample. Alignment says what a head looks at, muting whether it is needed.
+# For copy and reverse the best aligned head is the one missed most, for sort it is not. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -368,13 +349,11 @@ for name, share in moves.items():
 # Here is what the sorting model looks at, and what its outputs depend on:
 
 # %%
-maps, rows, columns = read("sort")
-looks = maps[best["sort"], :6, :6]
-fig = plot_attention(np.stack([looks, moves["sort"]]), rows[:6], columns[:6],
-                     titles=["best head: looks at", "output: depends on"],
-                     quantity="weight, or share")
-for ax in fig.axes[:2]:
-    ax.set(xlabel="source", ylabel="")
+fig = new_figure(8, 2.9, layout="compressed")
+left, right = fig.subplots(1, 2)
+draw(left, "sort", read("sort")[0][best["sort"]], "best head: looks at")
+image = draw(right, "sort", moves["sort"], "output: depends on")
+fig.colorbar(image, ax=fig.axes, label="weight, or share")
 fig
 
 # %% [markdown]
@@ -398,12 +377,10 @@ fig
 
 # %%
 assert reverse[0][4, 3].argmax() == 2                                  # not one place ahead
-right_rows = [(m.argmax(axis=-1) == range(7)).sum() for m in read("copy")[0]]
-assert right_rows[4] == 7 and max(np.delete(right_rows, 4)) < 7        # only this head has all
+assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [4]
 assert 0.15 < bar < 0.25                                               # what chance reaches
 assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
-assert clear == {"copy": 6, "reverse": 5, "sort": 5}                   # of 6 rows
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
 assert 0.78 < muted["copy"].mean() < 0.88
 assert four < 0.3
