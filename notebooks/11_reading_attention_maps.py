@@ -82,29 +82,26 @@ maps, rows, columns = read("copy")
 plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["layer 2, head 1"])
 
 # %% [markdown]
-# This head seems to look one place ahead. Having read 4, it looks at 0; having read 0, at 2. Does it?
+# This head seems to look one place ahead. Having read 4, it looks at 0. Does it?
 #
 # <!-- say: Let the class read three rows aloud. All will say "one ahead". Do not correct it: the next model will. -->
 #
 # ## 11.1 Three models
 #
+# <!-- slide: Here we know what a head should look at -->
+#
 # Three models learn to copy, to reverse and to sort. Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right. Section 4 of the paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we do.
+#
+# <!-- say: Ask for the three answers to 4 0 2 5 1 3. Say: to write a symbol of the answer, one symbol of the source is enough when copying and reversing. Tempting: then the map must show it. Let us see. -->
 
-# %% show=[]
+# %% show=false
 learn(ReverseTask)
 learn(SortTask)
-for name in models:
-    print(f"{name:8}", "   ".join(read(name)[1]))
 
 # %% [markdown]
-# An arrow leads from what a model has read to what it writes.
-#
-# <!-- say: Read the second line: it has read 5, and writes 2. Tempting: the arrow is attention. It is only reading and writing. -->
-#
 # ## 11.2 What is a row?
 #
-# A row of the encoder-decoder map belongs to a position of the decoder. That position has *read* one token and is to
-# *write* the next (Lesson 5.4). The labels give both.
+# A row of the encoder-decoder map belongs to a position of the decoder, which has *read* one token and is to *write* the next (Lesson 5.4): `5 → 2`.
 #
 # > **Predict.** The reversing model has read 5, and is to write 2. Where in `4 0 2 5 1 3` does head 1 of layer 2 look most?
 # >
@@ -180,7 +177,7 @@ fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=2
 fig
 
 # %% [markdown]
-# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper says of its heads that they "clearly learn to perform different tasks" (Section 4). Here they do not.
+# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has <eos> as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
@@ -209,41 +206,37 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board, with rows <bos> → 0 to 4 → 5. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# To find the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, a number the mean weight on them (a seventh would be chance):
+# To find the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
 
 # %% show=[]
 def draw(ax, name, weights, title):
     _, rows, columns = read(name)
-    image = draw_map(ax, weights[:6, :6], np.array(True), "")
+    draw_map(ax, weights[:6, :6], np.array(True), "")
     ax.set_xticks(range(6), columns[:6])
     ax.set_yticks(range(6), rows[:6])
     ax.set_title(title)
-    return image
 
 
 orders = np.array([*permutations(range(6))])                           # (720, 6)
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9, 2.7, layout="compressed")
+fig = new_figure(9, 2.8, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
     on_answer = np.take_along_axis(weights, places[name][:, None, :, None], axis=3)
     aligned[name] = on_answer.mean(axis=(0, 2, 3))                     # (N h,)
     best[name] = head = aligned[name].argmax()
-    image = draw(ax, name, read(name)[0][head], f"{name}: {aligned[name].max():.2f}")
+    draw(ax, name, read(name)[0][head], f"{name}: {aligned[name].max():.2f}")
     ax.plot(places[name][ours][0], range(6), "o", color="#D55E00", markersize=12,
             markerfacecolor="none", markeredgewidth=3)
-fig.colorbar(image, ax=fig.axes, label="attention weight")
 fig
 
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line.
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
-#
-# In two rows the ring is not on the brightest cell, and what they wrote is right all the same.
 #
 # ## 11.5 What a map leaves out
 #
@@ -302,9 +295,8 @@ fig = new_figure(9, 2.8)
 for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
     ax.bar(heads, muted[name], color="#0072B2")
     ax.patches[best[name]].set_color("#D55E00")
-    ax.set(title=name, xlabel="head that is muted", ylim=(0, 1.1))
+    ax.set(title=f"{name}: share right", xlabel="head that is muted", ylim=(0, 1.1))
     ax.tick_params(axis="x", rotation=90)
-fig.axes[0].set_ylabel("right")
 fig
 
 # %% [markdown]
@@ -346,14 +338,13 @@ for name, share in moves.items():
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
-# Here is what the sorting model looks at, and what its outputs depend on:
+# Here is what the sorting model looks at, and what its outputs depend on (yellow: they always change):
 
 # %%
-fig = new_figure(8, 2.9, layout="compressed")
+fig = new_figure(7, 2.7, layout="compressed")
 left, right = fig.subplots(1, 2)
 draw(left, "sort", read("sort")[0][best["sort"]], "best head: looks at")
-image = draw(right, "sort", moves["sort"], "output: depends on")
-fig.colorbar(image, ax=fig.axes, label="weight, or share")
+draw(right, "sort", moves["sort"], "output: depends on")
 fig
 
 # %% [markdown]
@@ -367,9 +358,9 @@ fig
 #
 # Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim so:
 #
-# | claim | number | baseline | it would be wrong if |
+# | claim | number | baseline | what would show it wrong |
 # |---|---|---|---|
-# | head 1 of layer 2 looks at the answer | $0.61$ | $0.17$ shuffled, margin $0.21$ by chance | the margin were below the bar |
+# | head 1 of layer 2 looks at the answer | $0.61$ | $0.17$ | a margin below $0.21$ |
 #
 # <!-- say: One minute here, the rest at home: each names one claim on a map, and all four columns. Tempting: to leave out the last one. -->
 #
@@ -394,7 +385,7 @@ print("all true")
 # - A row of a cross-attention map has read one token and writes the next. Label it with both.
 # - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: among many heads
 #   and many jobs one can stand out by chance.
-# - A map does not say whether the head is needed. To know that, intervene: mute it, change the input. A well-aligned head may be needed, or not.
+# - A map does not say whether the head is needed. To know that, intervene: mute it, change the input.
 #
 # **What you can do now:** turn a sentence about a head into a number, with a baseline and an experiment. Lesson 14 does so on a translation.
 #
