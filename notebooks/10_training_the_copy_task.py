@@ -290,7 +290,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
-fig.set_size_inches(9, 3.2)
+fig.set_size_inches(9, 3.7)
 top = fig.axes[0]
 top.set(yscale="log", ylim=(0.06, 5), yticks=(0.1, 1), yticklabels=("0.1", "1"),
         ylabel="−ln p (target)")

@@ -54,7 +54,7 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# A model copies `4 0 2 5 1 3`. A row of the map has the name of the token that it has just read.
+# A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that it has just read.
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -101,15 +101,15 @@ learn(SortTask)
 # %% [markdown]
 # ## 11.2 What is a row?
 #
-# A row of the encoder-decoder map belongs to a position of the decoder, which has *read* one token and is to *write* the next (Lesson 5.4): `5 → 2`.
+# A row of the encoder-decoder map belongs to a position of the decoder, which has *read* one token and is to *write* the next (Lesson 5.4). Now reverse `4 0 2 5 1 3`.
 #
-# > **Predict.** The reversing model has read 5, and is to write 2. Where in `4 0 2 5 1 3` does head 1 of layer 2 look most?
+# > **Predict.** The reversing model has read 5, and is to write 2. Where does head 1 of layer 2 look most?
 # >
 # > - At 1 → That is one place ahead, as it seemed above. What does the model need there?
 # > - At 5 → That is what the position has read. What does it need for what it is to write?
 # > - At 2 → It looks where the symbol stands that is to be *written*. <!-- true: reverse[0][4, 3].argmax() == 2 -->
 # >
-# > <!-- given: A row of the map has the name of what was read. When copying, the head seemed to look one place ahead. -->
+# > <!-- given: The source is `4 0 2 5 1 3`, and the answer `3 1 5 2 0 4`. When copying, the head seemed to look one place ahead of what was read. -->
 
 # %% show=[]
 reverse = read("reverse")
@@ -405,7 +405,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It is not confused about this token: both places give the right answer, so nothing in the loss tells them apart. It is why Lesson 11.1 chose six different
+# It is not confused about this token: both places give the right answer, so nothing in the loss tells them apart. It is why this lesson reads six different
 # symbols: with a repeated one, "looks at the answer's symbol" and "looks at the answer's place" cannot be told apart.
 #
 # </details>
