@@ -68,7 +68,7 @@ def sure_of(model, when):
     return fig, written, right
 
 model, question = new_model(), task.source("3 1 4 1 5")                # question: (1, T_src)
-sure_of(model, "before")[0]
+sure_of(model, "before")[0]                                            # at most 0.11
 
 # %% [markdown]
 # Untrained, it gives no right token more than 0.11. In each row it writes the brightest. After 400 steps it will copy.
@@ -129,7 +129,7 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 
 # %%
 V, eps_ls = 13, 0.1
-best = 1 - eps_ls + eps_ls / V                                         # what q has for the target
+best = 1 - eps_ls + eps_ls / V                                         # 0.9077, q of the target
 
 def smoothed_loss(p):                                                  # p: of the target
     return -best * np.log(p) - (1 - best) * np.log((1 - p) / (V - 1))
@@ -153,8 +153,8 @@ ax.figure
 #
 # | Table 3 (D) | **base: both 0.1** | no smoothing | no dropout |
 # |---|---|---|---|
-# | perplexity | **4.92** | 4.67 | 5.77 |
-# | BLEU | **25.8** | 25.3 | 24.6 |
+# | perplexity | **$4.92$** | $4.67$ | $5.77$ |
+# | BLEU | **$25.8$** | $25.3$ | $24.6$ |
 #
 # <!-- say: Compare each column with the base, on the left: without smoothing the perplexity is better and BLEU worse; without dropout both are worse. Tempting: better perplexity, better translation. Smoothing shows that it need not be so. -->
 #
@@ -381,7 +381,7 @@ fig, written, right_now = sure_of(model, "after")
 fig
 
 # %% [markdown]
-# Each right token gets 0.91 or more, as smoothing asks. **Greedy** decoding appends the best token and asks again (Lesson 5.6). The paper keeps the 4 best unfinished sequences (beam search, Section 6.1).
+# Each right token gets 0.9 or more, as smoothing asks. **Greedy** decoding appends the best token and asks again (Lesson 5.6). The paper keeps the 4 best unfinished sequences (beam search, Section 6.1).
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #

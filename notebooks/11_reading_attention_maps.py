@@ -54,7 +54,7 @@ from aiayn_np.training.loop import validate
 np.set_printoptions(precision=2, suppress=True)
 
 # %% [markdown]
-# A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that it has just read.
+# A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that the model has just read.
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -373,8 +373,8 @@ assert 0.15 < bar < 0.25                                               # what ch
 assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
-assert 0.78 < muted["copy"].mean() < 0.88
-assert four < 0.3
+assert abs(muted["copy"].mean() - 0.83) < 0.05
+assert abs(four - 0.03) < 0.1
 assert [best[name] == muted[name].argmin() for name in models] == [True, True, False]
 assert moves["copy"].sum() / 6 < 1.2 and moves["sort"].sum() / 6 > 2
 print("all true")
