@@ -37,11 +37,15 @@ from aiayn_np.plotting.figures import new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# <!-- slide: A model learns to write digits backwards -->
+#
 # Begin with a model. These lines make one from random numbers and train it in less than half a minute. It learns to read
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand the lines: Lesson 10 explains them.)
+#
+# <!-- say: Start the cell before you say a word: it runs while you speak. Say: nobody programs the answer, the model is given examples. -->
 
-# %%
+# %% show=[]
 from aiayn_np import ReverseTask, Transformer, greedy_decode, train
 
 task, rng = ReverseTask(symbols=10, max_length=8), np.random.default_rng(0)
@@ -54,9 +58,11 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 # %% [markdown]
 # At the end all 500 are right.
 #
+# <!-- say: Point at step 100 and at step 250: for a while nothing, then nearly all within 150 steps. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
+#
 # Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
 
-# %%
+# %% show=[]
 yours = "3 1 4 1 5"
 source = task.source(yours)                                        # the digits, and an end mark
 answer = greedy_decode(model, source, bos=task.bos, eos=task.eos, max_len=10)[0]
@@ -66,9 +72,17 @@ print(f"seen in training: {progress.step * 64:,} sequences")
 
 # %% [markdown]
 # It writes your digits backwards. Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
-# after the other: a digit, or in a text a word or a part of one. This is Figure 1 of the paper, redrawn. The stack on the
+# after the other: a digit, or in a text a word or a part of one.
+#
+# <!-- say: Let the class call out digits and type them. Say: it has never seen this sequence. Often said and wrong: it looks the answer up. There are too many sequences for that. -->
+#
+# <!-- slide: The encoder reads, the decoder writes -->
+#
+# This is Figure 1 of the paper, redrawn. The stack on the
 # left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson;
 # you need no other box today.
+#
+# <!-- say: Point at the left stack, then the right one, then the lit boxes. Say: everything that is lit is one function, the subject of today. Often said and wrong: the encoder writes. It only reads. -->
 
 # %%
 figure_1("attention")
@@ -97,13 +111,23 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # %% [markdown]
 # It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right.
 #
+# <!-- say: Point at the first row and the brightest cell, then go down row by row: the bright cells run to the left. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
+#
+# <!-- slide: A query asks, keys answer, values are taken -->
+#
 # How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
-# **value**. In Lesson 1.7 you compute a row of this map yourself. Begin with a look-up that you know.
+# **value**. In Lesson 1.7 you compute a row of this map yourself.
+#
+# <!-- say: Say the three words with the hand on the map: query at the row, key at the column, value behind the column. Often said and wrong: the brightness is the value. It is how much of the value is taken. -->
+#
+# <!-- slide: Begin with a look-up that you know: a dictionary -->
 #
 # A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query. The
 # dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
 # row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
 # Taken as weights of the values, these dot products pick out one value.
+#
+# <!-- say: Ask for `legs["cat"]`, then for `legs["dog"]`. Say: the dictionary compares one query with every key. Often said and wrong: a dot product of 1 always means equal. It does here, because the keys are unit vectors at right angles. -->
 
 # %%
 K = np.eye(3)                               # (3, 3)  the keys of cat, bird, snake
@@ -115,9 +139,13 @@ print("matches", K @ q, " value", K @ q @ V)
 # The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
 # between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
 # they may be negative, or add up to any number, and then they are no weights.
+#
+# <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
 # %% [markdown]
 # ## 1.2 Soft: every key answers a little
+#
+# <!-- slide: Three steps: score, weight, output -->
 #
 # So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
 # weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
@@ -125,6 +153,8 @@ print("matches", K @ q, " value", K @ q @ V)
 # 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is scaled by $1 / \sqrt{d_k}$ is Lesson 3),
 # 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
 # 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights.
+#
+# <!-- say: Let the class say the three words in chorus: score, weight, output. Say: every value comes in, each with a share. -->
 #
 # Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through
 # Lessons 1 to 8. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* It contains
@@ -173,6 +203,8 @@ print(f"output: thing {output[0]:.4f}, action {output[1]:.4f}")
 # %% [markdown]
 # Half of the answer is what `cat` tells. The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$.
 # The look-up has become soft: it answers "mostly `cat`".
+#
+# <!-- say: Go down the rows with the finger: score, exponential, share of the sum 6, mean of the values. Say: three of six parts are `cat`. Often said and wrong: the others have score 0, so they get nothing. Their exponentials are 1. -->
 
 # %% [markdown]
 # ## 1.3 How soft?
@@ -200,6 +232,8 @@ fig
 #
 # Every query between these two gets a soft answer, and a soft answer changes a little when a key does. This is the slope that
 # the dictionary lacks.
+#
+# <!-- say: Point at `cat` from left to right: 0.25, 0.50, 0.75, 0.96, 1.00. Say: the direction of the query says whom it asks, its length how firmly. Often said and wrong: twice the score is twice the weight. -->
 
 # %% [markdown]
 # ## 1.4 All queries at once
@@ -227,23 +261,31 @@ print("scores", scores.shape, " weights", weights.shape, " output", output.shape
 attention_shapes()
 
 # %% [markdown]
-# The framed row of `sat` is what you did on paper. Follow it from $Q$ to the output.
+# The framed row of `sat` is what you did on paper. Every row is one look-up.
+#
+# <!-- say: Follow the red frame: the row of $Q$, its scores, its weights, its output; then let the class follow the row of `cat`. Say: rows never mix, a row is one query. Often said and wrong: the map has the shape of $V$. -->
 #
 # The drawing has all matrices, with shapes and numbers. $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value.
 #
 # The library has a class for Equation 1, **scaled dot-product attention**. Its `forward` returns the output and a **cache**: every array that the backward pass will need, by name (Lesson 4.2).
 
-# %%
+# %% show=false
 attention = ScaledDotProductAttention()
 out, cache = attention.forward(Q, K, V)
 print("largest difference from ours:", f"{np.abs(out - output).max():.0e}")
 print(cache)
 
 # %% [markdown]
+# <!-- slide: In an attention map a row is a query, a column is a key -->
+#
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
 # **a column is a key**, a token that is asked. Each row adds up to 1. In the drawing, `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`.
 #
+# <!-- say: Let the class read one row aloud: `sat` asks, `cat` gets one half. Often said and wrong: columns add up to 1. -->
+#
 # ## 1.5 Where do queries, keys and values come from?
+#
+# <!-- slide: Three learned matrices make them from one vector -->
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
 # (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it:
@@ -253,8 +295,10 @@ print(cache)
 # $$k = xW^K \quad \text{is what it answers to,}$$
 #
 # $$v = xW^V \quad \text{is what it tells.}$$
+#
+# <!-- say: Point at the three matrices: same $x$, three views. Say: what is learned is these matrices. Often said and wrong: key and value are the same vector. -->
 
-# %%
+# %% show=false
 rng = np.random.default_rng(0)
 d_model, d_k, d_v = 8, 5, 6
 x = rng.standard_normal((4, d_model))                    # (T, d_model)  four tokens
@@ -287,7 +331,9 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
-# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere.
+# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
+#
+# <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
 #
 # ## 1.6 The three attentions of the Transformer
 #
@@ -309,7 +355,9 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 figure_1("cross_attention")
 
 # %% [markdown]
-# The third is that of your model's map: V and K come from the memory, Q from below.
+# One function stands in three places. The third is that of your model's map: V and K come from the memory, Q from below.
+#
+# <!-- say: Click: each click lights the box of one row. Ask for each: where does Q come from, where K and V? Often said and wrong: in the third, the source asks. The target asks. -->
 #
 # ## 1.7 Back to your model
 #
@@ -328,6 +376,8 @@ print("the map", where[0])
 # %% [markdown]
 # The key of the last digit has the highest score. The softmax leaves the others almost nothing. The
 # matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys.
+#
+# <!-- say: Point at the score 12.79 of the last digit and at its neighbour, 9.08: a lead of 3.7 is a ratio of 40. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #
 # You can click through such a row, product by product, in
 # [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2), a page that

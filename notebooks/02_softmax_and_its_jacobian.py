@@ -315,7 +315,7 @@ ax.figure
 #
 # A derivation may have a slip. `check_gradients` compares any backward with its forward, to twelve digits, and without a Jacobian (Lesson 4.5 shows how):
 
-# %%
+# %% show=false
 scores = 2 * np.random.default_rng(0).standard_normal((3, 4))          # (3, 4)  three queries
 print("the gradients agree:", bool(check_gradients(softmax, scores)))
 

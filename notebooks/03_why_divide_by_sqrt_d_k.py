@@ -42,7 +42,7 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Our sentence, with random queries and keys: nobody has trained anything. On the left the scores are $q \cdot k$, on the right they are divided by $\sqrt{d_k}$, as in Equation 1.
+# Our sentence, with random queries and keys. Left: the scores are $q \cdot k$. Right: divided by $\sqrt{d_k}$, as in Equation 1.
 
 # %%
 rng = np.random.default_rng(6)
@@ -57,6 +57,8 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
 # Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it?
+#
+# <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
 # ## 3.1 By hand: ten of sixteen
 #
@@ -90,6 +92,8 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
 # %% [markdown]
 # Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
 #
+# <!-- say: Point at 0.98 and 0.018: a lead of two places, a ratio of 55. Then at the last row: 0.67 and 0.24. Say: softmax sees differences, and it makes ratios of them. Often said and wrong: ten of sixteen against eight of sixteen is 5 to 4. -->
+#
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
 # > - Hardly more than a third → It agrees in only 52 % of the places. But there are many places, and a score counts all of them.
@@ -108,9 +112,19 @@ for name, weights in wide.items():
     print(f"{name:8}", weights)
 
 # %% [markdown]
-# With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything. Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
+# With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything.
+#
+# <!-- say: Point at 0.6652 in both tables: 16 places or 1024, the same weight. Say: the lead is 2 places of 16 and 16 of 1024, and the scale makes the same of both. Often said and wrong: 52 % of the places is hardly more than chance, so the weights are nearly equal. -->
+#
+# <!-- slide: With the scale, a score counts standard deviations -->
+#
+# Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
+#
+# <!-- say: Let the class compute the root of 16 over 2 and that of 1024 over 2. Say: one standard deviation of luck is worth one point, at any width. -->
 #
 # ## 3.2 Why do dot products get large?
+#
+# <!-- slide: One product has mean 0 and variance 1 -->
 #
 # The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and
 # variance 1. The signs above are of this kind. $\mathbb{E}$ is the mean.
@@ -121,6 +135,10 @@ for name, weights in wide.items():
 # **Its variance.** The mean is 0, so the variance is the mean of the square. And $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
 # $$\mathrm{Var}(q_i k_i) = \mathbb{E}[q_i^2 k_i^2] - 0^2 = \mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$$
 #
+# <!-- say: Ask at each line which assumption it uses: independence for the first, mean 0 and variance 1 for the second. Often said and wrong: the variance of a product is the product of the variances. That holds for mean 0 only. -->
+#
+# <!-- slide: The sum of $d_k$ products has variance $d_k$ -->
+#
 # **Two products** at places $i \ne j$ have no covariance. The covariance is the mean of the product minus the product of
 # the means:
 # $$\mathrm{Cov}(q_i k_i,\, q_j k_j) = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] - 0 \cdot 0 = 0$$
@@ -129,9 +147,9 @@ for name, weights in wide.items():
 # $$\mathbb{E}[q \cdot k] = \sum_i \mathbb{E}[q_i k_i] = 0$$
 # $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$
 #
-# Measure every line, for $d_k = 64$ and many pairs of a query and a key.
+# <!-- say: Point at the two sums of the last line: $d_k$ ones and nothing else. Say: variances add up because there is no covariance. Often said and wrong: standard deviations add up. Then it would be $d_k$, and not its root. -->
 
-# %%
+# %% show=[3, 4, 6]
 rng = np.random.default_rng(0)
 d_k = 64
 q, k = rng.standard_normal((2, 20_000, d_k))                           # (20000, 64) each
@@ -145,6 +163,8 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
 # %% [markdown]
 # The standard deviation is 8, the root of 64. The sum is like a walk: after 64 steps, left or right at random, you stand about 8 from the start.
 #
+# <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
+#
 # Break one assumption, and the result fails. Here the entries have the mean 1:
 
 # %%
@@ -155,7 +175,9 @@ print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 # %% [markdown]
 # A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
 #
-# The figure shows the variance of $q \cdot k$ for widths from 1 to 16384. Square markers show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+# <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
+#
+# The figure shows the variance for widths from 1 to 16384. Squares show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 
 # %%
 variance = VARIANCE.run()
@@ -163,6 +185,8 @@ variance.figure()
 
 # %% [markdown]
 # The variance is $d_k$ at every width, and 1 after scaling.
+#
+# <!-- say: Follow the dots along the line, then the squares along the bottom. Say: the line was not fitted, it is the derivation. Often said and wrong: the scale makes scores small. It makes them alike at all widths. -->
 #
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
@@ -172,7 +196,11 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided. Now draw 2048 queries with 32 keys each.
+# The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided.
+#
+# <!-- say: Go from left to right: above the histogram gets wider, below the first bar grows from 0.52 to 0.96. Say: the same softmax, only wider scores. Often said and wrong: wider vectors carry more information, so the weights are better informed. -->
+#
+# Now draw 2048 queries with 32 keys each.
 #
 # > **Predict.** The heads of the paper have $d_k = 64$. *Without* the scale, in which share of these queries does one key of 32 get more than 0.99 of the weight?
 # >
@@ -192,13 +220,19 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 # %% [markdown]
 # At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once.
 #
+# <!-- say: Point at the row 64, then compare the columns: without it grows, with it stays 0. Say: at the width of the paper chance alone blinds one query in five. Often said and wrong: so large a weight can only come from training. -->
+#
 # ## 3.4 What that does to the gradient
+#
+# <!-- slide: A sure softmax passes no gradient on, and the keys are long -->
 #
 # Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is almost 1. The paper suspects that large scores push the softmax to where its gradients are extremely small. A query stands in every score. In $s_j = q \cdot k_j / \sqrt{d_k}$ its factor is $k_j / \sqrt{d_k}$. So its gradient is
 #
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
 #
 # Without the scale the factor $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512.
+#
+# <!-- say: Point at the two parts of the formula: the gradient of the score, small where the softmax is sure, and the key, long if nothing divides it. Often said and wrong: without the scale all gradients are small. -->
 #
 # > **Predict.** Add up the lengths of the gradients of 2048 random queries. With the scale, the quarter with the longest has about a third of the sum. And without it?
 # >
@@ -212,7 +246,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 Q, K, V = rng.standard_normal((3, 64, 32, 512))                        # 64 groups of 32 queries
 grad_out = rng.standard_normal(V.shape) / math.sqrt(512)               # then grad_weights has variance 1
 quarter = {}
-fig = new_figure(6, 3.6)
+fig = new_figure(7.5, 3.6)
 ax = fig.subplots()
 for i, (name, layer) in enumerate({"with": attention, "without": unscaled}.items()):
     _, cache = layer.forward(Q, K, V)
@@ -230,18 +264,22 @@ fig
 # %% [markdown]
 # Without the scale, a quarter of the queries has over nine tenths of the gradient. In these the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
+# <!-- say: Point at the red curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
+#
 # ## 3.5 And at the paper's own width?
 #
 # The same experiment measured the median length of a gradient at other widths, and another draw at 512:
 
-# %%
+# %% show=[]
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
 at, paper = (list(saturation.d_k).index(width) for width in (512, 64))
 for i in (paper, at, -1):
     print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2g}, without {median[1, i]:.2g}")
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So at the start of training one does not yet see gradients vanish there. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So gradients do not vanish there yet. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+#
+# <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: 9.7e-08. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
 #
 # ## 3.6 Why the root, and not d_k itself?
 #
@@ -272,13 +310,15 @@ for (p, d_k), (var, largest, size) in table.items():
     print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
 
 # %% [markdown]
-# (Weights and gradients are medians.) Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# (Weights and gradients: medians.) Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+#
+# <!-- say: Compare the rows in pairs, 16 and 1024: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
 # ## 3.7 And in training?
 #
-# In a model $q = x W^Q$, and with this library's start and the paper's sizes the entries of $q$ and $k$ have a variance of about 1 (more in the first layer, where the positions are added). Later $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
+# In a model $q = x W^Q$. After some training $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
 #
-# An experiment trains small models on copying, with and without the scale, each at the best of three rates. They are far smaller than the paper's, so their first scores do not have the variances of Lesson 3.2.
+# An experiment trains small models on copying, each at its best rate, with three seeds.
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found
@@ -291,13 +331,32 @@ for d_k, before, after in zip(training.d_k, training.score_variance.T, np.median
 training.figure()
 
 # %% [markdown]
-# With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is what the paper suspects. Lesson 3.4 makes it likely, but does not prove it.
+# With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
+#
+# <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #
 # ## 3.8 Why does additive attention not need it?
 #
-# The other common score is a network: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with a learned vector
-# $v$ (Bahdanau et al., 2015; this $v$ is a parameter, not a value). It has no $1/\sqrt{d_k}$: tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.
+# <!-- slide: tanh keeps every hidden entry between -1 and 1 -->
 #
+# The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:
+#
+# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$
+#
+# It has no $1/\sqrt{d_k}$: however large the sum inside, tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.
+#
+# <!-- say: Point at the right end of the curve: the sum goes on, tanh stays at 1. Say: the bound is built in, so no divisor is needed. Often said and wrong: it has no scale because its vectors are narrower. -->
+
+# %%
+z = np.linspace(-6, 6, 200)                                            # (200,)
+ax = new_figure(5, 3.6).subplots()
+ax.plot(z, z, ":", color="0.6", label="z, a sum without a bound")
+ax.plot(z, np.tanh(z), color=COLORS[0], label="tanh z, a hidden entry")
+ax.set_ylim(-3, 3)
+ax.legend()
+ax.figure
+
+# %% [markdown]
 # ## 3.9 Check what this lesson claimed
 
 # %%

@@ -38,21 +38,31 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
+# <!-- slide: One transpose is forgotten, and no line fails -->
+#
 # A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
+#
+# <!-- say: Ask the class to find the mistake in the last line before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
 
-# %%
+# %% show=[2, 4]
 class NotTransposed(ScaledDotProductAttention):
     def backward(self, grad_out, cache):
         grad_Q, grad_K, _ = super().backward(grad_out, cache)
         return grad_Q, grad_K, cache.kept @ grad_out
 
 report = check_gradients(NotTransposed(), *np.random.default_rng(0).standard_normal((3, 4, 5)))
-print(f"backward says {report.rows[2].analytic:.3f}, forward says {report.rows[2].numeric:.3f}")
+print(f"backward says {report.rows[2].analytic:.3f}\nforward  says {report.rows[2].numeric:.3f}")
 
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# These are the boxes to go back through (Figure 2, left):
+# <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
+#
+# <!-- slide: The gradient comes back through every box -->
+#
+# These are the boxes to go back through (Figure 2, left).
+#
+# <!-- say: Go down the boxes with the finger, from the output to Q, K and V. Say: each box has one rule, and there are only three kinds. Often said and wrong: backward starts at the queries. -->
 
 # %%
 figure_2("left")
@@ -60,11 +70,17 @@ figure_2("left")
 # %% [markdown]
 # ## 4.1 Two rules, and a third you know
 #
+# <!-- slide: The gradient of an array has its shape, a slope for each entry -->
+#
 # A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
 # answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
 # three rules. You know the third, softmax, from Lesson 2. The first is the matrix product:
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# <!-- say: Say: one number for each entry, always the same question. Often said and wrong: the gradient of a matrix is one number. -->
+#
+# <!-- slide: Multiply by the other factor, transposed -->
 #
 # **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
 # the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
@@ -76,9 +92,9 @@ figure_2("left")
 #
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
 #
-# Try the first one:
+# <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
 
-# %%
+# %% show=[4]
 A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
 B = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 4.0]])           # (3, 2)
 grad_y = np.array([[1.0, 10.0], [0.0, -1.0]])                # (2, 2)  as it comes from above
@@ -90,14 +106,20 @@ for rows in zip(grad_y, B.T, grad_A):
 
 # %% [markdown]
 # When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$.
+#
+# <!-- say: Point at row 0 of grad_y, 1 and 10, and at the middle column of B.T, 2 and 1. Say: two ways lead to the loss, and they add up. Often said and wrong: only one entry of y depends on this entry of A. -->
 
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
 #
-# The sentence has four tokens, and all four ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
+# <!-- slide: Three different sizes, so that a wrong shape shows -->
+#
+# All four tokens ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
 # shape shows.
+#
+# <!-- say: Read the three lines as the boxes of the figure: MatMul and Scale, softmax, MatMul. Often said and wrong: square matrices are simpler to begin with. With them a wrong transpose fits. -->
 
-# %%
+# %% show=[6, 7, 8]
 tokens = list(SENTENCE)                                                # the cat sat down
 rng = np.random.default_rng(0)
 Q, K = rng.standard_normal((2, 4, 3))                                  # (T_q, d_k), (T_k, d_k)
@@ -107,16 +129,19 @@ scores = Q @ K.T / math.sqrt(d_k)                                      # (T_q, T
 weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)  # (T_q, T_k)  SoftMax
 out_by_hand = weights @ V                                              # (T_q, d_v)  MatMul
 
-# %%
+# %% show=false
 attention = ScaledDotProductAttention()
 out, cache = attention.forward(Q, K, V)                                # (T_q, d_v)
-print("same as by hand to 1e-12:", np.abs(out - out_by_hand).max() < 1e-12)
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7); it is off here, so `kept`, `weights` and `softmax.y` are one array.
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7), here all.
+#
+# <!-- slide: Backward needs the factors of a product, and what softmax gave -->
 #
 # Backward does not need the scores. That of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
+#
+# <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
 # ## 4.3 Backwards, one line for each line
 #
@@ -143,71 +168,92 @@ for name, slope in slopes.items():
     print(f"{name:14}  slope of the loss {slope:7.4f}")
 
 # %% [markdown]
-# A weight multiplies a row of $V$, so its gradient is a dot product. In entries, $\mathrm{out}_{ic} = \sum_j \mathrm{kept}_{ij} V_{jc}$, where $c$ counts the features of a value: the gradient of $\mathrm{kept}_{ij}$ is that of `grad_out[i]` with `V[j]`. It asks whether more of this value would raise the loss. (The slopes above are along `kept[0, 1]`.)
+# A weight multiplies a row of $V$, so its gradient is a dot product. It asks: would more of this value raise the loss? (The slopes are along `kept[0, 1]`.)
 #
-# **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
+# <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
 #
-# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
-#
-# **Then softmax, row by row.** The dropout before it did nothing, so Lesson 2.5 has the formula:
-#
-# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
-# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
-
-# %%
-grad_weights = grad_kept                                               # (T_q, T_k)
-mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 1)
-grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
-
-# %% [markdown]
-# **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
-# transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
-#
-# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
-# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
-
-# %%
-grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
-grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d_k)
-from_class = attention.backward(grad_out, cache)
-for name, ours, theirs in zip("QKV", (grad_Q, grad_K, grad_V), from_class):
-    print(f"grad_{name} {ours.shape}  same to 1e-12: {np.abs(ours - theirs).max() < 1e-12}")
-
-# %% [markdown]
-# Our gradients are those of the class.
-#
-# Here is the graph, with what comes back in red.
+# Here is the graph, with what comes back in red. The rest derives it.
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# Each product forwards has two backwards, one for each factor. (The class writes `.mT` for `.T`: the last two axes, not batch and heads.)
+# Each product forwards has two backwards, one for each factor.
+#
+# <!-- say: Click: red grows from the top down, a rule for each box. Say: read black upwards, red downwards. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
+#
+# <!-- slide: The values: read the map by columns -->
+#
+# **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
+#
+# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+#
+# <!-- say: Point at column j of a map: all who looked at j send back their share. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
+#
+# <!-- slide: Softmax: each gradient minus the mean of its row -->
+#
+# **Then softmax, row by row.** The dropout before it did nothing, so Lesson 2.5 has the formula:
+#
+# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
+#
+# <!-- say: Point at the minus: a key gains only if it is better than the mean of its row. Often said and wrong: softmax works entry by entry, so the diagonal is enough. -->
+
+# %% show=false
+grad_weights = grad_kept                                               # (T_q, T_k)
+mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 1)
+grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
+
+# %% [markdown]
+# <!-- slide: The scores: K is not transposed on the way back -->
+#
+# **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
+# transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
+#
+# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
+#
+# <!-- say: Let the class check the shapes: (4, 4) times (4, 3). Say: the factor comes back, too. Often said and wrong: the scale is for forward only. -->
+
+# %% show=false
+grad_Q = grad_scores @ cache.K / math.sqrt(d_k)                        # (T_q, d_k)
+grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d_k)
+from_class = attention.backward(grad_out, cache)
+
+# %% [markdown]
+# They are those of the class (Lesson 4.9).
 
 # %% [markdown]
 # ## 4.4 What does the gradient want?
 #
+# <!-- slide: A task: `sat` should get what `cat` has to tell -->
+#
 # Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
 # half the squared distance from these wanted outputs.
 
-# %%
+# %% show=false
 wanted = out.copy()                                                    # (T_q, d_v)
 wanted[2] = V[1]                                                       # row "sat": the value of "cat"
 grad_out = out - wanted                                                # L = ½ Σ (out - wanted)²
 grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_q, T_k)
-print(f"loss {0.5 * ((out - wanted) ** 2).sum():.4f}")
-print(f"weight that sat gives to cat {cache.weights[2, 1]:.4f}")
 
 # %% [markdown]
-# `sat` gives `cat` a tenth of its weight, and should give more. The picture shows `-grad_scores`: purple scores should rise, and orange
-# ones fall.
+# > **Predict.** Which scores of `sat` should rise, so that the loss falls?
+# >
+# > - That of `cat` alone → Would more of another value help as well?
+# > - Those of `cat` and of `down` <!-- true: (grad_scores[2] < 0).tolist() == [False, True, False, True] --> → More of either value would bring the output nearer.
+# > - All four → If one weight rises, others fall: attention can only be moved.
+# >
+# > <!-- given: `sat` gets {out[2]} and should get {wanted[2]}, the value of `cat`. The values are {[[t, *v] for t, v in zip(tokens, V)]}, and `sat` gives them the weights {cache.weights[2]}. -->
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# Only one row is not zero, because so far only `sat` is wrong. Every row sums to zero, because attention can only be moved
-# from one key to another. `sat` should look less at itself, and more at `cat` and at `down`: more of either value would lower the loss.
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved
+# from one key to another. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+#
+# <!-- say: Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
 # Now take 100 steps of descent, first on queries and keys only.
 
@@ -245,9 +291,13 @@ for name, (loss, found) in ends.items():
 # %% [markdown]
 # `sat` looks at `cat` with 0.05, even less than at the start (0.0979). The loss asks for an output and not for a map (Lesson 11).
 #
-# Now `sat` looks mostly at `down`, and the values have moved until their mean is right. Most draws end with less than queries and keys alone, though seldom with less than at the start.
+# <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
+#
+# Most draws end with less than queries and keys alone, though seldom with less than at the start.
 #
 # ## 4.5 The check
+#
+# <!-- slide: A difference loses digits, an imaginary step does not -->
 #
 # Our gradients and those of the class could share a mistake. So compare with the forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
 #
@@ -256,20 +306,28 @@ for name, (loss, found) in ends.items():
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
+# <!-- say: Do the square on the board: the slope stands in the imaginary part, alone. Often said and wrong: a smaller step is always better. For a difference it is not. -->
+#
+# <!-- slide: One number from forward alone, one from backward alone -->
+#
 # So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers, as sums, products and $e^s$ are, and `abs` is not. The check of a backward then goes like this:
 #
 # 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
 # 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
+#
+# <!-- say: Point at 2 and at 3: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
 
 # %%
-print(check_gradients(attention, Q, K, V))
+report = check_gradients(attention, Q, K, V)
+for name, row in zip("QKV", report.rows):
+    print(f"{name}  backward {row.analytic:.6f}  forward {row.numeric:.6f}  error {row.error:.0e}")
 
 # %% [markdown]
-# Backward and forward agree to fourteen digits. `input 0` is $Q$, `input 1` is $K$, `input 2` is $V$, and in the
-# last row all three move. `analytic` comes from backward, `numeric` from the complex step. `error` is their relative
-# distance, and `central` is the ordinary difference. The verdict is `ok` if the error is below 1e-12.
+# Backward and forward agree to fourteen digits. The check asks for an error below 1e-12.
+#
+# <!-- say: Point at the column of errors. Say: this is as good as numbers of 64 bits can be. Often said and wrong: six equal digits are enough. A small mistake hides behind the seventh. -->
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
@@ -281,6 +339,8 @@ print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - o
 
 # %% [markdown]
 # A layer needs both: a check of its gradient, and its output compared with the formula.
+#
+# <!-- say: Point at True, then at 0.30. Say: the check compares backward with forward, and nobody has checked forward. Often said and wrong: the gradients agree, so the layer is right. -->
 
 # %% [markdown]
 # ## 4.6 For the keen: why not just a difference?
@@ -340,7 +400,7 @@ fig
 # %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`; with as many queries as keys its shapes fit.
+# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -382,6 +442,8 @@ ax.figure
 # %% [markdown]
 # The loss falls with all four; two of the wrong ones end lower than the right one. **A falling loss proves nothing.**
 #
+# <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
+#
 # Which of the four are wrong? The check tells, and the cosine says how far each gradient points from the right one.
 
 # %%
@@ -400,17 +462,19 @@ for layer, cosine in zip(layers, cosines):
 # %% [markdown]
 # The check also says *where* the mistake is.
 #
+# <!-- say: Point at 0.95, then at the last word of each line. Say: 0.95 is nearly the right direction, and still a mistake. Often said and wrong: a cosine near 1 means that the gradient is right. -->
+#
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.
 #
 # ## 4.8 One array, used three times
 #
+# <!-- slide: In self-attention one array plays three parts -->
+#
 # In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
 # ways. Take the shortest case, $Q = K = V = x$.
-#
-# `backward` returns three arrays, and the gradient of $x$ is made of them:
 
-# %%
+# %% show=[3, 4]
 x = rng.standard_normal((4, 5))                                        # (T, d_model)
 u, v = rng.standard_normal((2, 4, 5))
 out, cache = attention.forward(x, x, x)
@@ -422,6 +486,8 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 
 # %% [markdown]
 # The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
+#
+# <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 
 # %% [markdown]
 # ## 4.9 Check what this lesson claimed
@@ -429,10 +495,10 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 # %%
 for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):
     assert np.abs(ours - theirs).max() < 1e-12                         # derived = implemented
+assert np.abs(out_by_hand - attention(Q, K, V)).max() < 1e-12
 assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
 assert cache_QK.weights[2, 1] > 0.8 > 0.1 > cache_QKV.weights[2, 1]    # Q, K learn the map
 assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
-assert check_gradients(ForgetsTheScale(), Q[:, :1], K[:, :1], V)       # d_k = 1: see question 2
 print("all true")
 
 # %% [markdown]

@@ -230,7 +230,7 @@ print(f"feed-forward {fed:,} of {sum(sizes.values()):,}, {fed / sum(sizes.values
 #
 # An encoder layer has two sub-layers, each in its frame: four steps, here with the layer's own parts.
 
-# %%
+# %% show=false
 layer = EncoderLayer(8, 32, 2, rng=rng)                                # d_model, d_ff, h
 y, cache = layer.forward(x)
 attended = layer.self_attention(x, x, x)                               # (B, T, d_model)
@@ -240,7 +240,7 @@ by_hand = layer.add_norm_2.layer_norm(x_1 + fed)                       # Add & N
 print("largest difference from the layer:", np.abs(by_hand - y).max())
 
 # %% [markdown]
-# On the way back a sum gives its gradient to both of its terms.
+# Now the way back: a sum gives its gradient to both of its terms.
 #
 # > **Predict.** How many gradients meet at the input $x$ of the layer?
 # >

@@ -29,7 +29,6 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 import numpy as np
 
 from aiayn_np import (
-    Dropout,
     Embedding,
     Encoder,
     EncoderLayer,
@@ -43,23 +42,24 @@ from aiayn_np.experiments.claims.position_training import LEARNED_POSITIONS
 from aiayn_np.experiments.claims.positions import ROTATION
 from aiayn_np.plotting.drawings import SENTENCE, clock_hands, figure_1
 from aiayn_np.plotting.figures import new_figure
+from aiayn_np.variants.rotary import NoPositions
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# In Lesson 1 a model learned to write all of 500 fresh sequences backwards. Train it again, for as long, with one part taken away: the positions.
+# In Lesson 1 a model learned to write all of 500 fresh sequences backwards. Train it again, with one part taken away: the positions.
 
 # %%
 task, size = ReverseTask(symbols=10, max_length=8), dict(N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
-no_positions = Dropout(0.0)                                            # adds nothing
+no_positions = NoPositions(32, 16)                                     # adds zeros
 blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.random.default_rng(0)).astype(np.float32)
 *_, end = train(blind, task, steps=450, batch_size=64, rng=np.random.default_rng(0), validation_size=500)
 print(f"written backwards without a mistake: {end.validation:.1%}")
 
 # %% [markdown]
-# It fails. It knows which digits to write, and not in which order: it is right by luck, where there are only three or four.
+# It fails. It knows which digits to write, and not in which order: it is right by luck, mostly where there are only three or four.
 #
-# This lesson is about the embeddings, and about the two circles where positions are added.
+# This lesson is about the embeddings, and the two circles where positions are added.
 
 # %%
 figure_1("positions", "embedding")
@@ -67,7 +67,7 @@ figure_1("positions", "embedding")
 # %% [markdown]
 # ## 8.1 The same words in another order
 #
-# Here are two sentences of the same four words, and an encoder that gets the words and nothing else.
+# Here are two sentences of the same four words, and a fresh encoder.
 
 # %%
 rng = np.random.default_rng(0)
@@ -159,7 +159,6 @@ for name, code in codes.items():
 
 # %% [markdown]
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
-#
 # **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours (5). **The sinusoids** keep all five, the last one on average (tried at the distances 1, 16 and 256).
 #
 # ## 8.3 Sinusoids by hand
@@ -185,7 +184,7 @@ print(by_hand)                                                         # (T, d_m
 clock_hands()
 
 # %% [markdown]
-# Hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. One turn takes
+# In the drawing, hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. One turn takes
 # $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$. The fast hand alone is not enough: after 44
 # positions it has turned almost exactly 7 times, and shows almost the same again. The slow hands tell the two apart, as an hour hand does.
 #
@@ -217,7 +216,9 @@ print(f"M_3, from each position 3 further on: largest error {np.abs(hand[:-3] @ 
 print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max():.0e}")
 
 # %% [markdown]
-# One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up. For all pairs together, $M_k$
+# One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up.
+#
+# For all pairs together, $M_k$
 # has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$ (Lesson 8.7 checks it).
 #
 # The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score
@@ -292,8 +293,7 @@ trained.figure()
 
 # %% [markdown]
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
-#
-# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, sinusoids at 170, medians of five seeds), and at the end all are alike. (The loss, in nats, ends near 0.1 because of label smoothing: Lesson 10.2.) On the right is the share copied exactly against the length. The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
+# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, sinusoids at 170, medians of five seeds), and at the end all are alike. (The loss ends near 0.1, in nats, because of label smoothing: Lesson 10.2.) On the right is the share copied exactly against the length. (No sequence of 1 or 2 symbols is held out.) The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
 #
 # ## 8.7 Check what this lesson claimed
 
@@ -314,7 +314,7 @@ print("all true")
 # - $\sqrt{d_\mathrm{model}}$ brings a word to the size of the position.
 # - Learned or sinusoidal? At the end of training alike within the trained lengths, and learned ones get there sooner. One symbol further, sinusoids copy a third in the median and learned positions none; two further, both fail.
 #
-# **What you can do now:** number the tokens of any sequence, say which wish a code of positions breaks, and why the embedding needs its factor (Exercises 8 and 9). Lesson 9 puts the whole model together.
+# **What you can do now:** number the tokens of any sequence, say which wish a code of positions breaks, and why the embedding needs its factor (Exercise 9). Lesson 9 puts the whole model together.
 #
 # Try it: [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions). `python docs/make_live_pages.py` makes the page.
 #

@@ -41,8 +41,6 @@ from aiayn_np import (
 from aiayn_np.plotting.drawings import figure_1, model_gradients, model_shapes
 from aiayn_np.training.loss import ModelLoss
 
-np.set_printoptions(precision=4, suppress=True, linewidth=100)
-
 # %% [markdown]
 # Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.
 
@@ -54,7 +52,7 @@ answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, 
 print("it reads 3 1 4 and writes", *task.tokens(answer))
 
 # %% [markdown]
-# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every box of Figure 1 yourself, forwards and backwards, and the numbers are those of the model.
+# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every part of Figure 1 yourself, forwards and backwards, and the numbers are those of the model.
 
 # %%
 figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
@@ -98,7 +96,9 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:>5}" for token in task.tokens(row)))
 
 # %% [markdown]
-# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front. At each position the decoder is given the token *before* the one that it has to
+# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front.
+#
+# At each position the decoder is given the token *before* the one that it has to
 # say. (The paper says: "output embeddings are offset by one position".) Short sequences are filled up with `<pad>`, and where the target is `<pad>`, no answer is scored.
 #
 # ## 9.3 Forwards, part by part
@@ -117,7 +117,7 @@ memory = x                                                             # (B, T_s
 # %% [markdown]
 # What comes out on top is the **memory**. Now comes the right half. Its layers get two things, the target so far and the memory, and a mask for each.
 
-# %%
+# %% show=false
 y = model.positions(model.tgt_embedding(tgt_in))                       # (B, T_tgt, d_model)
 tgt_allowed = causal(tgt_in.shape[1]) & not_padding(tgt_in)            # (B, 1, T_tgt, T_tgt)
 for layer in model.decoder.layers:
@@ -161,7 +161,9 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
     print(f"{name.removesuffix('.attention.weights'):36} {a.shape} -> {b.shape}")
 
 # %% [markdown]
-# The maps of the encoder become four times as large, those between the stacks twice as large. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
+# The maps of the encoder become four times as large, those between the stacks twice as large. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
+#
+# One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
 #
 # ## 9.5 What the top is told: p − q
 #
@@ -181,7 +183,7 @@ count = (tgt_out != task.pad).sum()                                    # real ta
 p = np.exp(logits[0, 0]) / np.exp(logits[0, 0]).sum()                  # (|V|,)
 q = np.full(len(p), 0.1 / len(p))                                      # (|V|,)
 q[tgt_out[0, 0]] += 0.9
-print(f"loss {loss:.4f}, mean over {count} tokens; a model that knows nothing: {np.log(11):.4f}")
+print(f"loss {loss:.4f}, mean over {count} targets; a model that knows nothing: {np.log(11):.4f}")
 from_rule = np.abs(grad_logits[0, 0] - (p - q) / count).max()
 print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
@@ -273,14 +275,14 @@ for name, part in uses.items():
 # %%
 criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
 report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_out, rng=rng)
-print(*str(report).splitlines()[-2:], sep="\n")
+print(str(report).splitlines()[-1])
 
 # %% [markdown]
-# Each part was right alone, and this says that nothing was lost between them: a model that forgot one of the three uses of $E$ would have two wrong rows here, $E$ and all together. But the check compares backward with *this* forward: a wrong forward with a fitting backward passes.
+# Each part was right alone, and this says that nothing was lost between them: a model that forgot one of the three uses of $E$ would fail here twice, in $E$ and in all together. But the check compares backward with *this* forward: a wrong forward with a fitting backward passes.
 #
 # ## 9.8 How many parameters?
 #
-# An attention has four matrices of $d_\mathrm{model}^2$. A network has $F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, and a norm $2\, d_\mathrm{model}$. And $E$ stands there once:
+# An attention has four matrices of $d_\mathrm{model}^2$. A network has $F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, and a norm $2\, d_\mathrm{model}$. Then the model has
 #
 # $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big]$$
 #

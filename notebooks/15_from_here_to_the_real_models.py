@@ -7,9 +7,18 @@
 # | **You will learn** | how the work of a head is found by its effect; how to ask what a word was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 40 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+#
+# Three small models of your own answer one question each. After them is a place to stop; then come the models of others.
+#
+# | | a model that | the question |
+# |---|---|---|
+# | Lesson 15.1 | goes on with a text | what does it write? |
+# | Lesson 15.2 | goes on with rows of symbols | which head looks things up, and is it needed? |
+# | Lesson 15.3 | translates number words | what was a word made of, and what did it need? |
+# | Lesson 15.4, Lesson 15.5 | others have trained | in what does it differ from the paper's? |
 
 # %%
 import importlib.util
@@ -63,14 +72,12 @@ from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.models import LanguageModel, llama
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
-np.set_printoptions(precision=2, suppress=True, linewidth=100)
-
 # %% [markdown]
-# In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source.
+# In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.
 
 # %%
-figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1", "decoder.feed_forward",
-         "decoder.add_norm_3", "output_projection", "softmax")
+figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1",
+         "decoder.feed_forward", "decoder.add_norm_3", "output_projection", "softmax")
 
 # %% [markdown]
 # ## 15.1 A language model of your own
@@ -79,16 +86,17 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 
 # %%
 work = tempfile.TemporaryDirectory()
-run, _ = start_words(Path(work.name) / "words", None, dict(
+settings = dict(                                                       # Lessons 7 to 10 have the names
     task="words", seed=1, dtype="float32",
     variants={"attention": "scaled-dot", "norm": "pre", "positions": "learned"},
     model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
-    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)),
-    vocab_size=500)
-print(next(run.announcement()).partition(", into")[0])
+    train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0))
+run, _ = start_words(Path(work.name) / "words", None, settings, vocab_size=500)
+print(f"{run.characters:,} characters, {run.task.vocab_size} different tokens")
 
 def write(text, steps=80):
-    ids = run.written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    ids = run.written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=rng)
     return text + run.task.text(ids)
 
 print("\nBEFORE", write("If a class "), sep="\n")
@@ -108,19 +116,20 @@ plot_words_training(run.history)
 #
 # A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `7 2 9 4 5 1 7 2 ?` it reads `2`, finds the first `2`, and writes `9`.
 #
-# Train a model of two layers with four heads each on such rows: a block of random symbols, again and again. It takes about twenty seconds. Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed.
+# A manual has too many rules to see one head at work. So train a second model, of two layers with four heads each, on such rows: a block of random symbols, again and again. It takes about twenty seconds. Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed; below the white line the block begins again.
 
 # %%
 copier = induction.trained(N=2, seed=0)
-ids, targets, period = induction.repeated(500, np.random.default_rng(1))       # (B, T) twice, (B, 1)
-looks = induction.prefix_scores(copier, ids, period)                   # (N h,)  weight on what followed
+ids, targets, period = induction.repeated(500, np.random.default_rng(1))    # (B, T) twice, (B, 1)
+looks = induction.prefix_scores(copier, ids, period)                   # (N h,)  on what followed
 best = int(looks.argmax())
 row = np.array([[7, 2, 9, 4, 5, 1, 7, 2, 9, 4, 5]])                    # (1, T)
-weights = np.concatenate([*attention_maps(copier.forward(row)[1]).values()], axis=1)[0, best]    # (T, T)
+maps = attention_maps(copier.forward(row)[1]).values()                 # (1, h, T, T) each
+weights = np.concatenate([*maps], axis=1)[0, best]                     # (T, T)
 fig = plot_attention(weights, row[0].astype(str), row[0].astype(str),
                      titles=[f"layer {best // 4 + 1}, head {best % 4 + 1}"])
-fig.axes[0].plot(range(1, 6), range(6, 11), "o", color="#D55E00", markersize=18, fillstyle="none",
-                 markeredgewidth=3)
+fig.axes[0].plot(range(1, 6), range(6, 11), "o", ms=18, mfc="none", mec="#D55E00", mew=3)
+fig.axes[0].axhline(5.5, color="white")                                # the block begins again
 fig
 
 # %% [markdown]
@@ -137,7 +146,7 @@ fig
 # > <!-- given: A model of two layers with four heads each goes on with rows such as `7 2 9 4 5 1 7 2 …`. One head puts its weight on what followed the same symbol before. -->
 
 # %%
-without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right without it
+without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right
 print(f"nothing taken out: {induction.copied(copier, ids, targets)[1]:.2f}")
 for head in range(8):
     print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}"
@@ -149,9 +158,9 @@ for head in range(8):
 # One model is one sample. The experiment `induction` has trained five of two layers, and five of one layer:
 
 # %%
-if Path("../figures/induction.json").exists():                         # what the whole experiment found
+if Path("../figures/induction.json").exists():                         # the whole experiment
     ten = induction.INDUCTION.load("../figures")
-else:                                                                  # a small one, in half a minute
+else:                                                                  # a small one
     ten = induction.INDUCTION.run(seeds=(0,), tests=100)
 for name, copied in zip(("one layer", "two layers"), ten.copied):
     print(f"{name:10}  symbols copied, share: {copied.min():.2f} to {copied.max():.2f}")
@@ -162,17 +171,17 @@ print(f"rows right without the best head, median: {np.median(ten.at_best(ten.wit
 #
 # ## 15.3 What was a word made of, and what did it need?
 #
-# Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a word is the product of this vector with $e$, the word's row of $E$. What did each token give to it?
+# From heads to words: what did each token give to a word that was written? Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a word is the product of this vector with $e$, the word's row of $E$. Do it on paper with the numbers of the next cell.
 
 # %%
-w, x_12 = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])           # (T,), (T, d_model)
-W_VO, e = np.array([[2, 0], [1, 3]]), np.array([1, -1])                # W^V W^O, and the word's row of E
-of_each = w * (x_12 @ W_VO @ e)                                        # (T,)
-print("each brings to e:", x_12 @ W_VO @ e, "  times its weight:", of_each)
-print("their sum:", of_each.sum(), "  the logit:", w @ x_12 @ W_VO @ e)
+w, X = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])              # (T,), (T, d_model)
+W_VO, e = np.array([[2, 0], [1, 3]]), np.array([1, -1])                # W^V W^O, a row of E
+of_each = w * (X @ W_VO @ e)                                           # (T,)
+print("each brings to e:", X @ W_VO @ e, "  times its weight:", of_each)
+print("their sum:", of_each.sum(), "  the logit:", w @ X @ W_VO @ e)
 
 # %% [markdown]
-# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second.
+# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are.
 #
 # What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Take a translator of number words, as in Lesson 14. It trains in seconds.
 
@@ -188,7 +197,8 @@ while tgt[-1] != 2 and len(tgt) < 10:
 english = [word_of[i] for i in tgt]
 gap = max(abs(s.source.sum() + s.target.sum() + s.biases - s.value) for s in found)
 print(f"the shares miss the logit by {gap:.0e}")
-fig = plot_attention(np.array([s.source for s in found]), english[1:], german, signed=True, quantity="share")
+fig = plot_attention(np.array([s.source for s in found]), english[1:], german, signed=True,
+                     quantity="share")
 fig.axes[0].set(xlabel="word of the source", ylabel="written word")
 fig
 
@@ -209,12 +219,12 @@ fig
 at = english.index("twenty")
 effect_of = replaced(translator, src, tgt[:at], others=range(3, task.vocab_size),
                      rng=np.random.default_rng(0))
-words, falls = [*german, *english[:at]], {"as it is": np.r_[effect_of.source, effect_of.target],
-                                          "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
-for label, fall in falls.items():
-    print(f"{label:13}  zwanzig {fall[words.index('zwanzig')]:.1f}  and {fall[-1]:.1f}")
+words = [*german, *english[:at]]
+falls = {"as it is": np.r_[effect_of.source, effect_of.target],
+         "weights held": np.r_[effect_of.source_held, effect_of.target_held]}
 ax = new_figure(7, 3.4).subplots()
 for i, (label, fall) in enumerate(falls.items()):
+    print(f"{label:13}  zwanzig {fall[words.index('zwanzig')]:.1f}  and {fall[-1]:.1f}")
     ax.bar(np.arange(len(words)) + 0.4 * i - 0.2, fall, 0.4, color=COLORS[i], label=label)
 ax.set_xticks(range(len(words)), words, rotation=90)
 ax.axvline(len(german) - 0.5, color="0.6", linestyle=":")              # source | written so far
@@ -226,7 +236,7 @@ ax.figure
 # %% [markdown]
 # With the weights held, 0.1 of 5.0 nats is left: *and* said where to look. The word *zwanzig* is the other way round: most of its cost stays, since *twenty* is made of it.
 #
-# A map says where a head looks, shares say what was written, an experiment says what is needed.
+# A map says where a head looks, shares say what was written, an experiment says what is needed. **Here is a place to stop**: the rest is about the models of others.
 #
 # ## 15.4 The real models: one table
 #
@@ -246,15 +256,17 @@ ax.figure
 #
 # GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
 #
-# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. The named arguments are what the table has. All gradients are checked. Then the sixth of 8 tokens is changed: at which positions do the outputs move?
+# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. What the table has is in the class and in its named arguments. All gradients are checked. Then the sixth of 8 tokens is changed: at which positions do the outputs move?
 
 # %%
 rng = np.random.default_rng(0)
 sizes = dict(N=2, d_model=24, d_ff=48, h=3, max_len=64, rng=rng)
 models = {
-    "GPT-2": LanguageModel(50, pad=None, layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU, bias=True),
-                           positions=LearnedPositionalEncoding, embedding=UnscaledEmbedding, **sizes),
-    "BERT": MaskedLanguageModel(50, layer=layer_factory(EncoderLayer, activation=GELU, bias=True), **sizes),
+    "GPT-2": LanguageModel(
+        50, pad=None, layer=layer_factory(PreNormEncoderLayer, activation=TanhGELU, bias=True),
+        positions=LearnedPositionalEncoding, embedding=UnscaledEmbedding, **sizes),
+    "BERT": MaskedLanguageModel(
+        50, layer=layer_factory(EncoderLayer, activation=GELU, bias=True), **sizes),
     "Llama": llama(50, h_kv=1, tied=False, **sizes),
 }
 ids = rng.integers(1, 50, (1, 8))
@@ -265,13 +277,11 @@ for name, m in models.items():
     moved[name] = np.abs(m(changed) - m(ids)).max(axis=-1)[0] > 0      # (T,)
     right.append(bool(check_gradients(m, ids)))
     print(f"{name:6} gradients right: {right[-1]}")
-ax = new_figure(6.5, 2.2).subplots()
-ax.pcolormesh(np.array([*moved.values()]), cmap="cividis", edgecolors="white", linewidth=2)
-ax.set_xticks(np.arange(8) + 0.5, range(1, 9))
-ax.set_yticks(np.arange(3) + 0.5, moved)
-ax.set(xlabel="position; the sixth token is changed", title="yellow: the output moves")
-ax.invert_yaxis()
-ax.figure
+fig = plot_attention(np.array([*moved.values()]) * 1.0, [*moved], [str(t + 1) for t in range(8)],
+                     titles=["yellow: the output moves"])
+fig.axes[0].set(xlabel="position; the sixth token is changed", ylabel="")
+fig.axes[1].remove()                                                   # the scale
+fig
 
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.
@@ -300,7 +310,7 @@ apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
-# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte`, the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
+# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`.
 #
 # The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 

@@ -7,21 +7,18 @@
 
 A deck has a title with the first drawing, what the lesson begins with, the slides of every section
 that is not optional, the summary and the questions. A section gives its first sentences, its
-formulas, lists and tables, one click each. Then come its predictions, pictures and programs, in the
-order of the lesson. A prediction has two slides. On the first are what is given, the question and
-the choices; a click marks the right one. The second has what was measured, drawn if it can be: rows
-of numbers get bars, and lines that say the same of other numbers become a table. A program of a few
+formulas, lists and tables, one click each, then what its cells show. A prediction has two slides:
+the choices, of which a click marks the right one, and what was measured, drawn if it can be: rows of
+numbers get bars, and lines that say the same of other numbers become a table. A program of a few
 lines, or the lines that its cell names, are shown before what it prints; if a question leads to it,
 or is for pen and paper, the next slide has the answer. The first sentence of the text that follows
-is the title of a result, if it is short enough, and comes with it; the last click adds the next
-ones. Bold words that a text begins with are a title, too. A drawing of `GROW` comes step by step.
-build.py says how a lesson names lines, slides and notes that only its deck has.
+is the title of a result, if it is short enough, and comes with it; so are bold words that a text
+begins with. build.py says how a lesson names lines, slides and notes that only its deck has.
 
 The speaker's notes (press S) have what to say, the minutes, what is wrong with each choice, what
-else the lesson says, the answers to the questions and, last, the mistakes that are common in the
-exercises. Pandoc makes one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in
-it, so it needs no network. (Outside a copy of the project the formulas are MathML.) Chromium prints
-the handout.
+else the lesson says, the answers to the questions and, last, common mistakes in the exercises.
+Pandoc makes one HTML file: reveal.js, pictures and KaTeX, which sets the formulas, are in it, so it
+needs no network. (Outside a copy of the project the formulas are MathML.) Chromium prints the handout.
 """
 
 import argparse
@@ -31,7 +28,6 @@ import re
 import shutil
 import struct
 import sys
-import textwrap
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from html import escape
@@ -41,6 +37,7 @@ import minutes
 import numpy as np
 from needs import needed
 from predictions import LETTERS, answers_of, given
+from prints import PROSE, SHAPE, drawn, symbols, table
 
 from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
@@ -54,20 +51,12 @@ LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
 CHINESE = sorted(FOLDER.glob("zh/[0-9][0-9]_*.ipynb"))
 CSS, FIT = FOLDER / "slides.css", FOLDER / "slides.html"
 KATEX = FOLDER.parent / "docs/_static/katex"
-LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
 TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 PROGRAM = 6  # lines of a program on a slide, at most, if its cell names none
 STEP, SAID = 19, 300  # lines of a print above a picture; letters of what is said in a few sentences
-SHORT = 8  # lines of a program that has room for a formula above it
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
-BARS = 8  # numbers of a line that are drawn, at most
-APART = 200  # times that the largest number of a table with bars is as large as the smallest
-SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
-SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
-SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
-CHECKED = re.compile(r".*(?:True|: +(?:0\.0|\d\S*e-\d\d))\n?")  # a print that says only that two things agree
 ON_PAPER = re.compile("on paper|pen and paper|纸")
 LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")  # to a page that is not beside the deck
 MISTAKES = 3  # of a class or function in an exercise that the notes tell
@@ -78,10 +67,8 @@ OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are t
 BLOCK = re.compile(r"```.*```|\$\$.+\$\$|(?:\|.*\n?)+|(?:(?:\d\.|-) (?:.*(?:\n|$))+)", re.DOTALL)
 SENTENCE = re.compile(r"(?:\$[^$]*\$|`[^`]*`|et al\.|[.!?](?![)*”\x22]*(?:\s|$))|[^.!?。！？$`])+[.!?。！？]*[)）*”\x22]*")
 ENDS = re.compile(r"(?:[.!?。！？][)*）”\x22]*|\$\$|\|)$")  # of a sentence, a formula or a table
-ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 PICTURE = re.compile("picture|drawing|drawn|graph|figure shows|map below|图")
 LEADS = re.compile(r"(?:Now|Then|Take|Here (?:is|are)|The (?:picture|figure|drawing) shows|图中画|现在|然后|接着|下面)(?=\W|[\u4e00-\u9fff])|.*[:：]$")
-NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
 
 SHAPES = np.ones((4, 3)), np.ones((4, 3)), np.ones((4, 2))  # of Q, K and V in Lesson 4
 GROW = {  # what a program of one line draws, and what a deck shows before it, one click each
@@ -166,12 +153,15 @@ class Result(Slide):
     told: list[str] = field(default_factory=list)  # what the lesson says of it
 
     def markdown(self):
+        if not self.png + self.printed:
+            return super().markdown()
         lead = "\n\n".join([self.answer, *self.parts]).strip()
         steps = [""] if self.png else [*self.program(), drawn(self.printed)]
         first, *more = steps
         high = sum(map(height_of, [lead, *steps])) + len(self.said) // PROSE > FULL
         room = 1 if self.png else FULL - sum(map(height_of, more or [lead, first]))
-        self.point, self.said = pointed(self.said, max(room, 1 if self.png else 3) * PROSE)
+        if not self.point:
+            self.point, self.said = pointed(self.said, max(room, 1 if self.png else 3) * PROSE)
         if self.png:
             self.parts, self.notes = self.drawing(lead), self.notes + self.told
             return super().markdown()
@@ -193,7 +183,7 @@ class Result(Slide):
         if self.answer or ON_PAPER.search("".join(self.parts)):
             return []
         program = "\n\n".join(filter(None, self.programs))
-        if program.count("\n") >= PROGRAM + 2:
+        if program.count("\n") - program.count("\n\n") >= PROGRAM:
             program = self.programs[-1]
         return [f"```python\n{block}\n```" for block in program.split("\n\n") if block.strip()]
 
@@ -204,7 +194,7 @@ class Result(Slide):
         wide = width > (1.8 if self.answer else 1.5) * height
         beside = "$$" in lead or "\n|" in lead
         if not self.answer and not beside:
-            lead = sentence(lead.split("\n\n")[-1], PROSE)
+            lead = sentence(lead.split("\n\n")[-1], PROSE if wide else SAID)
             if wide and self.point:                                    # it says what is to be seen
                 self.notes.append(lead)
                 lead = ""
@@ -307,8 +297,8 @@ class Deck:
         """A slide with a title of its own, for the text that follows."""
         self.close()
         self.result, self.lead, self.told = None, "", ""
-        self.slides.append(Slide(self.title, point=title, notes=self.notes()))
-        self.spoken = self.slides[-1]
+        self.spoken = Result(self.title, point=title, notes=self.notes())
+        self.slides.append(self.spoken)
 
     def say(self, words):
         """A note on the slide that the last text speaks of."""
@@ -381,12 +371,12 @@ class Deck:
         """Keep a program for the next slide: the one of what it shows."""
         self.program = cell.source
         text = re.sub("  +#", "  #", shown_of(cell))
+        if cell.metadata.get("show") and not cell.outputs and self.spoken.point:   # of what is said
+            self.spoken.parts.append(f"```python\n{text}\n```")
+            return
         self.programs.append(re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE))   # too wide
 
     def print(self, text):
-        if CHECKED.fullmatch(text):                                    # the deck does without it
-            self.lead, self.programs = self.flush() or None, []
-            return
         self.shown(self.unsaid).printed += text
         self.result.programs += self.programs
         self.programs = []
@@ -394,8 +384,9 @@ class Deck:
     def picture(self, png):
         if self.result and (self.result.png or self.result.printed.count("\n") > STEP // 2):
             self.result = None                                         # there is no room for it
-        drawn_in = in_steps(self.program, png)
-        self.shown(self.caption).png, self.programs = drawn_in, []
+        if not self.result and self.spoken.point:                      # what it says is drawn
+            self.result, self.spoken.parts = self.spoken, [" ".join(self.spoken.parts)]
+        self.shown(self.caption).png, self.programs = in_steps(self.program, png), []
 
     def shown(self, words):
         """The slide of what a cell shows: the last one, until a text has said what it shows.
@@ -403,7 +394,7 @@ class Deck:
         words : makes what stands above it, of the sentences before the cell
         """
         if self.result is None or self.result.said:
-            lead = self.flush(beside=sum(text.count("\n") + 1 for text in self.programs) <= SHORT)
+            lead = self.flush(beside=True)
             last = self.slides[-1] if self.slides else Slide("")
             before = "\n".join([lead, getattr(last, "said", ""), *last.parts])
             prose = [part for part in self.told.split("\n\n") if not BLOCK.match(part)]
@@ -498,16 +489,10 @@ def not_shown(notes, shown):
     kept = [block for block in notes.split("\n\n") if block not in shown]
     kept = [rest if title in shown else block for block in kept for title, rest in [headed(block)]]
     for said in SENTENCE.findall("\n\n".join(kept)):
-        whole = re.escape(said.strip(" .:。*\n")) + r"(?:[.:。*]|\s*\n|$)"   # and not the half of one
+        whole = re.escape(said.strip(" .:。*\n")) + r"(?:[].:。*]|\s*\n|$)"   # and not the half of one
         if len(said) > PROSE // 6 and re.search(whole, shown):
             kept = [block.replace(said.strip(), "").strip() for block in kept]
     return "\n\n".join(filter(None, kept))
-
-
-def symbols(text):
-    """A title, or the head of a table, with d_k and x^Q as they are written in print."""
-    tags = {"_": "sub", "^": "sup"}
-    return SYMBOL.sub(lambda m: f"<i>{m[1]}</i><{tags[m[2]]}>{m[3]}</{tags[m[2]]}>", text)
 
 
 def clicks(text):
@@ -520,7 +505,7 @@ def clicks(text):
             found[-1] += f"\n\n{block}"
         else:
             found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
-    for said in blocks if len(found) > FEW else found:
+    for said in blocks if len(found) >= FEW else found:
         room -= len(said)
         if room > 0 and said.strip():
             parts.append(said.strip())
@@ -557,137 +542,6 @@ def mistakes(exercises, section, language):
     with speaking(language):
         lines = dict.fromkeys(f"- {name}: {say(why)}" for name, (_, _, _, why) in known)
         return ["\n\n".join([WORDS[language].mistakes, "\n".join(lines)])] * bool(known)
-
-
-def drawn(text):
-    """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
-    lines = lines_of(text)
-    if SHAPE.search(text):
-        return as_printed(lines)
-    rows = [ROW.match(line) for line in lines]
-    numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
-    longest = max(map(len, numbers), default=0)
-    whole = all(x == int(x) for row in numbers for x in row)           # they count or name: no bars
-    if not 1 < longest <= BARS or 2 * len(lines) > LINES + 2:  # a bar is as high as a line
-        return tables(lines)
-    labels = [row[1] if row else line for row, line in zip(rows, lines)]
-    kinds = list(itertools.accumulate(                                 # the word that names a row
-        ("".join(label.split()[:1]) for label in labels), lambda above, word: word or above))
-    largest = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
-                         default=0) for kind in kinds}
-    shares = [size for size in largest.values() if size <= 1]          # weights have one scale
-    scale = largest if len(largest) == 1 else {
-        kind: max(shares) for kind, size in largest.items() if size <= 1}
-    scale = {} if whole else scale
-    made = ""
-    for row, label, kind, found in zip(rows, labels, kinds, numbers):
-        cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
-                        else f"<td>{x:.4g}</td>" for x in found)
-        if not found and len(label.split()) == longest:                # the names of the columns
-            cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
-        after = row[3] if row else ""
-        after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
-        span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
-        made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
-    return f'<table class="bars{" numbers" * whole}">{made}</table>'
-
-
-def tables(lines):
-    """Lines of which nearly all say the same of other numbers, as a table with the others around
-    it; else all as they are."""
-    def said(line):                       # what stands after the first number, and between the next
-        return tuple(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
-
-    groups = [(words, [*group]) for words, group in itertools.groupby(lines, said)]
-    most = max((group for _, group in groups), key=len, default=[])
-    others = len(lines) - len(most)
-    table = as_table(most) if len(most) > 1 and others <= min(2, len(most) - 1) else ""
-    if not table:
-        return as_printed(lines)
-    return "\n\n".join(table if group is most else as_printed(group) for _, group in groups)
-
-
-def as_table(lines):
-    """A table of lines whose words are the same, but for the first ones: a column for each number
-    that is not the same in all; nothing if one has no name. Bars have one scale, and are drawn
-    where all measured numbers have one unit and none is `APART` times another."""
-    apart = [NUMBER.split(line) for line in lines]                    # two spaces part two columns
-    split = [[part.strip() for part in row] for row in apart]
-    begin = [re.split(r"  +", row[0]) for row in split]
-    if all(len(parts) == 2 for parts in begin):
-        names = [[label, *rest.split()] for label, rest in begin]
-    else:
-        names = [row[0].split() for row in split]
-    shared = [*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))]
-    shared = len(shared)
-    labels = [" ".join(words[: len(words) - shared]) for words in names]
-    head, columns = " ".join(names[0][len(names[0]) - shared:]), []
-    for j in range(1, len(split[0]), 2):
-        column, after = [row[j] for row in split], split[0][j + 1]
-        new = apart[0][j + 1].startswith("  ") or "," not in after
-        end, comma, after = ("", "", after) if new else after.partition(",")
-        if j + 2 == len(split[0]):
-            end, after = f"{end}{comma} {after}".strip(), ""
-        if len(set(column)) == 1 and "." not in column[0]:
-            head = f"{head} {column[0]} {end}{comma} {after}".strip()
-            continue
-        columns.append((f"{head} {end}".strip(" ,:="), column))
-        head = after
-    made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
-    made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
-    measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
-    values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
-    sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
-    others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
-    scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    percent = [x.endswith("%") for drawn, (_, row) in zip(measured, columns) for x in row if drawn]
-    shares = 0.1 < scale <= 1 and min(map(min, values)) >= 0
-    if shares or (scale and all(percent)):                             # bars are parts of a whole
-        scale = 100 if all(percent) else 1
-    elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
-        scale = 0
-    for i, label in enumerate(labels):
-        cells = "".join(
-            bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
-            for drawn, row, (_, column) in zip(measured, values, columns))
-        made += "<tr>" + f"<th>{symbols(escape(label))}</th>" * any(labels) + cells + "</tr>"
-    if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
-        return ""
-    return f'<table class="bars table">{made}</table>'
-
-
-def one_unit(title):
-    """Whether a column has the unit of the one before: its title names no quantity of its own."""
-    return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
-
-
-def lines_of(text):
-    """The lines of a print that a slide has room for; a long one goes on in the next."""
-    printed = text.rstrip().splitlines()
-    columns = PROSE if len(printed) == 1 else COLUMNS
-    lines = [part for line in printed
-             for part in textwrap.wrap(line, columns, replace_whitespace=False,
-                                       drop_whitespace=len(line) > columns) or [""]]
-    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
-
-
-def as_printed(lines):
-    size = "{.short}" * (len(lines) < 6 and max(map(len, lines), default=0) <= 65)
-    return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
-
-
-def bar(x, text, share):
-    kind, width = ("minus" if x < 0 else "plus"), f"{100 * share:.0f}%"
-    left = f";margin-left:-{width}" * (x < 0)                          # of the zero line
-    return f'<td class="bar"><span class="{kind}" style="width:{width}{left}"></span>{text}</td>'
-
-
-def table(rows):
-    """A number, a text, a vector or a matrix as HTML."""
-    if rows == [rows[0][:1]]:
-        return rows[0][0]
-    rows = ["".join(f"<span>{escape(x)}</span>" for x in row) for row in rows]
-    return f'<span class="matrix">{"".join(f"<span>{row}</span>" for row in rows)}</span>'
 
 
 def image(png, title):

@@ -32,8 +32,8 @@ OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
 MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
                   r"`python docs/make_live_pages.py`[^.。]*[.。]")
 WITH_PAGES = {  # what stands behind the name of a page that is not made
-    "en": r"\1 (a page of the edition that `{}` writes)",
-    "zh": r"\1（`{}` 写出的版本里的一个页面）",
+    "en": r"\1 (a page; README.md says how to get it)",
+    "zh": r"\1（一个页面；怎样得到它，见 README.md）",
 }
 
 BESIDE = {  # what a lecturer does, so that students can install the package
@@ -182,13 +182,11 @@ def self_contained(files, language="en", others=()):
     """The files with nothing that leads out of their folder: results of experiments lie in it, and
     a link to what is neither among them nor among the `others` becomes plain text."""
     made, there = {}, {*files, *others}
-    command = f"aiayn-np lessons {'--zh ' * (language == 'zh')}with-pages --pages"
-    opens = WITH_PAGES[language].format(command)
     for name, content in files.items():
         text = SYMBOLS.sub("](symbols.md", content.decode())
         if LESSON.fullmatch(name.replace(".py", ".ipynb")):
             text = MAKE.sub("", text.replace(FIGURES, "figures"))
-            text = LIVE.sub("live/", text if others else OPENS.sub(opens, text))
+            text = LIVE.sub("live/", text if others else OPENS.sub(WITH_PAGES[language], text))
         made[name] = without_dead_links(text, posixpath.dirname(name), there).encode()
     return made
 

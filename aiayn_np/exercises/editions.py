@@ -16,9 +16,10 @@ WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
 NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>"
-                  r"|Figure 1|图 1|^(?:Now|Then|Take|Look|The experiment)\b"
+                  r"|Figure 1|图 1|^(?:Now|Then|Take|Look|Check|The experiment)\b"
                   r"|^(?:现在|然后|下面|再来|实验|\$\$)"
                   r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, and what is not whole
+ENDS = re.compile(r"[.!)*](?=\s|$)|[。！）]")  # of a sentence
 LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
 
 
@@ -32,7 +33,7 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     language : "en" or "zh", the language of the notebook's text
     """
     _, shows, exercises, exercise = WORDS[language]
-    edition, shown = copy.deepcopy(notebook), False
+    edition, shown, asked = copy.deepcopy(notebook), False, False
     for cell in edition["cells"]:
         if cell["cell_type"] == "code":
             shown = shown or bool(cell["outputs"])
@@ -41,9 +42,9 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
                 cell["metadata"]["jupyter"] = {"source_hidden": True}
         elif cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
-            if shown:
-                cell["source"] = folded(source, shows)
-            shown = LIVE in source or asks(source, language)
+            if shown or asked:
+                cell["source"] = folded(source, shows, asked)
+            shown, asked = LIVE in source, asks(source, language)
     links = [f"- [{exercise} {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
              for e in exercises_of(number)]
     if links:
@@ -53,13 +54,18 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     return edition
 
 
-def folded(source: str, shows: str) -> str:
+def folded(source: str, shows: str, asked: bool) -> str:
     """Fold the first paragraph of a text, which says what was measured; not a heading, a question,
-    a sentence that a formula ends, or what is said of the next picture or asked to do next."""
+    a sentence that a formula ends, or what is said of the next picture or asked to do next.
+
+    asked : whether a prediction stands before it: then its whole sentences are folded in any case
+    """
     first, *rest = source.split("\n\n")
-    if first.startswith(("## ", "> ")) or NEXT.search(first):
+    if first.startswith(("## ", "> ")) or (NEXT.search(first) and not asked):
         return source
-    return "\n\n".join([FOLD.format(shows, first), *rest])
+    end = max((match.end() for match in ENDS.finditer(first)), default=len(first))
+    said, announced = first[:end], first[end:].strip()
+    return "\n\n".join([FOLD.format(shows, said), *filter(None, [announced]), *rest])
 
 
 def asks(source: str, language: str = "en") -> bool:

@@ -115,7 +115,7 @@ def test_the_gradients_of_attention_show_the_shapes_that_they_are_given(rng):
     Q, K, V = (rng.standard_normal(shape) for shape in ((2, 3), (6, 3), (6, 1)))
     both = texts(drawings.attention_gradients(Q, K, V))
     forward = texts(drawings.attention_gradients(Q, K, V, steps=0))
-    assert {"Q (2, 3)", "K (6, 3)", "V (6, 1)", "T_q = 2 queries, T_k = 6 keys"} <= set(forward)
+    assert {"Q (2, 3)", "K (6, 3)", "V (6, 1)", "$T_q$ = 2 queries, $T_k$ = 6 keys"} <= set(forward)
     assert any("grad" in text for text in both)
     assert not any("grad" in text for text in forward)
 

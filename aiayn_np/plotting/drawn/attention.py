@@ -92,15 +92,15 @@ def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, 
         row_names(ax, x, y, rows, size=HEIGHT)
     if columns:
         column_names(ax, x, y, columns, size=WIDTH)
-    shape = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, array.shape))
+    shape = ", ".join(f"${axis}$ = {n}" for axis, n in zip(axes, array.shape))
     middle = x + array.shape[1] * WIDTH / 2
-    word(ax, middle, y + (0.6 if columns else 0.17), f"{name}   ({shape})", size=SMALL)
+    word(ax, middle, y + (0.6 if columns else 0.17), f"{name}   ({shape})")
 
 
 STEPS = ["MatMul", "Scale", "Softmax", "Dropout (off)", "MatMul"]
-FORWARD = ["products = Q Kᵀ", "scores = products / √d_k", "weights", "kept = weights",
+FORWARD = ["products = Q Kᵀ", "scores = products / $\\sqrt{d_k}$", "weights", "kept = weights",
            "out = kept V"]
-BACKWARD = ["grad_products = grad_scores / √d_k",
+BACKWARD = ["grad_products = grad_scores / $\\sqrt{d_k}$",
             "grad_scores = weights · (grad_weights − mean_grad)", "grad_weights = grad_kept",
             "grad_kept = grad_out Vᵀ", "grad_out"]
 
@@ -132,7 +132,7 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
             word(ax, x + 2.3 * side, 0.78, gradient, color=RED)
     arrow(ax, (7.4, 0.6), (7.4, 3.38), (3.55, 3.38))
     word(ax, 7.46, 0.43, f"V {cache.V.shape}")
-    word(ax, x, 4.0, f"T_q = {T_q} queries, T_k = {T_k} keys")
+    word(ax, x, 4.0, f"$T_q$ = {T_q} queries, $T_k$ = {T_k} keys")
     word(ax, 1.3, 0.12, "forward: a value", color=BLACK)
     if steps >= 2:
         arrow(ax, (3.55, 3.5), (7.52, 3.5), (7.52, 0.6), color=RED)

@@ -52,13 +52,13 @@ def heads_split(*, wrong: bool = False, merged: bool = True) -> "Figure":
         word(ax, 4.8, y + 0.17, f"head {i + 1}   (T, d_k) = {heads[i].shape}", size=SMALL)
         arrow(ax, (3.05, 1.83), (3.35, 1.83), (3.35, y - 0.62), (3.65, y - 0.62), color=color)
         if merged and not wrong:
-            arrow(ax, (5.45, y - 0.62), (5.75, y - 0.62), (5.75, 1.83), (6.0, 1.83), color=color)
+            arrow(ax, (5.45, y - 0.62), (5.7, y - 0.62), (5.7, 1.83), (5.9, 1.83), color=color)
     word(ax, 3.1, 0.6, "reshape" if wrong else "split_heads", size=SMALL)
     if merged and not wrong:
         word(ax, 5.95, 0.6, "merge_heads", size=SMALL)
-        draw_heads(ax, 6.55, 2.45, merge_heads(heads), head_of)
-        row_names(ax, 6.55, 2.45, SENTENCE, size=0.31)
-        word(ax, 7.75, 2.65, f"the same again, {x.shape}", size=NORMAL)
+        draw_heads(ax, 6.45, 2.45, merge_heads(heads), head_of)
+        row_names(ax, 6.45, 2.45, SENTENCE, size=0.31)
+        word(ax, 7.65, 2.65, f"the same again, {x.shape}", size=NORMAL)
     word(ax, 3 if wrong else 4.5, 0.15, "a cell: number of the token, then of the feature, from 0",
          size=SMALL)
     return fig

@@ -42,7 +42,7 @@ def dot_products() -> "Figure":
         q, keys = rng.standard_normal((2500, d_k)), rng.standard_normal((2500, 8, d_k))
         scores = (q[:, None] * keys).sum(axis=-1)                          # (2500, 8)
         top.hist(scores.ravel(), bins=np.arange(-75, 75, d_k**0.5 / 4), color=BLUE, density=True)
-        top.set_title(f"d_k = {d_k}, std of q · k: {scores.std():.1f}", fontsize=SMALL + 1)
+        top.set_title(f"$d_k$ = {d_k}, std of q · k: {scores.std():.1f}", fontsize=SMALL + 1)
         top.set_xlabel("q · k", fontsize=SMALL)
         weights = np.sort(Softmax()(scores))[:, ::-1].mean(axis=0)
         bottom.bar(range(1, 9), weights, color=ORANGE)
