@@ -356,6 +356,8 @@ fig
 #
 # ## 11.8 Read your own
 #
+# <!-- slide: A claim has a number, a baseline, and a way to be wrong -->
+#
 # Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim so:
 #
 # | claim | number | baseline | what would show it wrong |
