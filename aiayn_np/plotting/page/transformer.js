@@ -16,9 +16,7 @@ class Module {
 /** y = x W + b                                                        Sec. 3.2.2 and 3.3 */
 class Linear extends Module {
   forward(x) {
-    let y = x.times(this.W);
-    if (this.b) y = y.map((value, n) => value + this.b[n % y.columns]);
-    return [y, { x }];
+    return [x.times(this.W, this.b), { x }];
   }
 }
 
