@@ -80,7 +80,7 @@ class AddNorm extends Module {
 /** Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                  Sec. 3.2.1, Eq. (1) */
 class ScaledDotProductAttention extends Module {
   forward(Q, K, V, { allowed = null } = {}) {
-    const products = Q.map((_, i) => Q[i].times(K[i].mT)); // MatMul
+    const products = Q.map((_, i) => Q[i].times_mT(K[i])); // MatMul
     let scores = this.scale(products, Q[0].columns); // Scale
     const cache = { Q, K, V, scores };
     [scores, cache.mask] = this.mask.forward(scores, { allowed }); // Mask (opt.)
