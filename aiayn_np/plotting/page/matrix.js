@@ -70,10 +70,7 @@ class Matrix {
 
   /** The transpose. */
   get mT() {
-    const y = new Matrix(this.columns, this.rows);
-    for (let i = 0, n = 0; i < y.rows; i++)
-      for (let j = 0; j < y.columns; j++) y.data[n++] = this.data[j * y.rows + i];
-    return y;
+    return Matrix.of(this.columns, this.rows, (i, j) => this.data[j * this.columns + i]);
   }
 }
 
