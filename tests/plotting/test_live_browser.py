@@ -68,8 +68,9 @@ def page(visit, path):  # noqa: F811
 
 
 def settled(page):
-    """Wait until what is typed is computed and drawn."""
+    """Wait until what is typed is computed and drawn, and the address bar names it."""
     page.locator("#app[aria-busy='false']").wait_for(state="attached")
+    page.wait_for_function("() => location.hash === element('link').hash")
 
 
 def unfold(page):
@@ -85,6 +86,7 @@ def typed(page, text):
 def flip(page, name):
     """Turn a switch on or off. The first time it asks, and is answered by "just show me"."""
     page.get_by_label(name).click()
+    settled(page)                                                      # it takes back another one
     if page.get_by_role("button", name="just show me").count():
         page.get_by_role("button", name="just show me").click()
     settled(page)

@@ -4,7 +4,17 @@ import copy
 
 import numpy as np
 import pytest
-from javascript import NAMES, VARIANTS, changed, random_model, rounded, solved, without_future_mask
+from javascript import (
+    NAMES,
+    VARIANTS,
+    changed,
+    node,
+    packed,
+    random_model,
+    rounded,
+    solved,
+    without_future_mask,
+)
 from trained import trained
 
 from aiayn_np import CopyTask, ReverseTask, SortTask, greedy_decode
@@ -91,3 +101,27 @@ def test_padding_is_never_looked_at(rng):
     found = solved(model, cases)
     agree(model, cases, found)
     assert np.array(found[0]["weights"][0])[0].reshape(5, 5)[:, [1, 4]].tolist() == [[0, 0]] * 5
+
+
+KEPT = """
+function main({ tree, weights, sources }) {
+  const fresh = () => build(tree, Float64Array.from(weights));
+  const numbers = (model, cache, logits) => [...logits.data, ...attention_paths(model).flatMap(
+    (path) => at(cache, path).attention.weights.flatMap((w) => [...w.data]))].join();
+  const model = fresh();
+  const ends = { bos: 1, eos: -1, max_len: 6 };
+  return sources.flatMap((src) =>
+    [...greedy_decode(model, src, ends)].map(({ tgt, logits, cache }) => {
+      const [new_logits, new_cache] = fresh().forward(src, tgt);
+      return numbers(model, cache, logits) === numbers(model, new_cache, new_logits);
+    }));
+}
+"""
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_kept_products_change_no_bit(variant, rng):
+    model = random_model(variant, 13, rng)
+    sources = [[3, 4, 5, 2], [3, 4, 6, 7, 2], [3, 2]]
+    same = node(KEPT, packed(model) | dict(sources=sources))
+    assert same == [True] * 18

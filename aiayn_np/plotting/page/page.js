@@ -103,10 +103,16 @@ function show_left_out() {
   element("address-note").textContent = list ? say("address_wrong", { list }) : "";
 }
 
-/** The address bar follows what the reader does, so that copying it shares this moment. */
+let writing = null;
+
+/** The address bar follows what the reader does, soon: writing it is as slow as drawing. */
 function write_address() {
   element("link").href = `#${address_of(view, page)}`;
-  if (location.hash !== element("link").hash) history.replaceState(null, "", element("link").hash);
+  const [before, { hash }] = [location.hash, element("link")];
+  clearTimeout(writing);
+  writing = setTimeout(() => {
+    if (location.hash === before && hash !== before) history.replaceState(null, "", hash);
+  }, 100);
 }
 
 // ---- typing and decoding -------------------------------------------------------------------

@@ -29,18 +29,15 @@ const view = { ...START }; // and lang, once it is chosen
 
 // ---- the models ----------------------------------------------------------------------------
 
-/** The numbers in base64, read part by part: the memory never holds their bytes as a whole. */
-function numbers_of(base64, size, read) {
+/** The bytes of base64, read in small parts. */
+function bytes_of(base64) {
   const end = base64.indexOf("=");
-  const bytes = Math.floor((3 * (end < 0 ? base64.length : end)) / 4);
-  const [numbers, part] = [new Float32Array(bytes / size), 1 << 18];
-  for (let from = 0; from < base64.length; from += part) {
-    const text = atob(base64.slice(from, from + part));
-    const some = new Uint8Array(text.length);
-    for (let i = 0; i < text.length; i++) some[i] = text.charCodeAt(i);
-    numbers.set(read(some.buffer), (3 * from) / 4 / size);
+  const bytes = new Uint8Array(Math.floor((3 * (end < 0 ? base64.length : end)) / 4));
+  for (let from = 0, at = 0; from < base64.length; from += 1 << 14) {
+    const text = atob(base64.slice(from, from + (1 << 14)));
+    for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
   }
-  return numbers;
+  return bytes.buffer;
 }
 
 /** Little-endian float16 as numbers. */
@@ -54,8 +51,7 @@ function float16(buffer) {
   });
 }
 
-const float32 = (buffer) => new Float32Array(buffer);
-const stored = numbers_of(element("weights").textContent, 4, float32);
+const stored = new Float32Array(bytes_of(element("weights").textContent));
 element("weights").remove(); // its text is given back to the memory
 const trained = build(data.model, stored);
 const models = new Map([[data.states.length, trained]]);
@@ -66,7 +62,7 @@ const page = { model: trained, tokens: data.task.tokens, states: data.states.len
 /** The model as it was in a state; the last one is the trained model. */
 function model_of(state) {
   if (!models.has(state))
-    models.set(state, build(data.model, numbers_of(data.states[state].weights, 2, float16)));
+    models.set(state, build(data.model, float16(bytes_of(data.states[state].weights))));
   return models.get(state);
 }
 

@@ -16,9 +16,7 @@ class Module {
 /** y = x W + b                                                        Sec. 3.2.2 and 3.3 */
 class Linear extends Module {
   forward(x) {
-    let y = x.times(this.W);
-    if (this.b) y = y.map((value, n) => value + this.b[n % y.columns]);
-    return [y, { x }];
+    return [x.times(this.W, this.b), { x }];
   }
 }
 
@@ -82,7 +80,7 @@ class AddNorm extends Module {
 /** Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                  Sec. 3.2.1, Eq. (1) */
 class ScaledDotProductAttention extends Module {
   forward(Q, K, V, { allowed = null } = {}) {
-    const products = Q.map((_, i) => Q[i].times(K[i].mT)); // MatMul
+    const products = Q.map((_, i) => Q[i].times_mT(K[i])); // MatMul
     let scores = this.scale(products, Q[0].columns); // Scale
     const cache = { Q, K, V, scores };
     [scores, cache.mask] = this.mask.forward(scores, { allowed }); // Mask (opt.)

@@ -22,7 +22,7 @@ class RelativeAttention extends ScoredAttention {}
 /** score(q, k) = q . k */
 class DotScore extends Module {
   forward(Q, K) {
-    return [each_head(Q, (i) => Q[i].times(K[i].mT)), {}];
+    return [each_head(Q, (i) => Q[i].times_mT(K[i])), {}];
   }
 }
 
@@ -30,7 +30,7 @@ class DotScore extends Module {
 class GeneralScore extends Module {
   forward(Q, K) {
     const mapped = each_head(Q, (i) => Q[i].times(this.W[i]));
-    return [each_head(Q, (i) => mapped[i].times(K[i].mT)), { mapped }];
+    return [each_head(Q, (i) => mapped[i].times_mT(K[i])), { mapped }];
   }
 }
 
