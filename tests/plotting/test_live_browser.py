@@ -302,13 +302,13 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
 
 def test_an_open_page_follows_another_address(page):
     page.evaluate("location.hash = 'src=3+1+4&state=0&step=1'")
-    page.wait_for_function("view.text === '3 1 4'")
+    page.wait_for_function("() => view.text === '3 1 4'")
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     assert page.locator("#written .row:first-child .answer .tokens span").count() == 1
     assert page.locator("#grids tbody tr.on th").inner_text() != "start <bos>"  # the next row
     page.evaluate("location.hash = 'src=3+1+4'")
-    page.wait_for_function("view.state === data.states.length")
+    page.wait_for_function("() => view.state === data.states.length")
     settled(page)
     assert lines(page) == ["4 1 3"]
 

@@ -166,7 +166,7 @@ def test_the_address_brings_the_language_back(page):
     settled(page)
     assert re.search(r"#src=.*&lang=en$", page.url)
     page.evaluate("location.hash = 'src=3+1+4'")                       # it names no language
-    page.wait_for_function("view.text === '3 1 4'")
+    page.wait_for_function("() => view.text === '3 1 4'")
     settled(page)
     assert heading(page) == "Type a sequence"
 

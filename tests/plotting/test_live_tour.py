@@ -89,7 +89,7 @@ def test_the_tour_asks_and_then_shows(page):
 
 def test_what_the_tour_tells_is_what_the_page_computed(page):
     page.evaluate("location.hash = 'tour=1&guess=0'")
-    page.wait_for_function("view.tour === 1")
+    page.wait_for_function("() => view.tour === 1")
     settled(page)
     weights = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(1)]")
     place = max(range(len(weights)), key=weights.__getitem__)
@@ -98,12 +98,12 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     names = page.locator("#tour-choices button").all_inner_texts()
     assert sum(f"(place {place + 1})" in name for name in names) == 1
     page.evaluate("location.hash = 'tour=2&guess=0'")
-    page.wait_for_function("view.tour === 2")
+    page.wait_for_function("() => view.tour === 2")
     settled(page)
     share = page.evaluate("best(shown(thoughts[0]).logits.row(2), 1)[0][1]")
     assert f"with probability {share:.2f}." in page.locator("#tour-out").inner_text()
     page.evaluate("location.hash = 'tour=3&guess=0'")
-    page.wait_for_function("view.tour === 3")
+    page.wait_for_function("() => view.tour === 3")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
         "Without positions it cannot tell this from its reverse, “5 1 4 1 3”: both get"
