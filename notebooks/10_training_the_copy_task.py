@@ -249,7 +249,7 @@ ax.figure
 #
 # We take a fifth of Equation 3, as its peak, $0.018$, is too high here.
 
-# %% show=[[3, 4, 5], [7, 8], [10, 11, 13]]
+# %% show=[[4, 5], [7, 8], [11, 13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):

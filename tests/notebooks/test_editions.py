@@ -126,7 +126,8 @@ def test_no_slide_has_more_lines_of_a_program_than_a_class_can_read(path):
         assert "\n".join(programs).count("\n") < slides.PROGRAM
 
 
-TAUGHT = [p for p in slides.LESSONS + slides.CHINESE if p.name[:2] in ("01", "03", "04", "06", "10", "11")]
+TAUGHT = [path for path in slides.LESSONS + slides.CHINESE
+          if path.name[:2] in ("01", "03", "04", "06", "10", "11")]
 
 
 @pytest.mark.parametrize("path", TAUGHT, ids=lambda path: f"{path.parent.name}-{path.stem}")
