@@ -230,6 +230,8 @@ from_class = attention.backward(grad_out, cache)
 #
 # Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
 # half the squared distance from these wanted outputs.
+#
+# <!-- say: Draw it: three rows stay, one moves. Say: the task names an output and no map. Often said and wrong: so `sat` must look at `cat`. -->
 
 # %% show=false
 wanted = out.copy()                                                    # (T_q, d_v)
@@ -473,6 +475,8 @@ for layer, cosine in zip(layers, cosines):
 #
 # In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
 # ways. Take the shortest case, $Q = K = V = x$.
+#
+# <!-- say: Draw one x and three arrows to Q, K and V. Ask how many ways lead from x to the loss. Often said and wrong: one, since it is one array. -->
 
 # %% show=[3, 4]
 x = rng.standard_normal((4, 5))                                        # (T, d_model)
