@@ -65,12 +65,11 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     said = re.search(r"this from (?:its reverse, )?“([\d ]+)”: both get this same",
                      out.inner_text())[1]
     assert answer(other, said) == answer(other, lucky) != answer(trained, said)
-    page.get_by_role("button", name=f"Try {said}").click()
+    page.get_by_role("button", name=said, exact=True).last.click()
     settled(page)
     assert page.locator("#source").input_value() == said
     assert lines(page) == [answer(trained, said), answer(other, lucky)]
     api.expect(out).to_contain_text("Places that changed: ")
-    assert out.locator("button:not(.term)").count() == 0
 
 
 def test_a_guess_makes_the_change_and_gets_its_verdict(page):
@@ -246,7 +245,7 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == goes_on
     if goes_on:
-        assert page.locator(".stopped").inner_text() == "no end after 8 tokens"
+        assert page.locator(".stopped").inner_text() == "it found no end"
 
 
 def test_each_stop_of_the_training_says_what_it_had_learned(page):

@@ -223,8 +223,8 @@ function said_first() {
 function said_equal() {
   const { text, equal } = thoughts[1].further ?? {};
   const is_back = text?.split(" ").reverse().join(" ") === view.text.trim();
-  const says = say(is_back ? "out_equal_back" : "out_equal", { text });
-  return equal && has_source && !view.changes.positions ? [says] : [];
+  if (!equal || !has_source || view.changes.positions) return [];
+  return [say_to_try(is_back ? "out_equal_back" : "out_equal", text)];
 }
 
 /** The highest weights before and after. */
@@ -275,17 +275,11 @@ function same_answer() {
   const { text, count } = thoughts[1].further ?? {};
   if (said_equal().length) return [say("out_luck")];
   const others = text
-    ? [say("out_other", { text })]
+    ? say_to_try("out_other", text)
     : count && view.changes.causal && !is_early()
       ? [say("out_nowhere", { count })]
       : [];
   return [say("out_same"), ...others];
-}
-
-/** A text on which the answer changes, where it did not. */
-function look_on() {
-  const { text } = thoughts[1].further ?? {};
-  return text ? [make_button(say("out_try", { text }), () => type(text))] : [];
 }
 
 /** What came of a change, as sentences: the answer, what was measured, and why. */
@@ -293,9 +287,9 @@ function sentences_of(part) {
   const change = difference(...answers());
   const { count } = change;
   const places_say = say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
-  const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
-  if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
-  return [...why, places_say, ...said_first()];
+  const why = MEASURED[part](change).map((one) => make("strong", {}, ...[one].flat().flatMap(rich)));
+  if (!change.count) return [...same_answer(), ...why];
+  return view.tour === null ? [...why, places_say, ...said_first()] : why; // a guess tells how many
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */

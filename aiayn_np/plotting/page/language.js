@@ -16,8 +16,13 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** A text in which [word:text] is a word that is explained. */
+/** The words for a key, with a button in the place of {text}, which types that. */
+const say_to_try = (key, text) =>
+  say_with(key, { text: make_button(text, () => type(text), { class: "try" }) });
+
+/** A text in which [word:text] is a word that is explained; an element as it is. */
 function rich(text) {
+  if (text instanceof Element) return [text];
   return text
     .split(/(\[\w+:[^\]]*\])/)
     .filter(Boolean)

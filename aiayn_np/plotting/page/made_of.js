@@ -14,7 +14,7 @@ async function draw_shares() {
   if (late()) return;
   const reads_only = view.kind === "encoder_self";
   const sentences = reads_only ? [say("shares_encoder")] : [];
-  for (const [side, one] of reads_only || is_empty() ? [] : thoughts.entries()) {
+  for (const [side, one] of reads_only ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
     if (is_read_again(one)) continue;

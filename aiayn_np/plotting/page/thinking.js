@@ -95,12 +95,11 @@ function source_ids() {
   const { ids, unknown } = vocabulary.source(view.text);
   if (!has_source) {
     const [known, half] = [ids.filter((id) => id !== null), Math.ceil(trained.max_len / 2)];
-    const cut = known.length > half;
-    return { ids: known.length ? known.slice(-half) : [0], unknown, cut, most: half };
+    const last = known.length ? known.slice(-half) : [0];
+    return { ids: last, unknown, all: known.length, most: half };
   }
-  const most = trained.max_len - 1;
-  const cut = ids.length - 1 > most;
-  return { ids: cut ? [...ids.slice(0, most), eos] : ids, unknown, cut, most };
+  const [all, most] = [ids.length - 1, trained.max_len - 1];
+  return { ids: all > most ? [...ids.slice(0, most), eos] : ids, unknown, all, most };
 }
 
 /** Whether a second model is shown: one that is changed, or an earlier one, or both. */

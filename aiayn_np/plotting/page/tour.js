@@ -17,6 +17,7 @@ const tour_steps = () =>
 
 let before_tour = null; // the reader's own view
 let asked_of = 1; // the written token of the second step
+let seen = {}; // of each step, what happened, in words, and whether it was guessed
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
  * answer changes, the one that looks most at what the first tokens are made of, and such a token.
@@ -66,7 +67,7 @@ function shown_by(step, guessed) {
 /** Go to a step; after the last one the reader's own text is there again, without a change. */
 function go_on_tour(tour) {
   stop();
-  if (view.tour === null) before_tour = { ...view };
+  if (view.tour === null) [before_tour, seen] = [{ ...view }, {}];
   show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null }, () => {
     element("tour").hidden = false;
     element("tour-question").focus();
@@ -81,6 +82,20 @@ function end_tour(finished) {
   show_place({ ...START, ...before_tour, ...back });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
+}
+
+/** At the end: what was seen, step by step, and how many guesses were right. */
+function draw_closing() {
+  const { positions, mute, beginning } = seen;
+  const right = Object.values(seen).filter(({ is_right }) => is_right).length;
+  const told = [
+    say("tour_closing"),
+    ...(positions ? [say("tour_saw_positions", positions)] : []),
+    ...(mute ? [say("tour_saw_mute", mute)] : []),
+    ...(beginning ? [say("tour_saw_beginning", beginning)] : []),
+    make("strong", {}, say("tour_right", { right, count: tour_steps().length })),
+  ];
+  fill(element("tour-seen"), spaced(told));
 }
 
 /** A guess, or a number behind the choices for none: what happened is shown. */
@@ -164,6 +179,7 @@ function draw_tour() {
     row.hidden = !parts.includes(row.dataset.part) || (row.id === "time" && !data.states.length);
   for (const input of document.querySelectorAll(".change input")) input.inert = Boolean(step);
   element("what-if").hidden = parts[0] === undefined;
+  draw_closing();
   if (!step) return fill(element("tour-out"), []);
   const count = { step: view.tour + 1, count: steps.length };
   element("tour-heading").textContent = say("tour_count", count);
@@ -175,6 +191,7 @@ function draw_tour() {
   const { three, name } = look_of(asked_of);
   const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
+  if (guessed) seen[step] = { happened: choices[happened], is_right: happened === view.guess };
   const buttons = choices.map((choice, i) =>
     guessed && i !== happened && i !== view.guess
       ? ""
