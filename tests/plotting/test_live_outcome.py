@@ -65,11 +65,35 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     said = re.search(r"this from (?:its reverse, )?“([\d ]+)”: both get this same",
                      out.inner_text())[1]
     assert answer(other, said) == answer(other, lucky) != answer(trained, said)
-    page.get_by_role("button", name=said, exact=True).last.click()
+    out.get_by_role("link", name=said).click()
     settled(page)
     assert page.locator("#source").input_value() == said
     assert lines(page) == [answer(trained, said), answer(other, lucky)]
     api.expect(out).to_contain_text("Places that changed: ")
+
+
+@pytest.mark.parametrize(("wanted", "tokens", "missed"), [
+    ("1 0 9 8", "0 9 8", ["1"]), ("1 1", "1", ["1"]), ("1 2", "1 2 2", []), ("1 2", "", ["1", "2"]),
+    ("1 2 3 4", "1 5 3 4", ["2"]), ("1 2 3 4", "1 3 2 4", ["2", "3"])])
+def test_the_right_answer_is_marked_where_the_written_one_differs(page, wanted, tokens, missed):
+    told, marked = page.evaluate("""([wanted, tokens]) => {
+      const found = right_answer(wanted, tokens);
+      return [found.textContent, [...found.querySelectorAll("b")].map((one) => one.textContent)];
+    }""", [wanted.split(), tokens.split()])
+    assert [told, marked] == [f"right would be {wanted}", missed]
+
+
+def test_a_wrong_answer_of_the_trained_model_stands_beside_the_right_one(page):
+    text = " ".join("012345" * 2)
+    typed(page, text)
+    row = page.locator("#written .row")
+    assert row.locator(".mark").inner_text() == "✗ wrong"
+    api.expect(row).to_contain_text(f"right would be {text[::-1]}")
+    for unread in ("hello", ""):                                       # no verdict on an old answer
+        page.locator("#source").fill(unread)
+        api.expect(page.locator("#source-note")).to_contain_text("Below still stands")
+        assert not row.locator(".mark").is_visible()
+        assert page.locator("#examples button").first.is_visible()
 
 
 def test_a_guess_makes_the_change_and_gets_its_verdict(page):

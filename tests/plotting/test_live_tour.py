@@ -29,7 +29,7 @@ def test_the_tour_asks_and_then_shows(page):
     page.evaluate("view.state = 1")                                    # it does not come back
     page.get_by_role("button", name="▶ Tour").click()
     settled(page)
-    seen = []
+    seen, came = [], []
     for step in range(6):
         assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
         assert page.locator("#tour-choices button").count() == 3
@@ -63,12 +63,17 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-out .verdict").inner_text() == (
             f"You guessed right: {guessed}." if happened == guessed
             else f"You guessed: {guessed}. In fact: {happened}.")
+        came.append(happened)
         seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
         page.locator("#tour-next").click()
         settled(page)
     assert not page.locator("#tour").is_visible()
     assert page.url == before                                          # the reader's own text
     assert page.locator("#source").input_value() == "0 1 2"
+    told = page.locator("#tour-closing").inner_text()                  # from what was seen
+    assert all(f": {happened}." in told for happened in came[3:])
+    right = sum(out.startswith("You guessed right: ") for _, _, out in seen)
+    assert f"You guessed {right} of 6 right." in told
     page.get_by_role("button", name="Type your own").click()
     assert page.evaluate("document.activeElement.id") == "source"
     assert not page.locator("#tour-closing").is_visible()
@@ -220,6 +225,28 @@ def test_escape_ends_the_tour(page):
     assert page.evaluate("document.activeElement.id") == "guess-0"
     page.keyboard.press("Escape")
     assert page.evaluate("[view.tour, document.activeElement.id]") == [None, "tour-begin"]
+    page.evaluate("location.hash = 'tour=3&guess=1'")
+    page.wait_for_function("() => view.tour === 3")
+    settled(page)
+    page.locator("#present").click()
+    page.keyboard.press("Escape")                                      # both at once
+    settled(page)
+    assert page.evaluate("[view.tour, is_present()]") == [None, False]
+
+
+def test_on_a_phone_both_pictures_and_what_is_to_be_read_come_before_the_buttons(visit, path):  # noqa: F811
+    page = visit(path, viewport=dict(width=360, height=740))
+    for step in (3, 4, 5):
+        page.evaluate(f"location.hash = 'tour={step}&guess=1'")
+        page.wait_for_function(f"() => view.tour === {step} && thoughts.length === 2")
+        settled(page)
+        page.evaluate("scrollTo(0, 0)")
+        top, bottom = page.evaluate("""[element("tour-steps").getBoundingClientRect().top,
+          Math.max(...[...document.querySelectorAll("#flow svg")].map(
+            (one) => one.getBoundingClientRect().bottom))]""")
+        assert page.locator("#tour-out").evaluate("e => e.getBoundingClientRect().bottom") <= top
+        assert page.locator("#flow svg").count() == 2
+        assert bottom <= 740
 
 
 LETTERS = """() => {

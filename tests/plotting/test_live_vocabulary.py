@@ -108,17 +108,6 @@ def test_every_line_is_cut_as_sentencepiece_cuts_it(options, rng):
 
 
 @pytest.mark.slow
-def test_words_of_fragments_are_told_from_words_that_training_had():
-    lines = [line for pair in number_words().training for line in pair]
-    script = """function main({ rules, lines }) {
-      return lines.map((line) => vocabulary_of(rules).fragments(line));
-    }"""
-    texts = ["Zwei hundert", "hello vier world", "vierzig", "", "qqq"]
-    found = node(script, dict(rules=rules(vocabulary_of(lines, 500)), lines=texts))
-    assert found == [[], ["hello", "world"], [], [], ["qqq"]]
-
-
-@pytest.mark.slow
 def test_an_unknown_word_is_reported_as_it_was_typed():
     vocabulary = vocabulary_of((line for pair in sentences(60) for line in pair), 60)
     script = """function main({ rules, lines }) {

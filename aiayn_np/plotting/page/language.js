@@ -16,9 +16,14 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** The words for a key, with a button in the place of {text}, which types that. */
-const say_to_try = (key, text) =>
-  say_with(key, { text: make_button(text, () => type(text), { class: "try" }) });
+/** The words for a key, with a link in the place of {text}, which types that. */
+function say_to_try(key, text) {
+  const onclick = (event) => {
+    event.preventDefault();
+    type(text);
+  };
+  return say_with(key, { text: make("a", { href: "#", onclick }, text) });
+}
 
 /** A text in which [word:text] is a word that is explained; an element as it is. */
 function rich(text) {

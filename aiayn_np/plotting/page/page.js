@@ -137,10 +137,9 @@ function unknown_note(unknown) {
 
 /** Nothing of the typed text can be read: the last answer stays, and pales. */
 function show_unread(unknown) {
-  const example = data.examples[0];
-  const still = [say("gap"), say("unread", { example, text: visible(view.text) })];
   const why = unknown.length ? unknown_note(unknown) : say("empty");
-  fill(element("source-note"), [why, ...(view.text ? still : [])]);
+  const values = { example: data.examples[0], text: visible(view.text) };
+  fill(element("source-note"), spaced([why, say("unread", values)]));
   element("app").classList.add("unread");
   element("what-if").inert = true; // it would be of another text
 }
@@ -153,21 +152,14 @@ function draw_note() {
   const values = { count: all, most, trained: data.task.max_length };
   const text = vocabulary.text(ids);
   const lines = [];
-  const pieces = Boolean(data.task.scores);
-  const found = pieces && has_source ? words_apart() : [];
+  const found = data.task.scores && has_source ? words_apart() : [];
   const is_strange = data.answers && count && !found.length && !in_english(text, data.answers);
-  const reads = pieces && has_source && !found.length && !data.answers;
-  const rare = reads ? vocabulary.fragments(view.text) : [];
   if (!count && !unknown.length) lines.push(say("empty"));
   if (is_strange) lines.push(say("not_checked", { example: data.examples.at(-1) }));
   else if (unknown.length) lines.push(unknown_note(unknown));
-  else if (rare.length) lines.push(say("rare", { list: rare.map(visible).join(" ") }));
   if (all > most) lines.push(say(has_source ? "too_long" : "too_long_end", values));
   else if (all > data.task.max_length) lines.push(say("long", values));
   if (all > most && has_source) element("source").scrollLeft = 0; // to what is read
-  const words = view.text.split(/\s+/).filter(Boolean);
-  if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
-    lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
 }
 
@@ -306,28 +298,18 @@ function mark_of(thought) {
   const [wanted, tokens] = [wanted_of(thought), tokens_written(thought)];
   if (!wanted || !thought.done || written(thought) < thought.steps.length) return [];
   const right = wanted.join() === tokens.join() && thought.steps.at(-1).token === eos;
-  const done = say(`done_${data.task.name}`);
-  const word = make("span", { class: "word" }, say(right ? "right" : "wrong", { done }));
-  const sign = right ? "✓ " : "✗ ";
-  const mark = make("span", { class: right ? "mark right" : "mark wrong" }, sign, word);
+  const says = say(right ? `done_${data.task.name}` : "wrong");
+  const mark = make("span", { class: right ? "mark right" : "mark wrong" }, says);
   return right || thought !== thoughts[0] ? [mark] : [mark, right_answer(wanted, tokens)];
 }
 
 /** The right answer, marked between the beginning and the end that the written one has, too. */
 function right_answer(wanted, tokens) {
-  const most = Math.min(wanted.length, tokens.length);
-  const differs = (i) => wanted.at(i) !== tokens.at(i);
-  const counted = (place, count) => {
-    let same = 0;
-    while (same < count && !differs(place(same))) same++;
-    return same;
-  };
-  const from = counted((i) => i, most);
-  const to = wanted.length - counted((i) => -1 - i, most - from);
-  const missed = make("b", {}, wanted.slice(from, to).join(" "));
-  const answer = [wanted.slice(0, from).join(" "), missed, wanted.slice(to).join(" ")];
-  const whole = make("span", {}, ...answer.flatMap((part) => [" ", part]));
-  return make("span", { class: "legend" }, ...say_with("should_be", { answer: whole }));
+  const from = wanted.findIndex((one, i) => one !== tokens[i]);
+  const last = wanted.findLastIndex((one, i) => one !== tokens.at(i - wanted.length));
+  const is_marked = (i) => 0 <= from && from <= i && i <= Math.max(from, last);
+  const parts = wanted.map((one, i) => make(is_marked(i) ? "b" : "span", {}, ` ${one}`));
+  return make("span", { class: "legend" }, say("should_be"), ...parts);
 }
 
 /** The written token that the probabilities are of: that of the chosen query, else the last. */
@@ -534,10 +516,7 @@ function whole_picture() {
     return drawn("text", { x, y, fill, "font-size": size, "font-weight": bold }, ...parts);
   };
   const tops = [[document.title], [`${say("ask_label")}: ${view.text}`]];
-  const walked = view.written;
-  view.written = Infinity; // whole answers, and whether they are right
   const rows = thoughts.map(answer_row).map(answer_line);
-  view.written = walked;
   const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
   const top = 28 * text.length + 40;
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;

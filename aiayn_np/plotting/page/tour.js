@@ -86,16 +86,11 @@ function end_tour(finished) {
 
 /** At the end: what was seen, step by step, and how many guesses were right. */
 function draw_closing() {
-  const { positions, mute, beginning } = seen;
   const right = Object.values(seen).filter(({ is_right }) => is_right).length;
-  const told = [
-    say("tour_closing"),
-    ...(positions ? [say("tour_saw_positions", positions)] : []),
-    ...(mute ? [say("tour_saw_mute", mute)] : []),
-    ...(beginning ? [say("tour_saw_beginning", beginning)] : []),
-    make("strong", {}, say("tour_right", { right, count: tour_steps().length })),
-  ];
-  fill(element("tour-seen"), spaced(told));
+  const steps = ["positions", "mute", "beginning"].filter((step) => seen[step]);
+  const saw = steps.map((step) => say(`tour_saw_${step}`, seen[step]));
+  const guessed = make("strong", {}, say("tour_right", { right, count: tour_steps().length }));
+  fill(element("tour-seen"), spaced([say("tour_closing"), ...saw, guessed]));
 }
 
 /** A guess, or a number behind the choices for none: what happened is shown. */
@@ -204,22 +199,15 @@ function draw_tour() {
   );
   const last = view.tour === steps.length - 1;
   const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);
-  const go_back = () => go_on_tour(view.tour - 1);
-  const back = make_button(say("back"), go_back, { id: "tour-back", class: "bare" });
-  back.hidden = !view.tour;
-  const next = make_button(say(last ? "tour_finish" : "tour_next"), go_on, { id: "tour-next" });
-  const end = make_button(say("tour_end"), () => end_tour(false), {
-    id: "tour-end",
-    class: "bare",
-  });
-  const show = () => make_guess(choices.length);
-  const none = make_button(say("guess_none"), show, { id: "tour-show", class: "bare" });
-  none.hidden = guessed;
-  end.hidden = last && guessed;
-  next.hidden = !guessed;
+  const moves = [
+    ["tour-show", "guess_none", () => make_guess(choices.length), guessed],
+    ["tour-back", "back", () => go_on_tour(view.tour - 1), !view.tour],
+    ["tour-next", last ? "tour_finish" : "tour_next", go_on, !guessed],
+    ["tour-end", "tour_end", () => end_tour(false), last && guessed],
+  ].map(([id, key, act, hidden]) => make_button(say(key), act, { id, class: "bare", hidden }));
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(none, back, next, end);
+    element("tour-steps").replaceChildren(...moves);
   });
   if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;
