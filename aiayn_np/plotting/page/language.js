@@ -16,6 +16,12 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
+/** The key of the words for a token and its place: in the source, in the answer, or in one text. */
+const counted = (of) => (has_source ? `quoted_${of}` : "quoted");
+
+/** A text in which [word:text] is its text alone. */
+const plain = (text) => text.replace(/\[\w+:([^\]]*)\]/g, "$1");
+
 /** A text in which [word:text] is a word that is explained. */
 function rich(text) {
   return text
