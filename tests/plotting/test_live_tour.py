@@ -99,9 +99,9 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     weights = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(1)]")
     place = max(range(len(weights)), key=weights.__getitem__)
     out = page.locator("#tour-out").inner_text()
-    assert f"(place {place + 1}), with weight {weights[place]:.2f}:" in out
+    assert f"(token {place + 1} of the source), with weight {weights[place]:.2f}:" in out
     names = page.locator("#tour-choices button").all_inner_texts()
-    assert sum(f"(place {place + 1})" in name for name in names) == 1
+    assert sum(f"(token {place + 1} of" in name for name in names) == 1
     page.evaluate("location.hash = 'tour=2&guess=0'")
     page.wait_for_function("() => view.tour === 2")
     settled(page)

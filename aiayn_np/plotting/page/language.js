@@ -25,6 +25,12 @@ function say_to_try(key, text) {
   return say_with(key, { text: make("a", { href: "#", onclick }, text) });
 }
 
+/** The key of the words for a token and its place: in the source, in the answer, or in one text. */
+const counted = (of) => (has_source ? `quoted_${of}` : "quoted");
+
+/** A text in which [word:text] is its text alone. */
+const plain = (text) => text.replace(/\[\w+:([^\]]*)\]/g, "$1");
+
 /** A text in which [word:text] is a word that is explained; an element as it is. */
 function rich(text) {
   if (text instanceof Element) return [text];

@@ -83,9 +83,9 @@ function why_written(thought, place = best_place(thought)) {
     return list.map(parts_of).filter(({ share }, i) => first(share, i) === i);
   };
   const earlier = (i) =>
-    has_source ? [i ? "spoke_earlier" : "spoke_start", i] : ["spoke_before", i + 1];
+    has_source ? [i ? "quoted_answer" : "spoke_start", i] : ["quoted", i + 1];
   const all = [
-    ...of(source, thought.src, (i) => ["spoke_source", i + 1]),
+    ...of(source, thought.src, (i) => ["quoted_source", i + 1]),
     ...of(target, shown(thought).tgt, earlier),
   ].sort((a, b) => b.share - a.share);
   const [first, second] = all;

@@ -176,15 +176,19 @@ function draw_answer() {
   const rows = thoughts.map(answer_row);
   const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
-  element("best-heading").textContent = say("best_heading", {
-    place: best_place() + 1 - first_query(),
-  });
-  element("best").replaceChildren(...thoughts.map(best_table));
+  draw_best();
   element("best-part").hidden = writes_nothing() || [0, 1].includes(view.tour); // not asked of yet
   element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
+}
+
+/** The probabilities of the token that is chosen, or pointed at. */
+function draw_best() {
+  const place = best_place() + 1 - first_query();
+  element("best-heading").textContent = say("best_heading", { place });
+  element("best").replaceChildren(...thoughts.map(best_table));
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
@@ -312,11 +316,11 @@ function right_answer(wanted, tokens) {
   return make("span", { class: "legend" }, say("should_be"), ...parts);
 }
 
-/** The written token that the probabilities are of: that of the chosen query, else the last. */
+/** The written token that the probabilities are of: that of the query in view, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
-  return view.kind === "encoder_self" ? last : Math.min(view.query, last);
+  return view.kind === "encoder_self" ? last : Math.min(pointed ?? view.query, last);
 }
 
 function best_table(thought, side) {
@@ -475,7 +479,8 @@ function styled(svg) {
   const [here, there] = [svg, alone].map((one) => [...one.querySelectorAll("*")]);
   for (const [i, one] of here.entries()) {
     const style = getComputedStyle(one);
-    for (const name of ["fill", "stroke", "stroke-opacity", "stroke-width", "font-size"])
+    const names = ["fill", "stroke", "stroke-opacity", "stroke-width", "font-size", "font-weight"];
+    for (const name of [...names, "display", "paint-order"])
       there[i].setAttribute(name, style.getPropertyValue(name));
   }
   return alone;

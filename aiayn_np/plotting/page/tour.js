@@ -112,7 +112,7 @@ function look_of(query) {
   const key = row.indexOf(Math.max(...row));
   const places = [key, 0, keys.length - 2, 1, keys.length - 1];
   const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
-  const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
+  const name = (i) => say("quoted_source", { token: plain_name(keys[i]), place: i + 1 });
   return { token: keys[key], key, name, weight: row[key], three: three.sort((a, b) => a - b) };
 }
 
