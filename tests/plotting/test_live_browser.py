@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from browser import PHONE, chromium, opened, visit  # noqa: F401
+from browser import PHONE, api, chromium, opened, visit  # noqa: F401
 from html_pages import data_of
 from javascript import (
     CASES,
@@ -92,6 +92,13 @@ def flip(page, name):
     settled(page)
 
 
+def told(page):
+    """What is said of a change, with what is behind the dotted words."""
+    out = page.locator("#outcome")
+    return " ".join([out.inner_text(), *out.locator(".term").evaluate_all(
+        "all => all.map((one) => one.title)")])
+
+
 def lines(page):
     """The answers of the model as trained, and of the changed one where there is one."""
     return page.locator("#written strong").all_inner_texts()
@@ -157,7 +164,9 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
         assert page.evaluate("view.changes") == nothing | one
         assert "muted" in one or page.locator("#if-muted").bounding_box()["x"] == x
         assert page.locator("#what-if :checked[type]").count() == 1
-    page.locator("#state").fill("0")
+    assert not page.locator("#state").is_visible()                     # one change at a time
+    page.evaluate("location.hash = 'src=3+1+4&state=0'")
+    page.wait_for_function("() => view.state === 0")
     settled(page)
     assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
     flip(page, "No positions")
@@ -195,19 +204,14 @@ def test_a_head_is_muted_by_its_switch_alone(page):
     assert not page.get_by_label("Mute head 1 of layer 2").is_checked()
 
 
-def test_after_a_change_the_first_place_that_changed_is_chosen_and_told(page):
+def test_after_a_change_the_first_place_that_changed_is_chosen(page):
     typed(page, "3 1 4 1 5")
     flip(page, "No positions")
     before, after = page.evaluate("thoughts.map(({ steps }) => steps.map(({ token }) => token))")
     place = next(t for t, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
     assert page.evaluate("view.query") == place
-    shares = page.evaluate(f"""thoughts.map(({{ steps }}) =>
-      [...softmax(Float64Array.from(steps[{place}].row))])""")
-    old, now = page.evaluate("([a, b]) => names([a, b]).map(plain_name)",
-                             [before[place], after[place]])
-    assert (f"Look at place {place + 1}: “{now}” (probability {shares[1][after[place]]:.2f})"
-            f" instead of “{old}” ({shares[0][before[place]]:.2f}).") in (
-                page.locator("#outcome").inner_text())
+    assert page.locator("#grids td.on").evaluate_all("all => all.map(({ id }) => id)") == [
+        f"cell-{side}-{place}-{page.evaluate('view.key')}" for side in (0, 1)]
 
 
 def test_the_picture_is_saved_as_it_is_seen(page):
@@ -228,11 +232,11 @@ def test_the_picture_is_saved_as_it_is_seen(page):
     assert words[2].startswith("it writes: 5141")
     head = page.evaluate("map_name()")
     assert head.startswith("Encoder-decoder attention: layer 2, head ")
-    assert {f"as trained, {head}", f"changed, {head}"} <= set(words)
+    assert {f"as trained, {head}", "No positions"} <= set(words)
     assert words[-1].startswith("The wider a curve, the higher its weight. Made with aiayn_np,")
     labels = page.evaluate("""[...whole_picture().querySelectorAll("svg .flow-label")].map(
         (one) => one.textContent)""")
-    assert labels == ["source, read all at once", "written, one after the other"] * 2
+    assert labels == ["source", "written"] * 2
     assert page.locator("#outcome").inner_text() in "".join(words)     # in lines
     assert any(one.startswith("as trained: Why “") for one in words)
     red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
@@ -286,8 +290,8 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
     says = page.locator(".says").all_inner_texts()
-    assert says[0].startswith("as trained: To write “3” (place 2), it may not look at “3”")
-    assert says[1].startswith("changed: “1” (place 1) ")               # which is read again
+    assert says[0].startswith("as trained: To write “3” (token 2 of the answer), it may not")
+    assert says[1].startswith("changed, read again: “1” (token 1 of the answer) ")
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_label("Let it see ahead").click()
     page.get_by_role("textbox", name="You type").fill("0 1 2")
@@ -306,7 +310,7 @@ def test_an_open_page_follows_another_address(page):
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     assert page.locator("#written .row:first-child .answer .tokens span").count() == 1
-    assert page.locator("#grids tbody tr.on th").inner_text() != "start <bos>"  # the next row
+    assert page.locator("#grids tbody tr.on th").first.inner_text() != "start <bos>"  # the next row
     page.evaluate("location.hash = 'src=3+1+4'")
     page.wait_for_function("() => view.state === data.states.length")
     settled(page)
@@ -335,7 +339,8 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F81
     answers = [run.task.text(run.decode(run.task.source(text))[0]) for text in ("3 1 4", "3 5 4")]
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
-    assert page.locator("#written .changed-name").inner_text() == "“1” becomes “5” (place 2)"
+    assert page.locator("#written .changed-name").inner_text() == (
+        "“1” becomes “5” (token 2 of the source)")
     assert page.locator("#written .right").count() == 2                # for what was read
 
 
@@ -423,13 +428,14 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     low = weight < 1 / 4
     first, second = np.argsort(q * k if low else -q * k)[:2] + 1
     says = page.locator("#why-0 .says").inner_text()
+    four, one = ("“4” (token 3 of the source)", "“1” (token 2 of the source)")
     assert says == (
-        f"“4” (place 3) hardly looks at “1” (place 2), with {digits(weight)}: other keys score"
+        f"{four} hardly looks at {one}, with {digits(weight)}: other keys score"
         " higher." if low and q @ k > 0 else
-        f"“4” (place 3) hardly looks at “1” (place 2), with {digits(weight)}: its query and that"
+        f"{four} hardly looks at {one}, with {digits(weight)}: its query and that"
         f" key disagree most in columns {first} and {second} below, and other keys score higher."
         if low else
-        f"“4” (place 3) looks at “1” (place 2) with {digits(weight)}, because its query and that"
+        f"{four} looks at {one} with {digits(weight)}, because its query and that"
         f" key agree most in columns {first} and {second} below.")
     marks = set() if low and q @ k > 0 else {f"{first}", f"{second}"}
     assert set(page.locator("#why-0 .features span").all_inner_texts()) == marks
@@ -505,29 +511,23 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "3 x 1 ¡")
     note = page.locator("#source-note")
     assert note.inner_text() == "This model knows 0 to 5. Left out: x ¡."
-    typed(page, "")
-    typed(page, "zwölf")                                               # no answer stands below
-    assert note.inner_text() == "This model knows 0 to 5. Left out: zwölf."
     for text in ("314", "３１４", "3，1、4", "3,1, 4"):
         typed(page, text)
         assert (note.inner_text(), lines(page)) == ("", ["4 1 3"])
     typed(page, "zwölf")                                               # the last picture stays
-    assert note.inner_text() == ("This model knows 0 to 5. Left out: zwölf."
-                                 " Below still stands the answer to 3,1, 4.")
+    still = " Type something like 3 1 4 1 5. Below still stands the answer to 3,1, 4."
+    assert note.inner_text() == "This model knows 0 to 5. Left out: zwölf." + still
     assert (lines(page), page.evaluate("view.text")) == (["4 1 3"], "3,1, 4")
     pale = "e => Number(getComputedStyle(e).opacity)"
     assert [page.locator(place).evaluate(pale) for place in PALE] == [.25] * len(PALE)
     typed(page, "")
-    assert note.inner_text() == "Nothing typed yet: type a text, or take one of these."
-    assert page.locator("#answers").evaluate(pale) == 1
-    assert page.locator("#examples button").first.is_visible()
-    assert not page.locator("#flow").is_visible()                      # end looks at end alone
-    assert page.get_by_role("grid").count() == 0
+    assert note.inner_text() == "Nothing typed yet." + still
+    assert page.locator("#answers").evaluate(pale) == .25
     typed(page, "1 " * 8)
     assert page.get_by_role("grid").count() == 1
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
-    assert note.inner_text().startswith("Only the first 59 tokens are read")
+    assert note.inner_text().startswith("Of 80 tokens it reads the first 59;")
 
 
 def test_a_new_text_is_explained_from_its_first_token(page):
@@ -582,7 +582,16 @@ def test_the_curves_are_as_wide_as_the_weights(page, run):
     page.locator(".flow-token").nth(6).hover()
     assert page.locator(".curve:not(.far)").evaluate_all(
         "(all) => all.every((one) => one.dataset.query === '2')")
-    assert page.locator("#best tbody th").first.inner_text() == "1"
+    best, why = page.locator("#best tbody th").first, page.locator("#shares-says")
+    assert (best.inner_text(), page.evaluate("view.query")) == ("3", 1)  # of what is pointed at
+    api.expect(why).to_contain_text("Why “3”?")
+    page.mouse.move(1, 1)
+    assert best.inner_text() == "1"                                    # and again of the chosen one
+    api.expect(why).to_contain_text("Why “1”?")
+    page.locator(".flow-token").nth(0).click()                         # a token of the source
+    assert page.evaluate("[view.query, view.key]") == [1, 0]
+    assert page.locator(".weight-of").all_text_contents() == [f"{weights[1, 0]:.2f}"]
+    assert page.locator(".curve.chosen").get_attribute("data-key") == "0"
 
 
 def test_it_says_at_once_what_it_is_and_how_often_it_is_right(visit, tmp_path, rng):  # noqa: F811
@@ -796,10 +805,9 @@ def test_a_switch_leaves_heads_labels_and_probabilities_in_their_places(
 @pytest.mark.parametrize(("width", "height", "present"), [
     (1280, 720, False), (1440, 900, False), (360, 740, False), (1280, 720, True), (853, 480, True),
 ])
-@pytest.mark.parametrize("address", ["", "#what-if=positions"])
 def test_the_slider_stays_under_the_pointer_that_drags_it(
-        visit, path, width, height, present, address):  # noqa: F811
-    page = visit(path, address, viewport=dict(width=width, height=height))
+        visit, path, width, height, present):  # noqa: F811
+    page = visit(path, viewport=dict(width=width, height=height))
     settled(page)
     if present:
         page.get_by_role("button", name="Present").click()

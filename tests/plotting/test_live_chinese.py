@@ -107,7 +107,8 @@ def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
     assert page.locator(".says").first.inner_text() == (
-        "为了写出“4”（位置 1），它不许看“1”（位置 2）：它被掩蔽，所以分数是 −∞，权重是 0。")
+        "为了写出“4”（答案第 1 个），它不许看“1”（答案第 2 个）：它被掩蔽，所以分数是 −∞，"
+        "权重是 0。")
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.locator("#grids h3").nth(1).inner_text() == "改动之后"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from javascript import changed, without_future_mask
-from test_live_browser import flip, lines, model_of, path, run, settled, typed  # noqa: F401
+from test_live_browser import flip, lines, model_of, path, run, settled, told, typed  # noqa: F401
 
 from aiayn_np import greedy_decode
 from aiayn_np.cli.main import main
@@ -43,7 +43,6 @@ def test_the_chosen_token_stays_if_it_changed_and_is_chosen_again_without_the_ch
         page.evaluate("(query) => choose({ query, key: 1 })", chosen)
         flip(page, "No positions")
         assert page.evaluate("view.query") == shown
-        assert f"Look at place {shown + 1}: " in page.locator("#outcome").inner_text()
         flip(page, "No positions")
         assert page.evaluate("[view.query, view.key]") == [chosen, 1]
 
@@ -65,12 +64,34 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     said = re.search(r"this from (?:its reverse, )?“([\d ]+)”: both get this same",
                      out.inner_text())[1]
     assert answer(other, said) == answer(other, lucky) != answer(trained, said)
-    page.get_by_role("button", name=f"Try {said}").click()
+    out.get_by_role("link", name=said).click()
     settled(page)
     assert page.locator("#source").input_value() == said
     assert lines(page) == [answer(trained, said), answer(other, lucky)]
-    api.expect(out).to_contain_text("Places that changed: ")
-    assert out.locator("button:not(.term)").count() == 0
+
+
+@pytest.mark.parametrize(("wanted", "tokens", "missed"), [
+    ("1 0 9 8", "0 9 8", ["1"]), ("1 1", "1", ["1"]), ("1 2", "1 2 2", []), ("1 2", "", ["1", "2"]),
+    ("1 2 3 4", "1 5 3 4", ["2"]), ("1 2 3 4", "1 3 2 4", ["2", "3"])])
+def test_the_right_answer_is_marked_where_the_written_one_differs(page, wanted, tokens, missed):
+    told, marked = page.evaluate("""([wanted, tokens]) => {
+      const found = right_answer(wanted, tokens);
+      return [found.textContent, [...found.querySelectorAll("b")].map((one) => one.textContent)];
+    }""", [wanted.split(), tokens.split()])
+    assert [told, marked] == [f"right would be {wanted}", missed]
+
+
+def test_a_wrong_answer_of_the_trained_model_stands_beside_the_right_one(page):
+    text = " ".join("012345" * 2)
+    typed(page, text)
+    row = page.locator("#written .row")
+    assert row.locator(".mark").inner_text() == "✗ wrong"
+    api.expect(row).to_contain_text(f"right would be {text[::-1]}")
+    for unread in ("hello", ""):                                       # no verdict on an old answer
+        page.locator("#source").fill(unread)
+        api.expect(page.locator("#source-note")).to_contain_text("Below still stands")
+        assert not row.locator(".mark").is_visible()
+        assert page.locator("#examples button").first.is_visible()
 
 
 def test_a_guess_makes_the_change_and_gets_its_verdict(page):
@@ -85,7 +106,7 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         names = choices.all_inner_texts()
         choices.first.click()
         settled(page)
-        out = page.locator("#outcome").inner_text()
+        out = told(page)
         before, after = lines(page)
         count = sum(a != b for a, b in zip(before.split(), after.split(), strict=False))
         count += abs(len(before.split()) - len(after.split()))
@@ -118,7 +139,7 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
           return sum / rows;
         }})""")
         assert (f"where it looks most {means[0]:.2f} of its attention, now it gives"
-                f" {means[1]:.2f}.") in page.locator("#outcome").inner_text()
+                f" {means[1]:.2f}.") in told(page)
 
 
 def test_a_muted_head_takes_as_much_of_the_score_as_is_said(page, run):  # noqa: F811
@@ -133,14 +154,18 @@ def test_a_muted_head_takes_as_much_of_the_score_as_is_said(page, run):  # noqa:
         if place is not None and place < len(ids[0]):
             break
     models = [model_of(run), changed(model_of(run), muted)]
-    scores = []
+    scores, shares = [], []
     for model, tgt in zip(models, ids, strict=True):
         logits, _ = model.forward(np.array([src]), np.array([[run.ends["bos"], *tgt[:place]]]))
-        scores.append(logits[0, place, ids[0][place]] - logits[0, place].mean())
+        row = logits[0, place] - logits[0, place].mean()
+        scores.append(row[ids[0][place]])
+        shares.append(np.exp(scores[-1]) / np.exp(row).sum())
     token = run.task.text([ids[0][place]])
     before, after = (f"{score:.1f}".replace("-", "−") for score in scores)
-    assert (f"Without it the score of “{token}” goes from {before} to {after}:"
-            in page.locator("#outcome").inner_text())
+    assert f"The score of “{token}” goes from {before} to {after}:" in told(page)
+    was, now = (f"{share:.2f}" for share in shares)
+    said = f"probability of “{token}” (token {place + 1} of the answer) goes from {was} to {now}."
+    assert said in page.locator("#outcome").inner_text()
 
 
 def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
@@ -158,8 +183,9 @@ def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
     flip(page, "Let it see ahead")
     page.locator("#cell-1-1-3").click()
     before, after = page.locator(".says").all_inner_texts()
-    assert before.startswith("as trained: To write “1” (place 2)")
-    assert after.startswith("changed: “4” (place 1) ")                 # the token is read again
+    assert before.startswith("as trained: To write “1” (token 2 of the answer)")
+    assert after.startswith("changed, read again: “4” (token 1 of the answer) ")
+    assert "(read again at the end)" in page.locator("#flow").inner_text()
 
 
 def test_without_the_mask_curves_and_reasons_are_those_of_the_reading_that_wrote(
@@ -238,15 +264,14 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     typed(page, "3 1 4")
     page.locator("#state").fill("0")
     settled(page)
-    count, goes_on = page.evaluate("[thoughts[1].steps.length, thoughts[1].goes_on]")
+    count, last = page.evaluate("[thoughts[1].steps.length, thoughts[1].steps.at(-1).token]")
+    goes_on = last != page.evaluate("eos")
     assert count <= 8
     assert page.locator("#flow-1 .flow-token").count() == 4 + count    # as many as in the row
-    out = page.locator("#outcome").inner_text()
-    assert ("and it did not stop" in out) == goes_on
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == goes_on
     if goes_on:
-        assert page.locator(".stopped").inner_text() == "no end after 8 tokens"
+        assert page.locator(".stopped").inner_text() == "it found no end"
 
 
 def test_each_stop_of_the_training_says_what_it_had_learned(page):

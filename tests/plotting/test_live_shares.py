@@ -52,9 +52,9 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
         told = [f"{x:+.1f}".replace("-", "−") for x in (*want.source, *earlier, want.biases)]
         assert [c.lstrip("+−") for c in cells] == [c.lstrip("+−") for c in told]
         rows.nth(n).click()
-        read = [(x, f"“{plain(run.task, src[i])}” at place {i + 1} of the source")
+        read = [(x, f"“{plain(run.task, src[i])}” (token {i + 1} of the source)")
                 for i, x in enumerate(want.source)]
-        read += [(x, f"the “{plain(run.task, tgt[i])}” written at place {i}" if i else
+        read += [(x, f"“{plain(run.task, tgt[i])}” (token {i} of the answer)" if i else
                   "the sign “start”") for i, x in enumerate(want.target)]
         share, first = max(read)
         api.expect(page.locator("#shares-says")).to_contain_text(

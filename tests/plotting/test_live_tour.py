@@ -25,11 +25,12 @@ def hidden(page, place):
 def test_the_tour_asks_and_then_shows(page):
     typed(page, "0 1 2")
     page.locator("#head-0-1").check(force=True)
+    settled(page)
     before = page.url
     page.evaluate("view.state = 1")                                    # it does not come back
     page.get_by_role("button", name="▶ Tour").click()
     settled(page)
-    seen = []
+    seen, came = [], []
     for step in range(6):
         assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
         assert page.locator("#tour-choices button").count() == 3
@@ -63,12 +64,17 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-out .verdict").inner_text() == (
             f"You guessed right: {guessed}." if happened == guessed
             else f"You guessed: {guessed}. In fact: {happened}.")
+        came.append(happened)
         seen.append((asked, page.url, page.locator("#tour-out").inner_text()))
         page.locator("#tour-next").click()
         settled(page)
     assert not page.locator("#tour").is_visible()
     assert page.url == before                                          # the reader's own text
     assert page.locator("#source").input_value() == "0 1 2"
+    told = page.locator("#tour-closing").inner_text()                  # from what was seen
+    assert all(f": {happened}." in told for happened in came[3:])
+    right = sum(out.startswith("You guessed right: ") for _, _, out in seen)
+    assert f"You guessed {right} of 6 right." in told
     page.get_by_role("button", name="Type your own").click()
     assert page.evaluate("document.activeElement.id") == "source"
     assert not page.locator("#tour-closing").is_visible()
@@ -94,9 +100,9 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     weights = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(1)]")
     place = max(range(len(weights)), key=weights.__getitem__)
     out = page.locator("#tour-out").inner_text()
-    assert f"(place {place + 1}), with weight {weights[place]:.2f}:" in out
+    assert f"(token {place + 1} of the source), with weight {weights[place]:.2f}:" in out
     names = page.locator("#tour-choices button").all_inner_texts()
-    assert sum(f"(place {place + 1})" in name for name in names) == 1
+    assert sum(f"(token {place + 1} of" in name for name in names) == 1
     page.evaluate("location.hash = 'tour=2&guess=0'")
     page.wait_for_function("() => view.tour === 2")
     settled(page)
@@ -126,8 +132,6 @@ def test_what_became_of_an_answer_is_told_from_its_tokens(page):
 def test_the_first_step_plays_what_it_tells(page):
     page.locator("#tour-begin").click()
     settled(page)
-    label = page.locator("#flow .flow-label").last
-    assert label.text_content() == "written"                           # the answer is not told
     page.evaluate("""() => {
       const real = go_to;
       self.walked = [];
@@ -141,7 +145,6 @@ def test_the_first_step_plays_what_it_tells(page):
     api.expect(out).to_contain_text("You guessed: all tokens at once. In fact: one token after")
     assert page.evaluate("walked") == [[n, ""] for n in range(7)]      # seen before it is told
     assert page.url.endswith("tour=0&guess=0")
-    assert label.text_content() == "written, one after the other"
     row = page.evaluate("[...attended(thoughts[0]).cache.weights[view.head].row(view.query)]")
     assert page.evaluate("view.key") == row.index(max(row))            # what is lit is explained
 
@@ -220,6 +223,28 @@ def test_escape_ends_the_tour(page):
     assert page.evaluate("document.activeElement.id") == "guess-0"
     page.keyboard.press("Escape")
     assert page.evaluate("[view.tour, document.activeElement.id]") == [None, "tour-begin"]
+    page.evaluate("location.hash = 'tour=3&guess=1'")
+    page.wait_for_function("() => view.tour === 3")
+    settled(page)
+    page.locator("#present").click()
+    page.keyboard.press("Escape")                                      # both at once
+    settled(page)
+    assert page.evaluate("[view.tour, is_present()]") == [None, False]
+
+
+def test_on_a_phone_both_pictures_and_what_is_to_be_read_come_before_the_buttons(visit, path):  # noqa: F811
+    page = visit(path, viewport=dict(width=360, height=740))
+    for step in (3, 4, 5):
+        page.evaluate(f"location.hash = 'tour={step}&guess=1'")
+        page.wait_for_function(f"() => view.tour === {step} && thoughts.length === 2")
+        settled(page)
+        page.evaluate("scrollTo(0, 0)")
+        top, bottom = page.evaluate("""[element("tour-steps").getBoundingClientRect().top,
+          Math.max(...[...document.querySelectorAll("#flow svg")].map(
+            (one) => one.getBoundingClientRect().bottom))]""")
+        assert page.locator("#tour-out").evaluate("e => e.getBoundingClientRect().bottom") <= top
+        assert page.locator("#flow svg").count() == 2
+        assert bottom <= 740
 
 
 LETTERS = """() => {
@@ -264,8 +289,9 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
         assert not page.locator(name).first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(NEAREST) >= height / 120
-    for name in ("h1", "#keys", "#next", "#stops"):
+    for name in ("h1", "#keys", "#next"):
         assert page.locator(name).is_visible() or "tour" in address, name
+    assert page.locator("#stops").is_visible() != bool(address)        # one change at a time
     assert page.locator("#if-positions").is_visible()                  # and in the tour alone
     assert page.locator("#if-causal").is_visible() != ("tour" in address)
     page.keyboard.press("Escape")

@@ -27,6 +27,7 @@ BUILT = {  # what stands for ${...} in a key
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
                      "term_scale", "term_positions", "term_layer", "term_feature",
                      "term_softmax"],
+    "tour_saw_${step}": ["tour_saw_positions", "tour_saw_mute", "tour_saw_beginning"],
     "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
     "term_${view.kind}": ["term_cross", "term_encoder_self", "term_decoder_self"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
@@ -107,7 +108,7 @@ def test_no_english_sentence_stands_in_a_script():
     assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
                          "mark right", "mark wrong", "differs gone", "ended stopped", "tokens many",
                          "#flow.long .lit rect",
-                         "curve lit", "flow-token lit", "map-heading grid-name-",
+                         "curve lit", "curve lit chosen", "map-heading grid-name-",
                          "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
                          "#source, select",
                          "linear-gradient(to right, )"}

@@ -64,10 +64,9 @@ function make_switches() {
       if (is_present()) input.blur(); // keys go on
       turn(part);
     });
-    const label = make("label", { class: "switch" }, make("span"), input);
+    const label = make("label", { class: "switch" }, input, make("span")); // terms stand behind it
     const guess = make("div", { class: "guess", role: "status" });
-    const row = make("div", { class: "change", "data-part": part }, label, guess);
-    element("what-if").append(row);
+    element("what-if").append(make("div", { class: "change", "data-part": part }, label, guess));
   }
   element("what-if").append(element("time"));
 }
@@ -144,7 +143,7 @@ function draw_changes() {
     const on = is_on(part);
     const place = { layer: view.layer + 1, head: view.head + 1, kind: say(`in_${view.kind}`) };
     const values = { ...place, times: scale_taken() };
-    input.previousSibling.textContent = on ? changed_name() : say(name, values);
+    fill(input.nextSibling, on ? [changed_name()] : rich(say(name, values)));
     input.checked = on;
     input.indeterminate = asked === part;
     fill(input.closest(".change").lastElementChild, asked === part ? guess_buttons(part) : []);
@@ -158,7 +157,8 @@ const changed_now = () => (is_early() ? "state" : changed_parts(view.changes)[0]
 /** The change that is made, in words. */
 function changed_name() {
   const part = changed_now();
-  return (NAMES_OF[part] ?? (() => say(SWITCHES[part].name, { times: scale_taken() })))();
+  if (NAMES_OF[part]) return NAMES_OF[part]();
+  return plain(say(SWITCHES[part].name, { times: scale_taken() }));
 }
 
 /** How many times as large scores are without the scale: 4, or 4.9. */
@@ -208,56 +208,40 @@ function sharpness(thought) {
   return highest.reduce((sum, weight) => sum + weight, 0) / map.rows;
 }
 
-/** What was written at the first place that changed, and what now, with both probabilities. */
-function said_first() {
-  const place = changed_place();
-  if (place === undefined) return [];
-  const [before, after] = thoughts.map(({ steps }) => steps[place]);
-  const share = ({ row, token }) => digits(softmax(Float64Array.from(row))[token]);
-  const [old, now] = names([before.token, after.token]).map(plain_name);
-  const shares = { before: share(before), after: share(after) };
-  return [say("out_first", { place: place + 1, old, now, ...shares })];
-}
-
-/** Two sources that the model without positions cannot tell from each other, where it was so. */
+/** Two sources that the model without positions cannot tell from each other, or null. */
 function said_equal() {
   const { text, equal } = thoughts[1].further ?? {};
   const is_back = text?.split(" ").reverse().join(" ") === view.text.trim();
-  const says = say(is_back ? "out_equal_back" : "out_equal", { text });
-  return equal && has_source && !view.changes.positions ? [says] : [];
+  if (!equal || !has_source || view.changes.positions) return null;
+  return say_to_try(is_back ? "out_equal_back" : "out_equal", text);
 }
 
-/** The highest weights before and after. */
-function said_sharpness() {
-  const [before, after] = thoughts.map((one) => digits(sharpness(one)));
-  return [say("out_sharp", { before, after })];
-}
-
-/** What is measured of a change besides its answer, and why it is so. */
+/** Why a change does what it does, in one sentence, and then what else is measured of it. */
 const MEASURED = {
-  positions() {
-    const equal = said_equal();
-    return equal.length ? equal : [say("if_positions_expect")];
+  positions: () => [said_equal() ?? say("if_positions_expect")],
+  factor() {
+    const [before, after] = thoughts.map((one) => digits(sharpness(one)));
+    return [say("if_scale_expect", { times: scale_taken() }), say("out_sharp", { before, after })];
   },
-  factor: () => [say("if_scale_expect", { times: scale_taken() }), ...said_sharpness()],
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted({ count }) {
     const [{ path, head }] = view.changes.muted;
     if (!count) return [say("if_heads_same")];
     const place = changed_place();
     const { token: id } = thoughts[0].steps[place];
-    const score = ({ steps }) => {
-      const { row } = steps[place];
-      return digits(row[id] - row.reduce((sum, logit) => sum + logit, 0) / row.length, 1);
-    };
+    const rows = thoughts.map(({ steps }) => steps[place].row);
+    const [before, after] = rows.map((row) => digits(softmax(Float64Array.from(row))[id]));
+    const scores = rows.map((row) => row[id] - row.reduce((sum, x) => sum + x, 0) / row.length);
+    const [high, low] = scores.map((score) => digits(score, 1));
     const token = plain_name(names([id])[0]);
-    const [before, after] = thoughts.map(score);
-    const lost = say("if_heads_lost", { token, before, after });
-    const is_shown = attended(thoughts[0]).path === path && view.head === head;
-    if (view.kind !== "cross" || !is_shown) return [lost];
+    const written = say(counted("answer"), { token, place: place + 1 });
     const { key, name } = look_of(place);
-    const values = { written: say("quoted", { token, place: place + 1 }), key: name(key) };
-    return [say("if_heads_looked", values), lost];
+    const is_shown = attended(thoughts[0]).path === path && view.head === head;
+    const looked = view.kind === "cross" && is_shown;
+    return [
+      say(looked ? "if_heads_looked" : "if_heads_lost", { written, before, after, key: name(key) }),
+      say("if_heads_score", { token, before: high, after: low }),
+    ];
   },
   replaced: () => [say("if_replace_expect")],
   state: (change) => [say(learned_by(change))],
@@ -270,32 +254,17 @@ function learned_by({ lost, added, count }) {
   return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
 }
 
-/** Of an answer that did not change: whether it does for another text. */
-function same_answer() {
-  const { text, count } = thoughts[1].further ?? {};
-  if (said_equal().length) return [say("out_luck")];
-  const others = text
-    ? [say("out_other", { text })]
-    : count && view.changes.causal && !is_early()
-      ? [say("out_nowhere", { count })]
-      : [];
-  return [say("out_same"), ...others];
-}
-
-/** A text on which the answer changes, where it did not. */
-function look_on() {
-  const { text } = thoughts[1].further ?? {};
-  return text ? [make_button(say("out_try", { text }), () => type(text))] : [];
-}
-
-/** What came of a change, as sentences: the answer, what was measured, and why. */
+/** What came of a change: why, in a sentence; what else was measured is behind a dotted word. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const { count } = change;
-  const places_say = say(thoughts[1].goes_on ? "out_least" : "out_changed", { count });
-  const why = MEASURED[part](change).map((one) => make("strong", {}, ...rich(one)));
-  if (!change.count) return [...same_answer().flatMap(rich), ...why, ...look_on()];
-  return [...why, places_say, ...said_first()];
+  const [reason, ...measured] = MEASURED[part](change);
+  const why = make("strong", {}, ...[reason].flat().flatMap(rich));
+  const more = measured.map((one) => term(say("out_more"), one));
+  if (change.count) return [why, ...more];
+  if (said_equal()) return [say("out_luck"), why, ...more];
+  const { text } = thoughts[1].further ?? {}; // on which it changes
+  const other = make("span", {}, ...(text ? say_to_try("out_other", text) : []));
+  return [say("out_same"), why, ...more, other];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
@@ -334,8 +303,7 @@ async function look_further() {
   const [mine, other] = [round, thoughts[1]];
   if (!other || data.recorded) return;
   if (view.changes.positions && difference(...answers()).count) return;
-  const texts = other_texts();
-  for (const text of texts) {
+  for (const text of other_texts()) {
     const { ids } = vocabulary.source(text);
     const pair = [begin(trained, ids), begin(other.model, replaced_source(ids, view.changes))];
     for (const one of pair) {
@@ -351,7 +319,6 @@ async function look_further() {
     other.further = { text, equal: answer.join() === real_ids(other.steps).join() };
     break;
   }
-  other.further ??= { count: texts.length };
   draw_outcome();
   draw_tour();
 }

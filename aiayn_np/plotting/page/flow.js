@@ -1,7 +1,7 @@
 "use strict";
 // The flow: the tokens that are read, those that are written, and curves as wide as the weights.
 
-const [TOKEN_HEIGHT, GAP] = [38, 120]; // in units of the drawing
+const [TOKEN_HEIGHT, GAP, TOP] = [38, 120, 4]; // in units of the drawing
 const MOST_SIGNS = 12; // of a token's name
 
 /** A new element of SVG; a style may be none of its attributes, because the policy forbids it. */
@@ -33,15 +33,14 @@ let flow_place = "";
 
 function draw_flow() {
   const flows = thoughts.map((thought, side) => {
-    const name = thoughts.length > 1 ? [say(side ? "changed" : "as_trained")] : [];
+    const name = thoughts.length > 1 ? [side_text(side)] : [];
     const label = [say("flow_name"), ...name].join(say("comma"));
     const place = { ...SCROLL, id: `flow-${side}` };
     const drawing = flow(thought, side);
     const silent = side && is_muted(attended(thought).path, view.head);
     if (silent) drawing.classList.add("silent");
-    const more = silent ? "why_muted" : is_read_again(thought) ? "read_again" : null;
-    const says = side_name(side, !side ? "side" : more ? "side_more" : "side_named");
-    if (more) says.push(say(more));
+    const says = side_name(side, side && !is_early() ? "side_named" : "side");
+    if (is_read_again(thought)) says.push(say("read_again"));
     return make(
       "div",
       {},
@@ -51,8 +50,7 @@ function draw_flow() {
   });
   keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
   requestAnimationFrame(scroll_to_lit); // all is laid out once
-  const { text, kind, layer, head, query, written } = view;
-  const place = [text, kind, layer, head, query, written].join();
+  const place = [view.text, view.kind, view.layer, view.head, view.query, view.written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
   flow_place = place;
 }
@@ -75,41 +73,45 @@ function flow(thought, side) {
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
   const two = thoughts.length > 1;
-  const wide = !two && innerWidth > 800 && (is_present() || view.tour !== null) ? 900 : 560;
+  const wide = two ? 480 : innerWidth > 800 && (is_present() || view.tour !== null) ? 900 : 560;
   const least = Math.max(60, wide / Math.max(5.4, ...all.map((row) => row.length)));
   const room = (name) => Math.max(least, 10 * Math.min([...name].length, MOST_SIGNS) + 28);
-  const ends = (row) =>
-    row.reduce((found, name) => [...found, (found.at(-1) ?? 0) + room(name)], []);
-  const width = Math.max(300, ...all.map((row) => ends(row).at(-1) ?? 0));
+  const width_of = (row) => row.reduce((sum, name) => sum + room(name), 0);
+  const tokens_wide = Math.max(300, ...all.map(width_of));
   // two drawings that are long stand one above the other
-  const is_long = width > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
-  const least_letters = is_present() ? 19 : two ? 16 : 13;
-  const letters = Math.max(least_letters, Math.min((12 * width) / innerWidth, 24)); // a phone: 12 px
-  const is_named = !two || (innerWidth > 800 && innerHeight > 560 && !is_present()); // it has room
-  const top = is_named ? letters + 13 : 4;
-  const gap = !two ? GAP : is_long ? 48 : innerHeight < 800 || is_present() ? 100 : 150;
-  const height = 2 * (TOKEN_HEIGHT + top) + gap;
+  const is_long = tokens_wide > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
+  const seen = element("flow").clientWidth;
+  const part = two && !is_long && seen > 660 ? seen / 2 : seen;
+  const letters = Math.min(Math.max(is_present() ? 19 : 15, (16.5 * tokens_wide) / part), 25);
+  const reads = view.kind === "decoder_self" ? "flow_read" : "flow_source";
+  const labels = [reads, view.kind === "encoder_self" ? reads : "flow_written"];
+  const beside = 10 + 4.1 * letters; // where the labels stand
+  const width = beside + tokens_wide;
+  const ends = (row) =>
+    row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
+  const is_low = is_present() || innerWidth <= 800;
+  const gap = !two ? GAP : is_long ? 48 : is_low ? 150 : 0.37 * tokens_wide;
+  const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
   element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
-  const curves = curves_of(thought, cache.weights[view.head], x, [top, gap]);
+  const curves = curves_of(thought, cache.weights[view.head], x, gap, letters);
   const tokens = rows.map((row, n) =>
     row.map((name, i) => {
       const wide = Math.min(room(name) - 12, 11 * [...name].length + 46);
-      const place = [x[n][i], top + n * (TOKEN_HEIGHT + gap)];
+      const place = [x[n][i], TOP + n * (TOKEN_HEIGHT + gap)];
       return flow_token(name, place, wide, side, n ? "query" : "key", i);
     }),
   );
   const comes = view.kind !== "encoder_self" && is_walking(thought);
   if (comes) tokens[1].at(-1).classList.add("comes"); // it is not written yet
-  const label = (key, y) =>
-    drawn("text", { x: 6, y, class: "flow-label", "font-size": letters }, say(key));
-  const written = view.tour !== null && view.guess === null ? "flow_written_asks" : "flow_written";
-  const writes = view.kind === "encoder_self" ? "flow_queries" : written;
-  const reads = view.kind === "decoder_self" ? "flow_read_back" : "flow_read";
+  const label = (text, n) => {
+    const y = TOP + 25 + n * (TOKEN_HEIGHT + gap);
+    return drawn("text", { x: 2, y, class: "flow-label", "font-size": letters }, say(text));
+  };
   const svg = drawn(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
-    ...(is_named ? [label(reads, letters + 3), label(writes, height - 8)] : []),
+    ...labels.map(label),
     ...curves,
     ...tokens.flat(),
   );
@@ -125,31 +127,44 @@ function longest_row({ src, steps }) {
   return names(ids).map(plain_name);
 }
 
-/** A curve from every key to every query that looks at it; those of the chosen query are lit. */
-function curves_of(thought, weights, x, [space, gap]) {
+/** A curve from every key to every query that looks at it; those of the chosen query are lit, and
+ * that of the chosen key has its weight beside it. */
+function curves_of(thought, weights, x, gap, letters) {
   const free = allowed(thought);
-  const top = space + TOKEN_HEIGHT;
+  const top = TOP + TOKEN_HEIGHT;
   const bottom = top + gap;
   const middle = (top + bottom) / 2;
-  const curves = [];
+  const [curves, numbers] = [[], []];
   for (let i = 0; i < weights.rows; i++)
     weights.row(i).forEach((weight, j) => {
-      if (weight < 0.01 || !free(i, j)) return;
-      const [from, to] = [x[0][j], x[1][i]];
       const lit = i === view.query;
+      const chosen = lit && j === view.key;
+      if ((weight < 0.01 && !chosen) || !free(i, j)) return;
+      const [from, to] = [x[0][j], x[1][i]];
       const path = drawn("path", {
         d: `M${from} ${top} C${from} ${middle} ${to} ${middle} ${to} ${bottom}`,
-        class: lit ? "curve lit" : "curve",
+        class: chosen ? "curve lit chosen" : lit ? "curve lit" : "curve",
         "stroke-width": (0.5 + 15 * weight).toFixed(1),
         pathLength: 1,
         opacity: (0.4 + 0.6 * weight).toFixed(2),
         "data-query": i,
         "data-key": j,
       });
-      path.append(drawn("title", {}, digits(weight)));
       curves[lit ? "push" : "unshift"](path);
+      const near = { x: 0.84 * from + 0.16 * to + 4 + 7.5 * weight, y: top + 0.3 * gap };
+      const style = { class: "weight-of", "font-size": letters };
+      if (chosen) numbers.push(drawn("text", { ...near, ...style }, digits(weight)));
     });
-  return curves;
+  return [...curves, ...numbers];
+}
+
+let pointed = null; // the written token under the pointer
+
+/** Bars and "Why" are of the token that is pointed at, and then again of the chosen one. */
+function point_at(query) {
+  pointed = query;
+  draw_best();
+  if (!data.recorded) draw_shares();
 }
 
 /** A token of the drawing. To point at it fades all other curves, a click chooses it. */
@@ -159,12 +174,13 @@ function flow_token(name, [x, y], width, side, role, i) {
   const short = is_short ? name : `${[...name].slice(0, MOST_SIGNS - 1).join("")}…`;
   const style = [...name].length === 1 ? "sign" : null; // which has room to be larger
   const text = drawn("text", { x, y: y + 27, "text-anchor": "middle", class: style }, short);
-  const lit = role === "query" && i === view.query;
-  const place = { class: lit ? "flow-token lit" : "flow-token" };
+  const style_of = { query: i === view.query && "lit", key: i === view.key && "read" };
+  const place = { class: `flow-token ${role} ${style_of[role] || ""}` };
   const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));
   const point = (on) => () => {
     for (const curve of token.parentNode.querySelectorAll(".curve"))
       curve.classList.toggle("far", on && curve.dataset[role] !== `${i}`);
+    if (role === "query") point_at(on ? i : null);
   };
   token.addEventListener("pointerenter", point(true));
   token.addEventListener("pointerleave", point(false));

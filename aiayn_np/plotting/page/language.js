@@ -16,8 +16,24 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** A text in which [word:text] is a word that is explained. */
+/** The words for a key, with a link in the place of {text}, which types that. */
+function say_to_try(key, text) {
+  const onclick = (event) => {
+    event.preventDefault();
+    type(text);
+  };
+  return say_with(key, { text: make("a", { href: "#", onclick }, text) });
+}
+
+/** The key of the words for a token and its place: in the source, in the answer, or in one text. */
+const counted = (of) => (has_source ? `quoted_${of}` : "quoted");
+
+/** A text in which [word:text] is its text alone. */
+const plain = (text) => text.replace(/\[\w+:([^\]]*)\]/g, "$1");
+
+/** A text in which [word:text] is a word that is explained; an element as it is. */
 function rich(text) {
+  if (text instanceof Element) return [text];
   return text
     .split(/(\[\w+:[^\]]*\])/)
     .filter(Boolean)

@@ -14,7 +14,7 @@ async function draw_shares() {
   if (late()) return;
   const reads_only = view.kind === "encoder_self";
   const sentences = reads_only ? [say("shares_encoder")] : [];
-  for (const [side, one] of reads_only || is_empty() ? [] : thoughts.entries()) {
+  for (const [side, one] of reads_only ? [] : thoughts.entries()) {
     await breathe(); // typing never waits
     if (late()) return;
     if (is_read_again(one)) continue;
@@ -83,9 +83,9 @@ function why_written(thought, place = best_place(thought)) {
     return list.map(parts_of).filter(({ share }, i) => first(share, i) === i);
   };
   const earlier = (i) =>
-    has_source ? [i ? "spoke_earlier" : "spoke_start", i] : ["spoke_before", i + 1];
+    has_source ? [i ? "quoted_answer" : "spoke_start", i] : ["quoted", i + 1];
   const all = [
-    ...of(source, thought.src, (i) => ["spoke_source", i + 1]),
+    ...of(source, thought.src, (i) => ["quoted_source", i + 1]),
     ...of(target, shown(thought).tgt, earlier),
   ].sort((a, b) => b.share - a.share);
   const [first, second] = all;

@@ -29,7 +29,7 @@ function keep_focus(parent, fill) {
   const { id } = document.activeElement ?? {};
   const inside = id && parent.contains(document.activeElement);
   fill();
-  if (inside) element(id)?.focus();
+  if (inside) element(id)?.focus({ preventScroll: true });
 }
 
 /** A head to choose, with its small maps. */
@@ -52,8 +52,9 @@ function small_map(thought, layer, head) {
   const free = allowed(thought);
   const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
   const made = picture(rows, columns, colour, { "aria-hidden": "true" });
-  made.style.setProperty("--rows", rows);
-  made.style.setProperty("--columns", columns);
+  const whole = first_query(thought) + thought.steps.length; // rows when all is written
+  made.style.height = view.kind === "encoder_self" ? "100%" : `${(100 * rows) / whole}%`;
+  made.style.width = view.kind === "decoder_self" ? made.style.height : "100%";
   return made;
 }
 
@@ -93,7 +94,7 @@ function grid(thought, side) {
       const weight = free(i, j) ? weights.row(i)[j] : null;
       return cell(side, i, j, weight, keys.length > ROOM ? "" : brief(weight));
     });
-    const on = side === view.side && i === view.query;
+    const on = i === view.query;
     return make(
       "tr",
       { role: "row", class: on ? "on" : null },
@@ -120,7 +121,7 @@ function grid(thought, side) {
 
 /** A token beside its row or above its column; a row of the decoder also has what it writes. */
 function header(token, scope, side, query, key, writes) {
-  const chosen = side === view.side && (scope === "row" ? query === view.query : key === view.key);
+  const chosen = scope === "row" ? query === view.query : key === view.key;
   const wide = scope === "col" && /\p{Script=Han}/u.test(plain_name(token));
   const upright = scope === "col" && !wide && [...visible(token)].length > 2;
   const role = scope === "row" ? "rowheader" : "columnheader";
@@ -140,12 +141,13 @@ function header(token, scope, side, query, key, writes) {
 /** A cell with a weight, or with null where it is masked, and the text that is in it. */
 function cell(side, query, key, weight, text) {
   const free = weight !== null;
-  const chosen = side === view.side && query === view.query && key === view.key;
+  const on = query === view.query && key === view.key;
+  const chosen = on && side === view.side; // of both maps one cell takes the keys
   const made = make("td", {
     role: "gridcell",
     id: `cell-${side}-${query}-${key}`,
     tabindex: chosen ? 0 : -1,
-    class: `${free ? "weight" : "masked"}${chosen ? " on" : ""}`,
+    class: `${free ? "weight" : "masked"}${on ? " on" : ""}`,
     "aria-label": free ? digits(weight) : say("masked"),
     "aria-selected": chosen,
     "data-brief": text || null,

@@ -11,7 +11,6 @@ function choose(change) {
 function draw() {
   if (!thoughts.length) return; // a panel was opened before the first answer
   settle();
-  element("app").classList.toggle("empty", is_empty());
   element("kind").selectedIndex = kinds.indexOf(view.kind);
   draw_answer();
   draw_heads();
@@ -25,9 +24,6 @@ function draw() {
   draw_tour();
   write_address();
 }
-
-/** Whether nothing is typed: the end alone is read, and there is nothing to see. */
-const is_empty = () => has_source && !data.recorded && thoughts[0].src.length === 1;
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
@@ -141,8 +137,9 @@ function unknown_note(unknown) {
 
 /** Nothing of the typed text can be read: the last answer stays, and pales. */
 function show_unread(unknown) {
-  const still = [say("gap"), say("unread", { text: visible(view.text) })];
-  fill(element("source-note"), [unknown_note(unknown), ...(view.text ? still : [])]);
+  const why = unknown.length ? unknown_note(unknown) : say("empty");
+  const values = { example: data.examples[0], text: visible(view.text) };
+  fill(element("source-note"), spaced([why, say("unread", values)]));
   element("app").classList.add("unread");
   element("what-if").inert = true; // it would be of another text
 }
@@ -150,31 +147,20 @@ function show_unread(unknown) {
 /** What was read of the typed text. */
 function draw_note() {
   element("source").classList.toggle("long", view.text.length > 24);
-  const { ids, unknown, cut, most } = source_ids();
+  const { ids, unknown, all, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
+  const values = { count: all, most, trained: data.task.max_length };
   const text = vocabulary.text(ids);
   const lines = [];
-  const pieces = Boolean(data.task.scores);
-  const found = pieces && has_source ? words_apart() : [];
-  const rare = pieces && has_source && !found.length ? strange_words() : [];
+  const found = data.task.scores && has_source ? words_apart() : [];
+  const is_strange = data.answers && count && !found.length && !in_english(text, data.answers);
   if (!count && !unknown.length) lines.push(say("empty"));
-  if (unknown.length) lines.push(unknown_note(unknown));
-  else if (rare.length) lines.push(say("rare", { list: rare.map(visible).join(" ") }));
-  else if (data.answers && count && !found.length && !in_english(text, data.answers))
-    lines.push(say("not_checked"));
-  if (cut) lines.push(say(has_source ? "too_long" : "too_long_end", { most }));
-  if (count > data.task.max_length) lines.push(say("long", { count, most: data.task.max_length }));
-  const words = view.text.split(/\s+/).filter(Boolean);
-  if (pieces && count && count !== words.length && count < 40 && !rare.length && !unknown.length)
-    lines.push(say("cut_into", { list: names(ids.slice(0, count)).map(plain_name).join(" · ") }));
+  if (is_strange) lines.push(say("not_checked", { example: data.examples.at(-1) }));
+  else if (unknown.length) lines.push(unknown_note(unknown));
+  if (all > most) lines.push(say(has_source ? "too_long" : "too_long_end", values));
+  else if (all > data.task.max_length) lines.push(say("long", values));
+  if (all > most && has_source) element("source").scrollLeft = 0; // to what is read
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
-}
-
-/** Words that the model was not trained to read. */
-function strange_words() {
-  if (!data.answers) return vocabulary.fragments(view.text);
-  const known = new Set(["tausend", ...Object.keys(data.answers).flatMap((one) => one.split(" "))]);
-  return view.text.split(/\s+/).filter((word) => word && !known.has(word.toLowerCase()));
 }
 
 /** Where a text has compounds of known words: the button that writes these apart. */
@@ -182,7 +168,7 @@ function words_apart() {
   const words = view.text.toLowerCase().split(/\s+/).filter(Boolean);
   const text = words.flatMap((word) => vocabulary.apart(word) ?? word).join(" ");
   if (text === words.join(" ")) return [];
-  return [say("write_apart"), make_button(say("out_try", { text }), () => type(text))];
+  return say_to_try("write_apart", text);
 }
 
 /** The strip: what is written so far, and below it what the changed model writes. */
@@ -190,15 +176,19 @@ function draw_answer() {
   const rows = thoughts.map(answer_row);
   const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
-  element("best-heading").textContent = say("best_heading", {
-    place: best_place() + 1 - first_query(),
-  });
-  element("best").replaceChildren(...thoughts.map(best_table));
+  draw_best();
   element("best-part").hidden = writes_nothing() || [0, 1].includes(view.tour); // not asked of yet
   element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
+}
+
+/** The probabilities of the token that is chosen, or pointed at. */
+function draw_best() {
+  const place = best_place() + 1 - first_query();
+  element("best-heading").textContent = say("best_heading", { place });
+  element("best").replaceChildren(...thoughts.map(best_table));
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
@@ -262,8 +252,7 @@ function coming(thought) {
     return [make("span", { class: "coming", "aria-hidden": "true" }, name)];
   }
   const ended = steps.at(-1).token === eos || !has_source;
-  const count = Math.min(steps.length, places());
-  const says = ended ? plain_name(data.task.tokens[eos] ?? "") : say("stopped", { count });
+  const says = ended ? plain_name(data.task.tokens[eos] ?? "") : say("stopped");
   return [make("span", { class: ended ? "ended" : "ended stopped" }, says)];
 }
 
@@ -308,22 +297,30 @@ function wanted_of({ src }) {
 const tokens_written = ({ steps }) =>
   data.answers ? vocabulary.text(real_ids(steps)).split(" ") : names(real_ids(steps));
 
+/** Whether an answer is right; if the trained model is wrong, the right one, too. */
 function mark_of(thought) {
   const [wanted, tokens] = [wanted_of(thought), tokens_written(thought)];
   if (!wanted || !thought.done || written(thought) < thought.steps.length) return [];
-  const count = Math.max(wanted.length, tokens.length);
-  const so_many = wanted.filter((one, i) => one === tokens[i]).length;
-  const right = so_many === count && thought.steps.at(-1).token === eos;
-  const values = { done: say(`done_${data.task.name}`), right: so_many, count };
-  const word = make("span", { class: "word" }, say(right ? "right" : "wrong", values));
-  return [make("span", { class: right ? "mark right" : "mark wrong" }, right ? "✓ " : "≠ ", word)];
+  const right = wanted.join() === tokens.join() && thought.steps.at(-1).token === eos;
+  const says = say(right ? `done_${data.task.name}` : "wrong");
+  const mark = make("span", { class: right ? "mark right" : "mark wrong" }, says);
+  return right || thought !== thoughts[0] ? [mark] : [mark, right_answer(wanted, tokens)];
 }
 
-/** The written token that the probabilities are of: that of the chosen query, else the last. */
+/** The right answer, marked between the beginning and the end that the written one has, too. */
+function right_answer(wanted, tokens) {
+  const from = wanted.findIndex((one, i) => one !== tokens[i]);
+  const last = wanted.findLastIndex((one, i) => one !== tokens.at(i - wanted.length));
+  const is_marked = (i) => 0 <= from && from <= i && i <= Math.max(from, last);
+  const parts = wanted.map((one, i) => make(is_marked(i) ? "b" : "span", {}, ` ${one}`));
+  return make("span", { class: "legend" }, say("should_be"), ...parts);
+}
+
+/** The written token that the probabilities are of: that of the query in view, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
-  return view.kind === "encoder_self" ? last : Math.min(view.query, last);
+  return view.kind === "encoder_self" ? last : Math.min(pointed ?? view.query, last);
 }
 
 function best_table(thought, side) {
@@ -415,7 +412,8 @@ function listen() {
   on("source", "input", () => {
     const text = element("source").value;
     const { ids, unknown } = vocabulary.source(text);
-    if (unknown.length && ids.length === Number(has_source)) return show_unread(unknown);
+    const is_read = ids.length > has_source || !(has_source || unknown.length);
+    if (!is_read) return show_unread(unknown);
     stop();
     const query = has_source ? 0 : view.query;
     Object.assign(view, { text, written: Infinity, query, key: null });
@@ -449,11 +447,11 @@ function listen() {
 
 const KEYS = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1, " ": 1 }; // as clickers send
 
-/** Escape leaves the projector's view, else the tour; there keys go on, and back. */
+/** Escape leaves the tour and the projector's view; there keys go on, and back. */
 function press(event) {
   const { key, target } = event;
-  if (key === "Escape" && is_present()) return present(false);
-  if (key === "Escape" && view.tour !== null) return end_tour(false);
+  if (key === "Escape" && is_present()) present(false);
+  if (key === "Escape" && view.tour !== null) end_tour(false);
   const step = KEYS[key];
   const clicks = key === " " && target.matches("button, [type=checkbox]");
   const moves = key.startsWith("Arrow") && target.matches("input"); // also the slider
@@ -481,7 +479,8 @@ function styled(svg) {
   const [here, there] = [svg, alone].map((one) => [...one.querySelectorAll("*")]);
   for (const [i, one] of here.entries()) {
     const style = getComputedStyle(one);
-    for (const name of ["fill", "stroke", "stroke-opacity", "stroke-width", "font-size"])
+    const names = ["fill", "stroke", "stroke-opacity", "stroke-width", "font-size", "font-weight"];
+    for (const name of [...names, "display", "paint-order"])
       there[i].setAttribute(name, style.getPropertyValue(name));
   }
   return alone;
@@ -522,19 +521,17 @@ function whole_picture() {
     return drawn("text", { x, y, fill, "font-size": size, "font-weight": bold }, ...parts);
   };
   const tops = [[document.title], [`${say("ask_label")}: ${view.text}`]];
-  const walked = view.written;
-  view.written = Infinity; // whole answers, and whether they are right
   const rows = thoughts.map(answer_row).map(answer_line);
-  view.written = walked;
   const text = [...tops, ...rows].map((parts, i) => line(40 + 28 * i, i ? 18 : 24, parts));
   const top = 28 * text.length + 40;
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
   const deep = Math.max(...flows.map(high));
+  const trained_name = flows.length > 1 ? [say("as_trained")] : [];
   const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
     const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
-    const name = [...side_name(side).map((one) => one.textContent), map_name()].join(say("comma"));
+    const name = side ? changed_name() : [...trained_name, map_name()].join(say("comma"));
     return [line(top, 16, [name], 600 * side + 24, side ? red : color), drawing];
   });
   const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
@@ -545,12 +542,14 @@ function whole_picture() {
       .join(""),
   );
   const why = told.flatMap((one) => wrapped(one, width - 48));
-  const below = why.map((words, i) => line(top + deep + 36 + 24 * i, 16, [words]));
+  const below = why.map((words, i) => line(top + deep + 28 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
-  const foot = top + deep + 36 + 24 * why.length;
-  const signs = [say("flow_widths"), say("gap"), say("footer_project")];
-  below.push(line(foot, 12, signs, 24, soft));
-  const height = foot + 24;
+  const end = top + deep + 28 + 24 * why.length;
+  const address = location.protocol.startsWith("http") ? location.host + location.pathname : "";
+  const signs = [say("flow_widths"), say("footer_project"), address].join(" ").trim();
+  const foot = wrapped(signs, ((width - 48) * 16) / 12);
+  below.push(...foot.map((words, i) => line(end + 16 * i, 12, [words], 24, soft)));
+  const height = end + 16 * foot.length + 8;
   const size = { width, height, "font-family": fontFamily };
   const back = drawn("rect", { width, height, fill: backgroundColor });
   return drawn("svg", size, back, ...text, ...drawings, ...below);

@@ -95,12 +95,11 @@ function source_ids() {
   const { ids, unknown } = vocabulary.source(view.text);
   if (!has_source) {
     const [known, half] = [ids.filter((id) => id !== null), Math.ceil(trained.max_len / 2)];
-    const cut = known.length > half;
-    return { ids: known.length ? known.slice(-half) : [0], unknown, cut, most: half };
+    const last = known.length ? known.slice(-half) : [0];
+    return { ids: last, unknown, all: known.length, most: half };
   }
-  const most = trained.max_len - 1;
-  const cut = ids.length - 1 > most;
-  return { ids: cut ? [...ids.slice(0, most), eos] : ids, unknown, cut, most };
+  const [all, most] = [ids.length - 1, trained.max_len - 1];
+  return { ids: all > most ? [...ids.slice(0, most), eos] : ids, unknown, all, most };
 }
 
 /** Whether a second model is shown: one that is changed, or an earlier one, or both. */
@@ -172,8 +171,7 @@ async function think(show, show_begun) {
       }
       think_on(thought);
     }
-    thought.goes_on = side && thought.steps.length > places(found);
-    if (thought.goes_on) thought.steps.pop(); // it showed that there is no end
+    if (side && thought.steps.length > places(found)) thought.steps.pop(); // it has no end
   }
   await breathe(); // what was typed meanwhile comes before drawing
   if (mine !== round) return;
@@ -266,6 +264,7 @@ const within = (i, count) => Math.max(0, Math.min(i, count - 1));
 
 /** Make every part of the view one that exists. */
 function settle() {
+  pointed = null;
   view.side = within(view.side, thoughts.length);
   if (view.written > longest()) view.written = START.written;
   view.layer = within(view.layer, layer_count());
@@ -286,10 +285,13 @@ function best(logits, count) {
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
 }
 
-/** "as trained" or "changed" in the words for a key, and nothing where there is no change. */
+/** "as trained", "changed" or "after step 50". */
+const side_text = (side) =>
+  !side ? say("as_trained") : is_early() ? state_name() : say("changed");
+
+/** Which side it is in the words for a key, and nothing where there is no change. */
 function side_name(side, key = "side") {
   if (thoughts.length < 2) return [];
-  const says = say(side ? "changed" : "as_trained");
-  const span = make("span", { class: side ? "changed-name" : null }, says);
+  const span = make("span", { class: side ? "changed-name" : null }, side_text(side));
   return say_with(key, { side: span, name: changed_name() });
 }

@@ -17,6 +17,7 @@ const tour_steps = () =>
 
 let before_tour = null; // the reader's own view
 let asked_of = 1; // the written token of the second step
+let seen = {}; // of each step, what happened, in words, and whether it was guessed
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
  * answer changes, the one that looks most at what the first tokens are made of, and such a token.
@@ -66,7 +67,7 @@ function shown_by(step, guessed) {
 /** Go to a step; after the last one the reader's own text is there again, without a change. */
 function go_on_tour(tour) {
   stop();
-  if (view.tour === null) before_tour = { ...view };
+  if (view.tour === null) [before_tour, seen] = [{ ...view }, {}];
   show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null }, () => {
     element("tour").hidden = false;
     element("tour-question").focus();
@@ -81,6 +82,15 @@ function end_tour(finished) {
   show_place({ ...START, ...before_tour, ...back });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
+}
+
+/** At the end: what was seen, step by step, and how many guesses were right. */
+function draw_closing() {
+  const right = Object.values(seen).filter(({ is_right }) => is_right).length;
+  const steps = ["positions", "mute", "beginning"].filter((step) => seen[step]);
+  const saw = steps.map((step) => say(`tour_saw_${step}`, seen[step]));
+  const guessed = make("strong", {}, say("tour_right", { right, count: tour_steps().length }));
+  fill(element("tour-seen"), spaced([say("tour_closing"), ...saw, guessed]));
 }
 
 /** A guess, or a number behind the choices for none: what happened is shown. */
@@ -102,7 +112,7 @@ function look_of(query) {
   const key = row.indexOf(Math.max(...row));
   const places = [key, 0, keys.length - 2, 1, keys.length - 1];
   const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
-  const name = (i) => say("quoted", { token: plain_name(keys[i]), place: i + 1 });
+  const name = (i) => say("quoted_source", { token: plain_name(keys[i]), place: i + 1 });
   return { token: keys[key], key, name, weight: row[key], three: three.sort((a, b) => a - b) };
 }
 
@@ -164,6 +174,7 @@ function draw_tour() {
     row.hidden = !parts.includes(row.dataset.part) || (row.id === "time" && !data.states.length);
   for (const input of document.querySelectorAll(".change input")) input.inert = Boolean(step);
   element("what-if").hidden = parts[0] === undefined;
+  draw_closing();
   if (!step) return fill(element("tour-out"), []);
   const count = { step: view.tour + 1, count: steps.length };
   element("tour-heading").textContent = say("tour_count", count);
@@ -175,6 +186,7 @@ function draw_tour() {
   const { three, name } = look_of(asked_of);
   const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
+  if (guessed) seen[step] = { happened: choices[happened], is_right: happened === view.guess };
   const buttons = choices.map((choice, i) =>
     guessed && i !== happened && i !== view.guess
       ? ""
@@ -187,22 +199,15 @@ function draw_tour() {
   );
   const last = view.tour === steps.length - 1;
   const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);
-  const go_back = () => go_on_tour(view.tour - 1);
-  const back = make_button(say("back"), go_back, { id: "tour-back", class: "bare" });
-  back.hidden = !view.tour;
-  const next = make_button(say(last ? "tour_finish" : "tour_next"), go_on, { id: "tour-next" });
-  const end = make_button(say("tour_end"), () => end_tour(false), {
-    id: "tour-end",
-    class: "bare",
-  });
-  const show = () => make_guess(choices.length);
-  const none = make_button(say("guess_none"), show, { id: "tour-show", class: "bare" });
-  none.hidden = guessed;
-  end.hidden = last && guessed;
-  next.hidden = !guessed;
+  const moves = [
+    ["tour-show", "guess_none", () => make_guess(choices.length), guessed],
+    ["tour-back", "back", () => go_on_tour(view.tour - 1), !view.tour],
+    ["tour-next", last ? "tour_finish" : "tour_next", go_on, !guessed],
+    ["tour-end", "tour_end", () => end_tour(false), last && guessed],
+  ].map(([id, key, act, hidden]) => make_button(say(key), act, { id, class: "bare", hidden }));
   keep_focus(element("tour"), () => {
     element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(none, back, next, end);
+    element("tour-steps").replaceChildren(...moves);
   });
   if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;

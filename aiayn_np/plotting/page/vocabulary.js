@@ -111,16 +111,6 @@ class Pieces {
     return null;
   }
 
-  /** The words of a text that are cut into mostly single signs: training hardly had such. */
-  fragments(text) {
-    const words = (this.is_lower ? text.toLowerCase() : text).split(/\s+/);
-    return words.filter((word) => {
-      const parts = this.cut(this.normalised(word)).filter((part) => part !== SPACE);
-      const single = parts.filter((part) => [...part.replace(SPACE, "")].length === 1);
-      return parts.length > 1 && 2 * single.length >= parts.length;
-    });
-  }
-
   /** Spaces as SentencePiece writes them. */
   normalised(text) {
     let line = text.replace(/\p{Surrogate}/gu, "\ufffd");

@@ -73,18 +73,20 @@ const bare = (token) => make("bdi", {}, plain_name(token));
 
 /** The sentence: who looks at whom, how much, and why. */
 function reason_of(cell, side) {
-  const name = side_name(side, "side_colon");
+  const again = is_read_again(thoughts[side]);
+  const name = side_name(side, again ? "side_again" : "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
   const { thought, queries, keys, query, key, weight, path, head, low } = cell;
-  const quoted = (token, place) => {
-    const words = say_with(place ? "quoted" : "quoted_start", { token: bare(token), place });
-    return make("strong", {}, ...words);
+  const quoted = (of) => (token, place) => {
+    const words = place ? counted(of) : "quoted_start";
+    return make("strong", {}, ...say_with(words, { token: bare(token), place }));
   };
-  const again = is_read_again(thought);
+  const named = quoted(view.kind === "decoder_self" ? "answer" : "source");
+  const reader = quoted(view.kind === "encoder_self" ? "source" : "answer");
   const writes = view.kind === "encoder_self" || again ? null : written_by(thought)[query];
   const parts = {
-    query: again ? quoted(queries[query], query) : quoted(writes ?? queries[query], query + 1),
-    key: quoted(keys[key], place_of(key)),
+    query: reader(writes ?? queries[query], again ? query : query + 1),
+    key: named(keys[key], place_of(key)),
     weight: make("strong", {}, digits(weight)),
   };
   const subject = writes === null ? "why_reads" : "why_writes";
@@ -100,16 +102,7 @@ function reason_of(cell, side) {
   const reason = alone ? "why_alone" : low ? least : most;
   const end = rich(list || alone ? say(reason, { features }) : say(low ? "why_less" : "why_stop"));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
-  return [...name, ...says, ...end, ...(side ? most_now(cell, quoted) : [])];
-}
-
-/** Where a changed row looks most now, if that is not the chosen key. */
-function most_now({ cache, keys, head, query, key }, quoted) {
-  const row = [...cache.weights[head].row(query)];
-  const most = row.indexOf(Math.max(...row));
-  if (most === key) return [];
-  const parts = { key: quoted(keys[most], place_of(most)), weight: digits(row[most]) };
-  return [say("gap"), ...say_with("why_now", parts)];
+  return [...name, ...says, ...end];
 }
 
 /** Keys are counted from 1; of what is written the start has no place. */
