@@ -257,11 +257,11 @@ function learned_by({ lost, added, count }) {
 /** What came of a change: why, in a sentence; what else was measured is behind a dotted word. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const { count } = change;
   const [reason, ...measured] = MEASURED[part](change);
   const why = make("strong", {}, ...rich(reason));
-  const more = measured.map((one) => term(say("out_more"), one));
-  if (count) return [why, ...more];
+  const more_of = (one) => make("span", { class: "lesson" }, term(say("out_more"), one));
+  const more = measured.map(more_of); // no part of a saved picture
+  if (change.count) return [why, ...more];
   const { text } = thoughts[1].further ?? {}; // on which it changes
   const other = text ? [make_button(say("out_other", { text }), () => type(text))] : [];
   return [say(said_equal() ? "out_luck" : "out_same"), why, ...more, ...other];
