@@ -76,7 +76,8 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
 def test_the_right_answer_is_marked_where_the_written_one_differs(page, wanted, tokens, missed):
     told, marked = page.evaluate("""([wanted, tokens]) => {
       const found = right_answer(wanted, tokens);
-      return [found.textContent, [...found.querySelectorAll("b")].map((one) => one.textContent)];
+      const marked = [...found.querySelectorAll("b")].map((one) => one.textContent.trim());
+      return [found.textContent, marked];
     }""", [wanted.split(), tokens.split()])
     assert [told, marked] == [f"right would be {wanted}", missed]
 

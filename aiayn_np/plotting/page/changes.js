@@ -259,7 +259,8 @@ function sentences_of(part) {
   const change = difference(...answers());
   const [reason, ...measured] = MEASURED[part](change);
   const why = make("strong", {}, ...[reason].flat().flatMap(rich));
-  const more = measured.map((one) => term(say("out_more"), one));
+  const more_of = (one) => make("span", { class: "lesson" }, term(say("out_more"), one));
+  const more = measured.map(more_of); // no part of a saved picture
   if (change.count) return [why, ...more];
   if (said_equal()) return [say("out_luck"), why, ...more];
   const { text } = thoughts[1].further ?? {}; // on which it changes
