@@ -225,8 +225,7 @@ attention_gradients(Q, K, V)
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
 #
-# <!-- show: ![]
-# Row by row, as in Lesson 2:
+# <!-- show: Row by row, as in Lesson 2:
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$ -->
 #
@@ -246,8 +245,7 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
 #
-# <!-- show: ![]
-# Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
+# <!-- show: Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$ -->
 #

@@ -136,7 +136,7 @@ class Slide:
             point = f"[{self.point}]{{.fragment}}" if self.late else self.point
             title = f'<span class="section">{title}</span> {point}'
         last = tuple(words.mistakes for words in WORDS.values())
-        notes = sorted(self.says + self.notes, key=lambda note: note.startswith(last))
+        notes = sorted(dict.fromkeys(self.says + self.notes), key=lambda note: note.startswith(last))
         notes = ["::: notes\n" + "\n\n".join(notes) + "\n:::"] * bool(notes)
         return "\n\n".join([f"# {title}", page, *notes])
 
@@ -308,11 +308,9 @@ class Deck:
     def show(self, words):
         """What the last slide shows instead of its text, a click for each line; ![] is a picture again."""
         slide, lines = self.spoken, re.split(r"(?<!\|)\n|\n(?!\|)", words)
-        if slide.point and not slide.png:
-            slide.png = self.png * ("![]" in lines)
-            slide.notes.append(self.told)
-        self.told = ""
-        lines = [line for line in lines if line != "![]"]
+        if "![]" in lines:
+            slide.png, lines = self.png, lines[1:]
+        slide.notes, self.told = [*slide.notes, self.told], ""
         if slide.png + slide.printed:
             slide.parts, slide.said = slide.parts * (not slide.point), "\n\n".join(lines)
         else:

@@ -209,7 +209,8 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     rows = prints.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
     assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", ""]
     assert re.findall(r'class="(\w+)" style="width:(\d+)%.*?"></span>(.*?)</td>', rows) == [
-        ("plus", "25", "0.50"), ("minus", "50", "-1.00"), ("plus", "100", "2.00"), ("plus", "12", "0.25")]
+        ("plus", "25", "0.50"), ("minus", "50", "-1.00"),
+        ("plus", "100", "2.00"), ("plus", "12", "0.25")]
     other = prints.drawn("a [0.5 1. ]\nb [10. 20.]")                    # b has another unit
     assert re.findall(r"width:(\d+)%", other) == ["50", "100"]
     weights = prints.drawn("with [0.5 0.5]\nwithout [1. 0.1]")          # weights have one
