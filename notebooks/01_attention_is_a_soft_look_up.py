@@ -43,6 +43,11 @@ np.set_printoptions(precision=4, suppress=True)
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand the lines: Lesson 10 explains them.)
 #
+# <!-- show: It reads `3 1 4 1 5` and should write `5 1 4 1 3`.
+# It begins with random numbers. At each step it gets 64 examples: digits, and the right answer.
+# After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
+# It takes less than half a minute. Lesson 10 explains the program. -->
+#
 # <!-- say: Start the cell before you say a word: it runs while you speak. Say: nobody programs the answer, the model is given examples. -->
 
 # %% show=[]
@@ -62,7 +67,7 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 #
 # Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
 
-# %% show=[]
+# %% show=[1]
 yours = "3 1 4 1 5"
 source = task.source(yours)                                        # the digits, and an end mark
 answer = greedy_decode(model, source, bos=task.bos, eos=task.eos, max_len=10)[0]
@@ -118,6 +123,11 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
 # **value**. In Lesson 1.7 you compute a row of this map yourself.
 #
+# <!-- show: ![]
+# Each row asks with a **query**: `writes 5` asks.
+# Each column answers with a **key**.
+# What a row takes from a column is its **value**. -->
+#
 # <!-- say: Say the three words with the hand on the map: query at the row, key at the column, value behind the column. Often said and wrong: the brightness is the value. It is how much of the value is taken. -->
 #
 # <!-- slide: Begin with a look-up that you know: a dictionary -->
@@ -126,6 +136,14 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
 # row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
 # Taken as weights of the values, these dot products pick out one value.
+#
+# <!-- show: `legs = {"cat": 4, "bird": 2, "snake": 0}`
+# The query `legs["cat"]` equals one key: 4. The query `legs["dog"]` equals none: `KeyError`.
+# |  | cat | bird | snake |
+# |---|---|---|---|
+# | key, a row of `K` | 1 0 0 | 0 1 0 | 0 0 1 |
+# | value, a row of `V` | 4 | 2 | 0 |
+# With arrays: the dot product of the query with a key is 1 for the equal key, 0 for the others. -->
 #
 # <!-- say: Ask for `legs["cat"]`, then for `legs["dog"]`. Say: the dictionary compares one query with every key. Often said and wrong: a dot product of 1 always means equal. It does here, because the keys are unit vectors at right angles. -->
 
@@ -198,7 +216,7 @@ print("weights", weights, " sum", weights.sum())
 
 # %%
 output = weights @ V                        # (2,)
-print(f"output: thing {output[0]:.4f}, action {output[1]:.4f}")
+print(f"output: thing {output[0]:.2f}, action {output[1]:.2f}")
 
 # %% [markdown]
 # Half of the answer is what `cat` tells. The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$.
@@ -281,6 +299,10 @@ print(cache)
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
 # **a column is a key**, a token that is asked. Each row adds up to 1. In the drawing, `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`.
 #
+# <!-- show: ![]
+# The weights are the **attention map**. A row is a **query**, who asks. A column is a **key**, who is asked.
+# Each row adds up to 1. Here `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`. -->
+#
 # <!-- say: Let the class read one row aloud: `sat` asks, `cat` gets one half. Often said and wrong: columns add up to 1. -->
 #
 # ## 1.5 Where do queries, keys and values come from?
@@ -316,7 +338,7 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 # > - all equally → Then all scores of a row would have to be equal.
 # > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
 # >
-# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers, and no matrices: $q = k = x$. -->
+# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers of both signs, about 1 in size. -->
 
 # %%
 def looks_at_itself(Q, K):

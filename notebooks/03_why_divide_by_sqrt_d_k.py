@@ -90,9 +90,9 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
     print(f"{name:10}", x[0])
 
 # %% [markdown]
-# Two places of sixteen decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
 #
-# <!-- say: Point at 0.98 and 0.018: a lead of two places, a ratio of 55. Then at the last row: 0.67 and 0.24. Say: softmax sees differences, and it makes ratios of them. Often said and wrong: ten of sixteen against eight of sixteen is 5 to 4. -->
+# <!-- say: Point at 0.98 and 0.02: a lead of two places, a ratio of 55. Then at the last row: 0.67 and 0.24. Say: softmax sees differences, and it makes ratios of them. Often said and wrong: ten of sixteen against eight of sixteen is 5 to 4. -->
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
@@ -114,11 +114,18 @@ for name, weights in wide.items():
 # %% [markdown]
 # With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything.
 #
-# <!-- say: Point at 0.6652 in both tables: 16 places or 1024, the same weight. Say: the lead is 2 places of 16 and 16 of 1024, and the scale makes the same of both. Often said and wrong: 52 % of the places is hardly more than chance, so the weights are nearly equal. -->
+# <!-- say: Point at 0.67 in both tables: 16 places or 1024, the same weight. Say: the lead is 2 places of 16 and 16 of 1024, and the scale makes the same of both. Often said and wrong: 52 % of the places is hardly more than chance, so the weights are nearly equal. -->
 #
 # <!-- slide: With the scale, a score counts standard deviations -->
 #
 # Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
+#
+# <!-- show: | places | agree by chance | the first key | its lead |
+# |---|---|---|---|
+# | $d_k = 16$ | $8 \pm 2$ | 10 | 2, one standard deviation |
+# | $d_k = 1024$ | $512 \pm 16$ | 528 | 16, one standard deviation |
+# Of $d_k$ coin flips $d_k/2$ agree on average, with a **standard deviation** of $\sqrt{d_k}/2$.
+# With the scale, the score of both keys is 1. -->
 #
 # <!-- say: Let the class compute the root of 16 over 2 and that of 1024 over 2. Say: one standard deviation of luck is worth one point, at any width. -->
 #
@@ -127,7 +134,7 @@ for name, weights in wide.items():
 # <!-- slide: One product has mean 0 and variance 1 -->
 #
 # The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and
-# variance 1. The signs above are of this kind. $\mathbb{E}$ is the mean.
+# variance 1. $\mathbb{E}$ is the mean.
 #
 # **One product.** For independent numbers the mean of a product is the product of the means.
 # $$\mathbb{E}[q_i k_i] = \mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$$
@@ -158,14 +165,14 @@ cov = np.cov(products.T)                                               # (64, 64
 dot = products.sum(axis=1)                                             # (20000,)  q · k
 print(f"sum of the variances {np.trace(cov):.2f}, of the covariances {cov.sum() - np.trace(cov):.2f}")
 for name, x in {"q_i k_i": products, "q · k": dot}.items():
-    print(f"{name:8}  mean {x.mean():7.4f}  variance {x.var():7.4f}  std {x.std():7.4f}")
+    print(f"{name:8}  mean {x.mean():5.2f}  variance {x.var():5.2f}  std {x.std():5.2f}")
 
 # %% [markdown]
-# The standard deviation is 8, the root of 64. The sum is like a walk: after 64 steps, left or right at random, you stand about 8 from the start.
+# The standard deviation is 8, the root of 64. Think of a walk: after 64 steps, left or right at random, you stand about 8 from the start.
 #
 # <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
 #
-# Break one assumption, and the result fails. Here the entries have the mean 1:
+# Break one assumption: here the entries have the mean 1.
 
 # %%
 q, k = 1 + rng.standard_normal((2, 20_000, d_k))                       # (20000, 64) each
@@ -232,6 +239,11 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 #
 # Without the scale the factor $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512.
 #
+# <!-- show: Where one weight is almost 1, the Jacobian $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$ is almost zero.
+# A query stands in every score $s_j = q \cdot k_j / \sqrt{d_k}$, with the factor $k_j / \sqrt{d_k}$. So its gradient is
+# $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
+# Without the scale $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512. -->
+#
 # <!-- say: Point at the two parts of the formula: the gradient of the score, small where the softmax is sure, and the key, long if nothing divides it. Often said and wrong: without the scale all gradients are small. -->
 #
 # > **Predict.** Add up the lengths of the gradients of 2048 random queries. With the scale, the quarter with the longest has about a third of the sum. And without it?
@@ -240,7 +252,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 # > - About as much → Two thirds of the queries are sure, one third is not. Do both get the same?
 # > - More than nine tenths <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
 # >
-# > <!-- given: A random gradient arrives at each output, and the values are random, too. $d_k = 512$, each query has 32 random keys, each about 23 long. Without the scale no factor divides these keys, and one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
+# > <!-- given: $d_k = 512$, each query has 32 random keys, and a random gradient arrives. Without the scale one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
 
 # %%
 Q, K, V = rng.standard_normal((3, 64, 32, 512))                        # 64 groups of 32 queries
@@ -257,29 +269,31 @@ for i, (name, layer) in enumerate({"with": attention, "without": unscaled}.items
     print(f"{name:8} the quarter {quarter[name]:.2f}   median {np.median(size):.3f}   mean {size.mean():.3f}")
 ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="all alike")
 ax.set(xlabel="share of the queries, largest gradient first", ylabel="share of the gradient", xlim=(0, 1), ylim=(0, 1),
-       title="Without the scale, a quarter has nearly all ($d_k$ = 512)")
+       title="$d_k$ = 512")
 ax.legend()
 fig
 
 # %% [markdown]
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In these the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
 # <!-- say: Point at the red curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #
 # ## 3.5 And at the paper's own width?
 #
-# The same experiment measured the median length of a gradient at other widths, and another draw at 512:
+# The median length of a gradient at three widths:
 
 # %% show=[]
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
 at, paper = (list(saturation.d_k).index(width) for width in (512, 64))
 for i in (paper, at, -1):
-    print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2g}, without {median[1, i]:.2g}")
+    print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2f}, without {median[1, i]:.2f}")
 
 # %% [markdown]
 # At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So gradients do not vanish there yet. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
 #
-# <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: 9.7e-08. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
+# <!-- show: At $d_k = 64$ the median is *larger* without the scale. With wide vectors, the gradient of *most* queries vanishes. -->
+#
+# <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: it is less than a millionth. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
 #
 # ## 3.6 Why the root, and not d_k itself?
 #
@@ -306,17 +320,24 @@ def measure(d_k, p):
 
 divided = {0: "not divided", 0.5: "by √d_k", 1: "by d_k"}
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 1024)}
-for (p, d_k), (var, largest, size) in table.items():
-    print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  largest weight {largest:.2f}  gradient {size:.4f}")
+print("largest weight, median\n            d_k=16 d_k=1024")
+for p, name in divided.items():
+    print(f"{name:11}", np.round([table[p, d_k][1] for d_k in (16, 1024)], 2))
+
+# %% show=false
+for (p, d_k), (var, _, size) in table.items():
+    print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  gradient {size:.4f}")
 
 # %% [markdown]
-# (Weights and gradients: medians.) Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
-# <!-- say: Compare the rows in pairs, 16 and 1024: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
+# <!-- show: Only with the root does the width not matter. -->
+#
+# <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
 # ## 3.7 And in training?
 #
-# In a model $q = x W^Q$. After some training $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
+# After some training $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
 #
 # An experiment trains small models on copying, each at its best rate, with three seeds.
 
@@ -332,6 +353,8 @@ training.figure()
 
 # %% [markdown]
 # With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
+#
+# <!-- show: With the scale the loss is lower at each width. Small models learn to copy, each at its best rate, with three seeds. -->
 #
 # <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #

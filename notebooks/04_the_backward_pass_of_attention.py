@@ -38,11 +38,13 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# <!-- slide: One transpose is forgotten, and no line fails -->
+# <!-- slide: All shapes fit, and no line fails: which one is wrong? -->
 #
 # A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
 #
-# <!-- say: Ask the class to find the mistake in the last line before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
+# <!-- show: A model learns because a gradient comes back through every box. This backward of attention has one mistake. Find it: -->
+#
+# <!-- say: Ask the class to find the mistake before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
 
 # %% show=[2, 4]
 class NotTransposed(ScaledDotProductAttention):
@@ -50,11 +52,14 @@ class NotTransposed(ScaledDotProductAttention):
         grad_Q, grad_K, _ = super().backward(grad_out, cache)
         return grad_Q, grad_K, cache.kept @ grad_out
 
+# %% show=[]
 report = check_gradients(NotTransposed(), *np.random.default_rng(0).standard_normal((3, 4, 5)))
-print(f"backward says {report.rows[2].analytic:.3f}\nforward  says {report.rows[2].numeric:.3f}")
+print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nby forward   slope of the loss along V: {report.rows[2].numeric:.2f}")
 
 # %% [markdown]
 # Forward is right, so this backward is wrong.
+#
+# <!-- show: Forward is right, so this backward is wrong. The map `kept` is not transposed. -->
 #
 # <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
 #
@@ -88,11 +93,19 @@ figure_2("left")
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
 #
+# <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
+#
+# <!-- slide: What divides forwards divides backwards -->
+#
 # **A factor.** The second rule:
 #
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
 #
-# <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
+# <!-- show: The second rule is that of a number $c$:
+# $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
+# Attention divides its scores by $c = \sqrt{d_k}$, so it divides once more on the way back. -->
+#
+# <!-- say: Point at the two divisions: one forwards, one backwards. Say: who forgets the second one has a gradient that is too long. Often said and wrong: backwards one multiplies by c, to undo the division. -->
 
 # %% show=[4]
 A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
@@ -112,10 +125,13 @@ for rows in zip(grad_y, B.T, grad_A):
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
 #
-# <!-- slide: Three different sizes, so that a wrong shape shows -->
+# <!-- slide: Two different widths, so that most wrong shapes show -->
 #
 # All four tokens ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
 # shape shows.
+#
+# <!-- show: All four tokens ask: $T_q = T_k = 4$. The widths differ: $d_k = 3$ and $d_v = 2$.
+# So a wrong width shows. A map that is not transposed has the same shape, and still hides. -->
 #
 # <!-- say: Read the three lines as the boxes of the figure: MatMul and Scale, softmax, MatMul. Often said and wrong: square matrices are simpler to begin with. With them a wrong transpose fits. -->
 
@@ -137,9 +153,16 @@ print(cache)
 # %% [markdown]
 # The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7), here all.
 #
-# <!-- slide: Backward needs the factors of a product, and what softmax gave -->
+# <!-- slide: Which arrays of forward does backward need? -->
 #
-# Backward does not need the scores. That of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
+# Backward does not need the scores. The backward of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
+#
+# <!-- show: | forwards | backwards it needs |
+# |---|---|
+# | $\mathrm{scores} = QK^\top / \sqrt{d_k}$ | both factors, `Q` and `K` |
+# | $\mathrm{weights} = \mathrm{softmax}(\mathrm{scores})$ | its own result, `weights` |
+# | $\mathrm{out} = \mathrm{kept}\, V$ | both factors, `kept` and `V` |
+# Nobody needs the scores. (`kept` is what dropout keeps of the weights, here all.) -->
 #
 # <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
@@ -165,10 +188,10 @@ moved[0, 1] += 1                                                       # the slo
 slopes = {"measured": (grad_out * (moved @ V - out)).sum(),
           "grad_out @ V.T": grad_kept[0, 1], "V @ grad_out.T": (V @ grad_out.T)[0, 1]}
 for name, slope in slopes.items():
-    print(f"{name:14}  slope of the loss {slope:7.4f}")
+    print(f"{name:14}  slope of the loss along weight 1 of row 0 {slope:7.4f}")
 
 # %% [markdown]
-# A weight multiplies a row of $V$, so its gradient is a dot product. It asks: would more of this value raise the loss? (The slopes are along `kept[0, 1]`.)
+# A weight multiplies a row of $V$, so its gradient is a dot product. The gradient asks: would more of this value raise the loss?
 #
 # <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
 #
@@ -188,7 +211,12 @@ attention_gradients(Q, K, V)
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
-# <!-- say: Point at column j of a map: all who looked at j send back their share. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
+# <!-- show: ![]
+# Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight.
+# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+# `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
+#
+# <!-- say: Point at `grad_V` at the top right; draw a map and point at its column j: all who looked at j send back their share. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
 #
 # <!-- slide: Softmax: each gradient minus the mean of its row -->
 #
@@ -196,6 +224,10 @@ attention_gradients(Q, K, V)
 #
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
+#
+# <!-- show: Row by row, as in Lesson 2:
+# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$ -->
 #
 # <!-- say: Point at the minus: a key gains only if it is better than the mean of its row. Often said and wrong: softmax works entry by entry, so the diagonal is enough. -->
 
@@ -213,6 +245,10 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
 #
+# <!-- show: Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
+# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$ -->
+#
 # <!-- say: Let the class check the shapes: (4, 4) times (4, 3). Say: the factor comes back, too. Often said and wrong: the scale is for forward only. -->
 
 # %% show=false
@@ -226,12 +262,10 @@ from_class = attention.backward(grad_out, cache)
 # %% [markdown]
 # ## 4.4 What does the gradient want?
 #
-# <!-- slide: A task: `sat` should get what `cat` has to tell -->
-#
 # Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
 # half the squared distance from these wanted outputs.
 #
-# <!-- say: Draw it: three rows stay, one moves. Say: the task names an output and no map. Often said and wrong: so `sat` must look at `cat`. -->
+# <!-- say: Draw the task: three rows of the output stay, one moves. Say: the task names an output and no map. Often said and wrong: so `sat` must look at `cat`. -->
 
 # %% show=false
 wanted = out.copy()                                                    # (T_q, d_v)
@@ -246,7 +280,7 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 # > - Those of `cat` and of `down` <!-- true: (grad_scores[2] < 0).tolist() == [False, True, False, True] --> → More of either value would bring the output nearer.
 # > - All four → If one weight rises, others fall: attention can only be moved.
 # >
-# > <!-- given: `sat` gets {out[2]} and should get {wanted[2]}, the value of `cat`. The values are {[[t, *v] for t, v in zip(tokens, V)]}, and `sat` gives them the weights {cache.weights[2]}. -->
+# > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. Each token, its value, and the weight that `sat` gives it: {[[t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2])]} -->
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
@@ -271,7 +305,7 @@ def fit(layer, wanted, steps, rate=0.5, values_too=True):
     return losses, cache
 
 losses_QK, cache_QK = fit(attention, wanted, 100, values_too=False)
-print(f"loss {losses_QK[0]:.4f} before, {losses_QK[-1]:.4f} after; sat gives {cache_QK.weights[2, 1]:.2f} to cat")
+print(f"loss {losses_QK[0]:.2f} before, {losses_QK[-1]:.2f} after; sat gives {cache_QK.weights[2, 1]:.2f} to cat")
 
 # %% [markdown]
 # > **Predict.** Now the values may move as well. What becomes of the loss, and of the weight that `sat` gives to `cat`?
@@ -288,10 +322,10 @@ ends = {"before": (losses_QK[0], cache), "Q and K moved": (losses_QK[-1], cache_
         "V moved as well": (losses_QKV[-1], cache_QKV)}
 print("               ", *tokens)
 for name, (loss, found) in ends.items():
-    print(f"{name:15}", found.weights[2], f" loss {loss:.4f}")
+    print(f"{name:15}", found.weights[2], f" loss {loss:.3f}")
 
 # %% [markdown]
-# `sat` looks at `cat` with 0.05, even less than at the start (0.0979). The loss asks for an output and not for a map (Lesson 11).
+# `sat` looks at `cat` with 0.05, even less than at the start. The loss asks for an output and not for a map (Lesson 11).
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
@@ -319,7 +353,15 @@ for name, (loss, found) in ends.items():
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
 # 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 #
-# <!-- say: Point at 2 and at 3: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
+# <!-- show: | from **forward** alone | | from **backward** alone |
+# |---|---|---|
+# | move the input $x$ along $v$ | | `backward(u)` is the gradient of $u \cdot F$ |
+# | the output moves at $\mathrm{Im}\, F(x + i\delta v) / \delta$ | |  |
+# | its dot product with $u$ | = | its dot product with $v$ |
+# The layer is $F$. Two random directions: $v$ of the input, $u$ of the output.
+# Both numbers are the slope of $u \cdot F$ along $v$, to twelve digits. -->
+#
+# <!-- say: Go down the left column, then the right one: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
 
 # %%
 report = check_gradients(attention, Q, K, V)
@@ -433,8 +475,9 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
 # %%
 target = rng.standard_normal((4, 2))                                   # (T_q, d_v)
 layers = [attention, ForgetsTheScale(), OnlyTheDiagonal(), NotTransposed()]
-curves = {type(layer).__name__: fit(layer, target, 200, rate=0.2)[0] for layer in layers}
-ax = new_figure(6.5, 3.6).subplots()
+names = ["right", "forgets the scale", "only the diagonal", "not transposed"]
+curves = {name: fit(layer, target, 200, rate=0.2)[0] for name, layer in zip(names, layers)}
+ax = new_figure(8.5, 3.6).subplots()
 for i, (name, losses) in enumerate(curves.items()):
     ax.semilogy(losses, color=COLORS[i], marker=MARKERS[i], markevery=25, label=name)
 ax.set(xlabel="step", ylabel="loss", title="One right backward, three wrong ones")
@@ -456,10 +499,10 @@ def gradient(layer):
     return row / np.linalg.norm(row)
 
 cosines = [gradient(layer) @ gradient(attention) for layer in layers]
-for layer, cosine in zip(layers, cosines):
+for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
-    wrong = [name for name, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{type(layer).__name__:26} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
+    wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
+    print(f"{name:17} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.
@@ -470,8 +513,6 @@ for layer, cosine in zip(layers, cosines):
 # with the right one, and all three have at the start.
 #
 # ## 4.8 One array, used three times
-#
-# <!-- slide: In self-attention one array plays three parts -->
 #
 # In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
 # ways. Take the shortest case, $Q = K = V = x$.

@@ -57,6 +57,8 @@ for sentence, V in values.items():
 #
 # In Figure 1 the boxes of attention are called **multi-head**. Figure 2 (right) of the paper opens one: $h$ heads, side by side.
 #
+# <!-- show: In Figure 1 the boxes of attention are called **multi-head**. One of them is $h$ heads, side by side (Figure 2, right). -->
+#
 # <!-- say: Point at the stack in the middle: the box of Lesson 1, h times; then at Concat. Say: all heads work at the same time. Often said and wrong: the heads work one after the other. -->
 
 # %%
@@ -169,12 +171,19 @@ heads_split(wrong=True)
 #
 # $$W^Q = [\, W_1^Q \;|\; \cdots \;|\; W_h^Q \,]$$
 #
+# <!-- show: $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V)$$
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O$$
+# In the code all $W_i^Q$ are one matrix, `linear_Q.W`. They stand side by side as blocks of columns:
+# $$W^Q = [\, \underbrace{W_1^Q}_{d_\mathrm{model} \times d_k} \;|\; \cdots \;|\; \underbrace{W_h^Q}_{d_\mathrm{model} \times d_k} \,]$$ -->
+#
 # <!-- say: Write the blocks on the board: one matrix, h groups of columns. Say: nothing is new, the small matrices only stand beside each other. Often said and wrong: the class leaves matrices out. -->
 #
 # <!-- slide: Three products and one reshape make all heads -->
 #
 # So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
 # once: its heads are a further axis in front, which Equation 1 leaves alone.
+#
+# <!-- show: Each Linear is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
 #
 # <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
@@ -246,6 +255,8 @@ for name in "QKVO":
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
 #
+# <!-- show: Only the bias of the keys leaves the output as it is. $q \cdot (k_j + b)$ adds the same $q \cdot b$ to every score, and softmax does not see it. -->
+#
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
 # ## 6.6 How narrow may a head be?
@@ -258,6 +269,8 @@ for name in "QKVO":
 # > - 2 <!-- true: set(favourites[:, 0]) == {2} --> → A positive query prefers the largest key, a negative one the smallest.
 # > - About 40 → 64 free choices hit about 40 different keys. Is this choice free?
 # > - 64 → Can each query find a key of its own when a score is a product of two numbers?
+# >
+# > <!-- given: More heads are narrower heads. In the narrowest, each query and each key is one number, and a score is the product of two. -->
 
 # %%
 widths, favourites = [1, 2, 4, 16, 64], []
@@ -277,6 +290,8 @@ ax.figure
 # %% [markdown]
 # Two keys are favourites, in each of 20 draws. With $d_k = 1$ the score is a product of two numbers, $q_i k_j$. A positive query prefers the
 # largest key, a negative query prefers the smallest.
+#
+# <!-- show: Two keys are favourites, in each of 20 draws. A positive query prefers the largest key, a negative one the smallest. -->
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the steepest line, left of zero always the flattest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
@@ -338,14 +353,16 @@ for h, error in final.items():
 # The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1
 # wide, too. Which is the reason? Give them queries and keys of width 4.
 
-# %%
+# %% show=[]
 _, wider = fit(16, d_k=4, d_v=1)
 print(f"h = 16  d_k =  4  d_v = 1  error after 3000 steps {wider:.0e}")
 
 # %% [markdown]
 # The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: 12 keys can all lie on the edge, as on a circle, and after training they do.)
 #
-# <!-- say: Point at the error: from 0.58 to nearly nothing, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
+# <!-- show: The 16 heads solve the job now. So it was the width of queries and keys. -->
+#
+# <!-- say: Say that all this is with one seed. Point at the error: from 0.58 to nearly nothing, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
 #
 # In the paper's Table 3, too, 1 head and 32 heads do worse than 8:
 
@@ -376,12 +393,14 @@ fig
 # %%
 jobs = {1: "1 after", 2: "2 after", T - 1: "1 before", T - 2: "2 before"}
 found = [jobs[head[0].argmax()] for head in four]                       # by its first row
-draw_grid([(four, None, found)], names, names, None)
+draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, names, None)
 
 # %% [markdown]
 # The four heads do different things, and nobody told them. A title says which neighbour the first row finds.
 #
-# <!-- say: Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
+# <!-- show: Each head has taken one of the four jobs, and nobody told it which. -->
+#
+# <!-- say: A title says which neighbour the first row finds. Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
 #
 # ## 6.8 For the keen: a loop over the heads, and backward
 #

@@ -73,7 +73,9 @@ sure_of(model, "before")[0]                                            # at most
 # %% [markdown]
 # Untrained, it gives no right token more than 0.11. In each row it writes the brightest. After 400 steps it will copy.
 #
-# <!-- say: Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
+# <!-- show: Untrained, it gives no right token more than 0.11. In brackets: what the right token gets (guessing: 0.08). -->
+#
+# <!-- say: In each row it writes the brightest. Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
 #
 # ## 10.1 The task
 #
@@ -98,6 +100,12 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
+#
+# <!-- show: At one position the model says $p$, and we want $q$ (a distribution, not a query).
+# The loss is the **cross-entropy** $-\sum_v q_v \ln p_v$. Its unit is the **nat**.
+# Without smoothing, $q$ is 1 for the target and 0 elsewhere.
+# The paper **smooths** $q$: a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
+# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$ -->
 #
 # <!-- say: Say: q is what we want, p what the model says; the loss is least where they are equal. Tempting: without smoothing it is another loss. It is the same sum, of which one term is left. -->
 #
@@ -178,7 +186,7 @@ ax.figure
 # > - 0.1 → The gradient is divided by its own size. Only its sign is left. <!-- true: np.isclose(lengths[0], 0.1) -->
 # > - 40 → That is the rate times $m$, before anything is divided.
 # >
-# > <!-- given: Adam, with $\beta_1 = 0.9$ and $\beta_2 = 0.98$. Both means start at 0. At the first step $t = 1$, so $m = 0.1\, g$ and $v = 0.02\, g^2$. Each is divided by $1 - \beta^t$. The step is $\mathrm{rate} \cdot \hat m / \sqrt{\hat v}$. -->
+# > <!-- given: The gradients are 4000, 4000 and -2000. Adam has $\beta_1 = 0.9$ and $\beta_2 = 0.98$. Both means start at 0. At the first step $t = 1$, so $m = 0.1\, g$ and $v = 0.02\, g^2$. Each is divided by $1 - \beta^t$. The step is $\mathrm{rate} \cdot \hat m / \sqrt{\hat v}$. -->
 
 # %%
 beta_1, beta_2, eps, rate = 0.9, 0.98, 1e-9, 0.1
@@ -247,7 +255,11 @@ ax.figure
 #
 # ## 10.5 The loop, in a dozen lines
 #
+# <!-- slide: The loop: forward, loss, backward, step -->
+#
 # We take a fifth of Equation 3, as its peak, $0.018$, is too high here.
+#
+# <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
 # %% show=[[4, 5], [7, 8], [11, 13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
@@ -269,7 +281,7 @@ print(f"step 1  loss {losses[0]:.2f}\nstep 30  loss {losses[-1]:.2f}")
 # %% [markdown]
 # The first loss is above that of guessing, $\ln 13 = 2.56$ (Lesson 9.5).
 #
-# <!-- say: Say: batch and forward, loss, backward, step; every framework trains so. Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
+# <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 #
 # The library's `train` is this loop.
 #
@@ -290,7 +302,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
-fig.set_size_inches(9, 3.7)
+fig.set_size_inches(7.5, 3.2)
 top = fig.axes[0]
 top.set(yscale="log", ylim=(0.06, 5), yticks=(0.1, 1), yticklabels=("0.1", "1"),
         ylabel="−ln p (target)")
@@ -301,6 +313,8 @@ fig
 
 # %% [markdown]
 # From step 33 on the loss is below any guess without the source. At the end it is about what smoothing asks for. Near step 350 there is a burst of mistakes (Lesson 10.8).
+#
+# <!-- show: From step 33 on the loss is below any guess without the source. At the end it is about 0.1, what smoothing asks for. -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -337,6 +351,8 @@ print(f"whole sequences, decoded  right {exact:.3f}")
 # %% [markdown]
 # Nearly half of the sequences are right, more than $0.88^{7.2} \approx 0.4$. So the mistakes are not independent. Where are they?
 #
+# <!-- show: Nearly half of the sequences are right. Independent mistakes would leave $0.88^{7.2}$, about 0.4. -->
+#
 # <!-- say: Compare the two bars: the lower one is what was measured. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 
 # %% show=[]
@@ -370,6 +386,8 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump out of the good place; the mean does not follow it far.
 #
+# <!-- show: The mean copies more than four of the five states do. The five were chosen: they end in the burst. -->
+#
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #
 # ## 10.9 Let it write
@@ -382,6 +400,8 @@ fig
 
 # %% [markdown]
 # Each right token gets 0.9 or more, as smoothing asks. **Greedy** decoding appends the best token and asks again (Lesson 5.6). The paper keeps the 4 best unfinished sequences (beam search, Section 6.1).
+#
+# <!-- show: Each right token gets 0.9 or more, as smoothing asks. Before training none got more than 0.11. -->
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #

@@ -92,6 +92,14 @@ plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["laye
 #
 # Three models learn to copy, to reverse and to sort. Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right. Section 4 of the paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we do.
 #
+# <!-- show: | three models | read | and write |
+# |---|---|---|
+# | copy | 4 0 2 5 1 3 | 4 0 2 5 1 3 |
+# | reverse | 4 0 2 5 1 3 | 3 1 5 2 0 4 |
+# | sort | 4 0 2 5 1 3 | 0 1 2 3 4 5 |
+# Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right.
+# On a translation nobody knows what a head *should* look at. Here we do. -->
+#
 # <!-- say: Ask for the three answers to 4 0 2 5 1 3. Say: to write a symbol of the answer, one symbol of the source is enough when copying and reversing. Tempting: then the map must show it. Let us see. -->
 
 # %% show=false
@@ -118,7 +126,9 @@ plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 # %% [markdown]
 # It looks at what is to be written, not one place ahead. In copying these two are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
 #
-# <!-- say: Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
+# <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
+#
+# <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
 # The eight heads of the copying model, so named:
 
@@ -134,9 +144,20 @@ fig
 #
 # ## 11.3 From looking to measuring
 #
+# <!-- slide: What a head looks at is a number, against a baseline -->
+#
 # "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
+#
+# <!-- show: | head 1 of layer 2, over 300 test sequences |  |
+# |---|---|
+# | the mean weight on the answer | 0.61 |
+# | the **baseline**: the same with shuffled places | 0.17 |
+# | the **margin** | 0.44 |
+# The answer is one **job**. More jobs: one before it, one after it, the first symbol, the last, `<eos>`. -->
+#
+# <!-- say: Subtract the two numbers aloud. Say: a head that knows nothing of places gets the baseline. Tempting: 0.61 is much, so the head looks at the answer. Much against what? -->
 #
 # > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of all 5 · 48 margins?
 # >
@@ -144,7 +165,7 @@ fig
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - Nearly half → That is true for good heads of trained models.
 # >
-# > <!-- given: A job is a place that a head looks at: the answer, one before it, one after it, the first symbol, the last one, `<eos>`. The margin is the mean weight on this place, minus the same mean with the places of each source shuffled. A trained head: $0.61$ on the answer, $0.17$ shuffled, so the margin is $0.44$. -->
+# > <!-- given: A head's margin at a job: its mean weight on this place, minus the same with shuffled places. A trained head has a margin of $0.44$ at its job. -->
 
 # %%
 def margins(name, model, seed=0):
@@ -163,7 +184,9 @@ bar = max(chance)
 # %% [markdown]
 # By chance alone one margin reaches 0.21: that is our bar. Three of the five are at `<eos>`, the one token that stands in all sequences.
 #
-# <!-- say: Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
+# <!-- show: By chance alone one margin reaches 0.21. From here on, a job needs a margin above this threshold. -->
+#
+# <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
 # A head of the trained model has a job, and a frame, if its margin is above the bar.
 
@@ -179,7 +202,9 @@ fig
 # %% [markdown]
 # Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
 #
-# <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has <eos> as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
+# <!-- show: Five of the eight heads are above the threshold. All have the same job: they look at the answer. -->
+#
+# <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
 # The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The bar is that of ten untrained models:
 
@@ -204,7 +229,17 @@ ax.figure
 #
 # Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
 #
-# <!-- say: Give a minute; one draws on the board, with rows <bos> → 0 to 4 → 5. Tempting: a diagonal, because the answer is in order. The source is not. -->
+# <!-- show: Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
+# | read → to write | 4 | 0 | 2 | 5 | 1 | 3 |
+# |:---|---|---|---|---|---|---|
+# | `<bos>` → 0 |  |  |  |  |  |  |
+# | 0 → 1 |  |  |  |  |  |  |
+# | 1 → 2 |  |  |  |  |  |  |
+# | 2 → 3 |  |  |  |  |  |  |
+# | 3 → 4 |  |  |  |  |  |  |
+# | 4 → 5 |  |  |  |  |  |  | -->
+#
+# <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
 # To find the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
 
@@ -221,7 +256,7 @@ orders = np.array([*permutations(range(6))])                           # (720, 6
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9, 3, layout="compressed")
+fig = new_figure(9, 3.1, layout="constrained")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
@@ -236,6 +271,8 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line.
 #
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
+#
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
 # ## 11.5 What a map leaves out
@@ -247,6 +284,11 @@ fig
 # - the **value**: a large weight on a tiny $v_j W^O$ brings little (Kobayashi et al., 2020);
 # - the **residual**: Add & Norm adds what the heads bring to $x$, which is already there;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens.
+#
+# <!-- show: A head adds $\sum_j w_{ij}\, v_j W^O$ to $x$. The map shows $w_{ij}$ only, and leaves out:
+# - the **value** $v_j W^O$: a large weight on a tiny one brings little;
+# - the **residual** $x$: it is already there, and what the heads bring is added;
+# - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens. -->
 #
 # <!-- say: Ask for each of the three what it could do to a bright cell: make it count for little, be one part of many, mean another token. Tempting: a weight of 0.9 is 90 % of the reason. -->
 #
@@ -350,7 +392,9 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. In most rows the head looks at the symbol that is written; whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- say: Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol. -->
+#
+# <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
 # Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
 #

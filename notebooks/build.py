@@ -17,11 +17,14 @@ pyproject.toml, if there is one.
 
 What only slides show is in the metadata of a notebook. `# %% show=[1, 3]` begins a cell of code of
 which a slide shows two lines; `show=[[1, 2], [4]]` has a click for each block, `show=[]` shows the
-result alone, and a cell with `show=false` is in no deck. Two kinds of paragraphs stand in a text:
+result alone, and a cell with `show=false` is in no deck. Three kinds of paragraphs stand in a text:
 
     <!-- slide: The title of a slide that has the text which follows -->
 
     <!-- say: A note for the speaker, on the slide of the text before it -->
+
+    <!-- show: What this slide shows instead of the text before it,
+    a click for each line, or for a table; where ![] stands, the last picture -->
 """
 
 import argparse
@@ -50,7 +53,7 @@ IN_CHINESE = [  # what is one folder further up for notebooks/zh, and what the f
     (" README.md, in this folder, says how to install it. Then start again.",
      "怎样安装，见这个文件夹里的 README.md。安装以后重新开始。"),
 ]
-ON_SLIDES = re.compile(r"<!-- (say|slide): (.*?) -->", re.DOTALL)
+ON_SLIDES = re.compile(r"<!-- (say|slide|show): (.*?) -->", re.DOTALL)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -110,7 +113,8 @@ def without_slides(text):
     for block in text.split("\n\n"):
         mark = ON_SLIDES.fullmatch(block.strip())
         if mark:
-            found.append([len(kept), mark[1], predictions.one_line(mark[2])])
+            words = mark[2] if mark[1] == "show" else predictions.one_line(mark[2])
+            found.append([len(kept), mark[1], words])
         else:
             kept.append(block)
     return "\n\n".join(kept), {"slides": found} if found else {}

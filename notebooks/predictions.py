@@ -151,6 +151,13 @@ def is_check(cell):
     return cell.id.startswith(CHECK)
 
 
+def two_digits(x, among):
+    """A number as those beside it: with two digits, or without a point if all are whole."""
+    if all(float(y).is_integer() for y in among):
+        return f"{x:.4g}"
+    return f"{x:.2g}" if max(map(abs, among)) < 0.1 else f"{round(x, 2) + 0:.2f}"
+
+
 def given(prediction, cell, shown):
     """What is given, with the values that the cell which answers the prediction keeps.
 
@@ -160,6 +167,7 @@ def given(prediction, cell, shown):
         found = cell.metadata["given"][name]
         rows = found if isinstance(found, list) else [found]
         rows = rows if isinstance(rows[0], list) else [rows]
-        return shown([[x if isinstance(x, str) else f"{x:.4g}" for x in row] for row in rows])
+        numbers = [x for row in rows for x in row if not isinstance(x, str)]
+        return shown([[x if isinstance(x, str) else two_digits(x, numbers) for x in row] for row in rows])
 
     return VALUE.sub(lambda m: value(m[1]) if m[1] else m[0], prediction["given"])

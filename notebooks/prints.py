@@ -5,6 +5,8 @@ import re
 import textwrap
 from html import escape
 
+from predictions import two_digits
+
 LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line alone
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 200  # times that the largest number of a table with bars is as large as the smallest
@@ -41,12 +43,12 @@ def drawn(text):
     scale = largest if len(largest) == 1 else {
         kind: max(shares) for kind, size in largest.items() if size <= 1}
     scale = {} if whole else scale
-    made = ""
+    made, with_bars = "", [x for kind, row in zip(kinds, numbers) if kind in scale for x in row]
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
-        cells = "".join(bar(x, f"{x:.4g}", abs(x) / (scale[kind] or 1)) if kind in scale
-                        else f"<td>{x:.4g}</td>" for x in found)
+        cells = "".join(bar(x, two_digits(x, with_bars), abs(x) / (scale[kind] or 1)) if kind in scale
+                        else f"<td>{two_digits(x, found)}</td>" for x in found)
         if not found and len(label.split()) == longest:                # the names of the columns
-            cells, label = "".join(f"<td>{escape(name)}</td>" for name in label.split()), ""
+            cells, label = "".join(f"<td>{symbols(escape(name))}</td>" for name in label.split()), ""
         after = row[3] if row else ""
         after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
         span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone

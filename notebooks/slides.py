@@ -37,7 +37,7 @@ import minutes
 import numpy as np
 from needs import needed
 from predictions import LETTERS, answers_of, given
-from prints import PROSE, SHAPE, drawn, symbols, table
+from prints import PROSE, SHAPE, as_printed, drawn, lines_of, symbols, table
 
 from aiayn_np.cli.lessons import MAKE
 from aiayn_np.exercises.editions import exercises_of
@@ -136,7 +136,7 @@ class Slide:
             point = f"[{self.point}]{{.fragment}}" if self.late else self.point
             title = f'<span class="section">{title}</span> {point}'
         last = tuple(words.mistakes for words in WORDS.values())
-        notes = sorted(self.says + self.notes, key=lambda note: note.startswith(last))
+        notes = sorted(dict.fromkeys(self.says + self.notes), key=lambda note: note.startswith(last))
         notes = ["::: notes\n" + "\n\n".join(notes) + "\n:::"] * bool(notes)
         return "\n\n".join([f"# {title}", page, *notes])
 
@@ -196,15 +196,15 @@ class Result(Slide):
         if not self.answer and not beside:
             lead = sentence(lead.split("\n\n")[-1], PROSE if wide else SAID)
             if wide and self.point:                                    # it says what is to be seen
-                self.notes.append(lead)
+                self.notes += [lead] * (lead not in "\n".join(self.notes))
                 lead = ""
         printed = drawn(self.printed)
         if wide or "bars table" not in printed:                        # the picture needs the room
-            self.notes.append(printed)
+            self.notes.append(as_printed(lines_of(self.printed)))
             printed = ""
         if wide or not lead + printed + self.said:
-            return ["\n\n".join(filter(None, [lead, png])), *filter(None, [self.said])]
-        said = f"::: fragment\n{self.said}\n:::" * bool(self.said)
+            return ["\n\n".join(filter(None, [lead, png])), *filter(None, self.said.split("\n\n"))]
+        said = "\n\n".join(f"::: fragment\n{said}\n:::" for said in self.said.split("\n\n") if said)
         kind = "" if beside else " .caption"
         return [side_by_side("\n\n".join(filter(None, [lead, printed, said])), png, kind)]
 
@@ -265,7 +265,7 @@ class Deck:
     """The slides of the sections that are not optional, made from the events of a lesson."""
 
     def __init__(self, notebook):
-        self.slides, self.language = [], language_of(notebook)
+        self.slides, self.language, self.png = [], language_of(notebook), ""
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
         self.title, self.spent = "", 0                                 # minutes that notes have told
@@ -305,6 +305,17 @@ class Deck:
         says = self.ideas.notes if self.spoken is self.ideas else self.spoken.says
         says.insert(0, words)
 
+    def show(self, words):
+        """What the last slide shows instead of its text, a click for each line; ![] is a picture again."""
+        slide, lines = self.spoken, re.split(r"(?<!\|)\n|\n(?!\|)", words)
+        if "![]" in lines:
+            slide.png, lines = self.png, lines[1:]
+        slide.notes, self.told = [*slide.notes, self.told], ""
+        if slide.png + slide.printed:
+            slide.parts, slide.said = slide.parts * (not slide.point), "\n\n".join(lines)
+        else:
+            slide.parts = lines
+
     def begin(self, title, spent):
         number = title.split()[0]
         known = mistakes(self.exercises, number, self.language)        # each exercise once
@@ -320,7 +331,7 @@ class Deck:
         if not text:
             return
         self.told, first = text, sentence(text)
-        if self.spoken.point and not self.spoken.parts:
+        if self.spoken.point and not (self.spoken.parts or self.spoken.said):
             self.spoken.parts = clicks(text)
             return
         speaks, alone, notes = self.ideas, False, self.ideas.notes
@@ -372,8 +383,8 @@ class Deck:
         self.program = cell.source
         text = re.sub("  +#", "  #", shown_of(cell))
         text = re.sub(r"^(.{60,})  # .*", r"\1", text, flags=re.MULTILINE)     # too wide
-        if cell.metadata.get("show") and not cell.outputs and self.spoken.point:   # of what is said
-            self.spoken.parts.append(f"```python\n{text}\n```")
+        if cell.metadata.get("show") and self.spoken.point and ("\n\n" in text or not cell.outputs):
+            self.spoken.parts += [f"```python\n{block}\n```" for block in text.split("\n\n")]
         else:
             self.programs.append(text)
 
@@ -387,7 +398,7 @@ class Deck:
             self.result = None                                         # there is no room for it
         if not self.result and self.spoken.point:                      # what it says is drawn
             self.result, self.spoken.parts = self.spoken, [" ".join(self.spoken.parts)]
-        self.shown(self.caption).png, self.programs = in_steps(self.program, png), []
+        self.shown(self.caption).png, self.programs, self.png = in_steps(self.program, png), [], png
 
     def shown(self, words):
         """The slide of what a cell shows: the last one, until a text has said what it shows.
@@ -505,7 +516,7 @@ def clicks(text):
         if BLOCK.match(block.strip()) and found and not re.search(ENDS, found[-1].strip()):
             found[-1] += f"\n\n{block}"
         else:
-            found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(block)
+            found += [block] if BLOCK.match(block.strip()) else SENTENCE.findall(headed(block)[1])
     for said in blocks if len(found) >= FEW else found:
         room -= len(said)
         if room > 0 and said.strip():
@@ -568,12 +579,12 @@ def deck(notebook):
     made = Deck(notebook)
     named = {slide.title for slide in made.slides}
     headings = [h for c in notebook.cells for h in re.findall(r"^## (\d.*)", c.source, re.MULTILINE)]
-    plan = "\n".join(f"- {symbols(name)}" for name in headings if name in named)
+    plan = "\n".join(f"- {symbols(name)}" for name in headings if name in named or words.optional in name)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
     whole = minutes.rounded(minutes.minutes(notebook)[0])
-    rest = max(round(whole - made.spent - minutes.QUESTIONS), 0)       # for the summary
+    rest = max(round(whole - made.spent - minutes.QUESTIONS), 1)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
                     [words.minutes.format(words.time(whole)),
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
@@ -583,7 +594,7 @@ def deck(notebook):
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
     summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
     points = re.split(r"\n(?=- |\*\*)", summary.strip())
-    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))] * bool(rest)),
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))]),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]

@@ -187,7 +187,7 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert "The section takes 3 minutes." in ideas.notes
     assert third.notes == []                                           # it takes no minute
     assert loop.notes == ["A loop. Run it."]
-    assert '<span class="matrix"><span><span>1</span><span>2.5</span></span>' in asks.parts[0]
+    assert '<span class="matrix"><span><span>1.00</span><span>2.50</span></span>' in asks.parts[0]
     assert "::: question\nHow many?" in asks.parts[0]
     assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
     assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
@@ -209,7 +209,8 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     rows = prints.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
     assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", ""]
     assert re.findall(r'class="(\w+)" style="width:(\d+)%.*?"></span>(.*?)</td>', rows) == [
-        ("plus", "25", "0.5"), ("minus", "50", "-1"), ("plus", "100", "2"), ("plus", "12", "0.25")]
+        ("plus", "25", "0.50"), ("minus", "50", "-1.00"),
+        ("plus", "100", "2.00"), ("plus", "12", "0.25")]
     other = prints.drawn("a [0.5 1. ]\nb [10. 20.]")                    # b has another unit
     assert re.findall(r"width:(\d+)%", other) == ["50", "100"]
     weights = prints.drawn("with [0.5 0.5]\nwithout [1. 0.1]")          # weights have one
@@ -297,6 +298,18 @@ def test_a_lesson_has_titles_notes_and_lines_that_only_its_deck_shows():
     assert (result.said, result.says) == ("One half.", ["Point at it."])
     assert result.printed == "w [0.5 1.]\n"
     assert "[One half]{.fragment}\n" in result.markdown()             # the title comes with it
+
+
+def test_a_slide_shows_what_its_lesson_says_instead_of_its_text():
+    text = "Long. So long.\n\n<!-- show: Short. -->\n\n<!-- slide: Again -->\n\nOn and on."
+    again = "\n\n<!-- show: ![]\nA row asks.\n| a |\n|---|\n| b |\nSo. -->"
+    notebook = lesson("## 1.1 A", f"%w 0.5%png {TALL}", text + again)
+    assert notebook.cells[4].source == "Long. So long.\n\nOn and on."
+    result, slide = slides.Deck(notebook).slides
+    assert (result.said, slide.png) == ("Short.", TALL)
+    assert slide.said == "A row asks.\n\n| a |\n|---|\n| b |\n\nSo."
+    assert slide.markdown().count("::: fragment") == 3
+    assert "On and on." in slide.notes
 
 
 def test_a_drawing_grows_by_clicks():
