@@ -239,7 +239,7 @@ ax.legend(loc="lower right")
 ax.figure
 
 # %% [markdown]
-# The dotted line is the best guess without the source: it knows the lengths, but no digit. Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source (its loss is below the line) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
+# Here warm-up buys a higher rate, not a better end. The dotted line is the best guess without the source: it knows the lengths, but no digit. At 0.01 a model reads the source (its loss is below the line) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
