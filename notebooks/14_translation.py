@@ -338,7 +338,7 @@ fig
 # The trained head crosses for every inverted pair and for no ordered one. Untrained, it crosses in 31 and in 22 of 100. And the data
 # had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
-# It is not always this head: with other seeds it is another. Nor does it find each word: for "hundred" it mostly looks further on, so there it could hardly cross. And nothing here says that the model needs the head (Lesson 11.6).
+# It is not always this head: with other seeds it is another. Nor does it find each word: for "hundred" it mostly looks further on, so there it could hardly cross. Nothing here says that the model needs the head (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
