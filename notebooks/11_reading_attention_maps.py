@@ -372,7 +372,7 @@ assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [
 assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
-assert abs(four - 0.03) < 0.1
+assert np.allclose([four, muted["copy"].mean()], [0.03, 0.83], rtol=0, atol=0.05)
 assert [best[name] == muted[name].argmin() for name in ("reverse", "sort")] == [True, False]
 assert moves["copy"].sum() / 6 < 1.2
 print("all true")
