@@ -93,8 +93,8 @@ for sentence, V in values.items():
     print(f"output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
 
 # %% [markdown]
-# Asked two things at once, the head gives half of its weight to each of the two keys. The output is the mean of
-# their values: a dog and a man, and it does not say who bites. Section 3.2.2 names this averaging as the reason for
+# Asked two things at once, the head gives each of two keys half of its weight. The output is the mean of
+# their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for
 # several heads.
 #
 # <!-- say: Point at the two halves, then at the two outputs: they are the same. Say: one row of weights is one mean, and a mean forgets the order. Often said and wrong: (1, 1), a dog and a man. Weights add up to 1. -->
@@ -204,7 +204,7 @@ figure_2("right", shapes=True)
 # %% [markdown]
 # ## 6.4 What do heads cost?
 #
-# > **Predict.** Three layers have 1, 8 and 64 heads. Which has the most parameters?
+# > **Predict.** Three layers of $d_\mathrm{model} = 512$ have 1, 8 and 64 heads of width $512 / h$. Which has the most parameters?
 # >
 # > - the one with 1 head → Its head is the widest, but there is only one.
 # > - the one with 64 heads → There are 64 times as many, each 64 times narrower.
@@ -261,8 +261,6 @@ for name in "QKVO":
 #
 # ## 6.6 How narrow may a head be?
 #
-# More heads are narrower heads.
-#
 # > **Predict.** A head has $d_k = 1$, and there are 64 tokens with random queries and keys. Each query has one favourite key, the key with the most weight. How many different keys are the favourite of some query?
 # >
 # > - 1 → The largest key would be everybody's favourite if all queries were positive.
@@ -281,7 +279,7 @@ favourites = np.array(favourites)                                       # (draws
 left, ax = new_figure(9, 3.2).subplots(1, 2)
 lines = left.plot([-2, 2], np.outer([-2, 2], np.sort(pairs[0][1][:12, 0])), color="0.75")    # 12 keys
 lines[0].set_color("#D55E00"), lines[-1].set_color("#D55E00")
-left.set(xlabel="query q", ylabel="score q k", title="$d_k$ = 1: a line for each key")
+left.set(xlabel="query q", ylabel="score q k", title="$d_k$ = 1: a line for each of 12 keys")
 draw_spread(ax, widths, favourites, "20 draws: median and range")
 ax.set(xscale="log", xticks=widths, xticklabels=widths, xlabel="$d_k$", ylabel="different favourites of 64", ylim=0)
 ax.legend()
@@ -346,7 +344,7 @@ for h, error in final.items():
     print(f"h = {h:2}  d_k = {16 // h:2}  error after 3000 steps {error:.2f}")
 
 # %% [markdown]
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower: its weights also see the contents.)
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as its weights also see the contents.)
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
@@ -384,7 +382,7 @@ fig.axes[1].plot(narrow[12].argmax(axis=1), range(T), "o", ms=11, mfc="none", me
 fig
 
 # %% [markdown]
-# The single head spreads its weight over several neighbours. The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others, as Lesson 6.6 says.
+# The single head spreads its weight over several neighbours. The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
@@ -443,7 +441,7 @@ print("all true")
 # - One head gives each query one weighted mean. Two heads answer two questions, side by side.
 # - Splitting divides the features, never the sequence: reshape to (T, h, d_k), then move h forward.
 # - One projection of width $h\, d_k$ is $h$ projections side by side; $\mathrm{Concat}(\dots)W^O$ is a sum over heads, without order.
-# - The layer has $4\, d_\mathrm{model}^2$ parameters and the same products for every $h$. Only the number of scores grows.
+# - The layer has $4\, d_\mathrm{model}^2$ parameters and the same products for every $h$, if $h\, d_k = d_\mathrm{model}$. Only the number of scores grows.
 # - A head with queries and keys of width 1 can prefer only two keys.
 #
 # **What you can do now:** choose a number of heads and say what it costs. Exercise 6 asks for the whole box.

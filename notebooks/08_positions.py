@@ -57,7 +57,7 @@ blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.rand
 print(f"written backwards without a mistake: {end.validation:.1%}")
 
 # %% [markdown]
-# It fails. It knows which digits to write, and not in which order: it is right by luck, mostly where there are only three or four.
+# It fails: it is right by luck, mostly for three or four digits.
 #
 # This lesson is about the embeddings, and the two circles where positions are added.
 
@@ -93,7 +93,7 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
 
 # %% [markdown]
-# The two vectors are equal, but for rounding. This encoder could not tell "dog bites man" from "man bites dog" either.
+# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either.
 #
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
 # $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:
@@ -124,7 +124,7 @@ codes = {
     "sinusoids": sinusoids.table,                                      # (T, 512)
 }
 fig = new_figure(7.5, 3.6)
-tables = {"binary": codes["binary"](32)[:, :5], "sinusoids": SinusoidalPositionalEncoding(32, 32).table(32)[:, ::2]}
+tables = {"binary": codes["binary"](32)[:, :5], "sinusoids": SinusoidalPositionalEncoding(32, 32).table(32)[:, :16:2]}
 for ax, (name, table) in zip(fig.subplots(1, 2), tables.items()):
     image = ax.imshow(table, cmap="PuOr", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     ax.set(title=name, xlabel={"binary": "digit"}.get(name, "sine of pair i"), ylabel="position",
@@ -133,7 +133,7 @@ fig.colorbar(image, ax=fig.axes)
 fig
 
 # %% [markdown]
-# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (The slow ones do not get far in 32 positions.)
+# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (Drawn: the 8 fastest of 16.)
 #
 # > **Predict.** One-hot: position 0 is √2 away from position 1. How far is it from position 256?
 # >
@@ -151,15 +151,15 @@ rows = {}
 print("           unique bounded length  step  order")
 for name, code in codes.items():
     table = code(512)                                                  # (512, width)
-    steps, means = far(table, 1), [far(table, k).mean() for k in (1, 16, 256)]
-    rows[name] = [len(np.unique(table.round(9), axis=0)) == 512, np.abs(table).max() <= 1,
+    steps, means = far(table, 1), [far(table, k).mean() for k in (1, 16, 256)]    # order: the means grow
+    rows[name] = [len(np.unique(table.round(9), axis=0)) == 512, np.abs(table).max() <= 1,    # unique, bounded
                   np.allclose(code(16), table[:16]), np.ptp(steps) < 1e-9, (np.diff(means) > 1e-9).all()]
     marks = "".join(f"{'✓' if kept else '✗':>7}" for kept in rows[name])
     print(f"{name:10}{marks}")
 
 # %% [markdown]
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
-# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours (5). **The sinusoids** keep all five, the last one on average (tried at the distances 1, 16 and 256).
+# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one on average (means at the distances 1, 16 and 256 grow).
 #
 # ## 8.3 Sinusoids by hand
 #
@@ -293,7 +293,10 @@ trained.figure()
 
 # %% [markdown]
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
-# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, sinusoids at 170, medians of five seeds), and at the end all are alike. (The loss ends near 0.1, in nats, because of label smoothing: Lesson 10.2.) On the right is the share copied exactly against the length. (No sequence of 1 or 2 symbols is held out.) The third line holds longer. Its tokens get no position at all: each score gets a learned number that depends only on the distance from query to key (as in T5; clipped beyond a largest distance as in Shaw et al., 2018).
+#
+# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, sinusoids at 170, medians of five seeds), and at the end all are alike. (The loss ends near 0.1 nats because of label smoothing: Lesson 10.2.) On the right is the share copied exactly against the length. (No sequence of 1 or 2 symbols is held out.)
+#
+# The third line holds longer. Its tokens get no position: each score gets a learned number that depends only on the distance from query to key (as in T5: Raffel et al., 2020; clipped beyond a largest distance as in Shaw et al., 2018).
 #
 # ## 8.7 Check what this lesson claimed
 

@@ -60,7 +60,7 @@ figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "s
 # %% [markdown]
 # ## 9.1 A small one
 #
-# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper. Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
+# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
 
 # %%
 names = dict(model.named_parameters())
@@ -103,7 +103,7 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 #
 # ## 9.3 Forwards, part by part
 #
-# `model.forward(src, tgt_in)` is one call. We make nine, each of a part of the model. First comes the left half of Figure 1: the ids become vectors, positions are added, and two
+# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half of Figure 1: the ids become vectors, positions are added, and two
 # layers follow. In each of them the tokens of the source read each other.
 
 # %%
@@ -142,7 +142,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. The attention between the stacks has queries from the target and keys from the source, so its map is square only if both are as long, as here.
+# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map.
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -161,7 +161,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
     print(f"{name.removesuffix('.attention.weights'):36} {a.shape} -> {b.shape}")
 
 # %% [markdown]
-# The maps of the encoder become four times as large, those between the stacks twice as large. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
+# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
 #
 # One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
 #

@@ -168,14 +168,11 @@ fig
 # > <!-- given: A head's margin at a job: its mean weight on this place, minus the same with shuffled places. A trained head has a margin of $0.44$ at its job. -->
 
 # %%
-def margins(name, model, seed=0):
-    score, baseline = job_table(model, tasks[name], 300, seed)         # (N h, jobs) each
-    return score - baseline
-
-
 chance = []
 for seed in range(5):
-    table = margins("copy", small_model(tasks["copy"], seed, N=2, h=4), seed)
+    model = small_model(tasks["copy"], seed, N=2, h=4)                 # never trained
+    score, baseline = job_table(model, tasks["copy"], 300, seed)       # (N h, jobs) each
+    table = score - baseline
     chance.append(table.max())
     job = [*JOBS][table.argmax() % len(JOBS)]
     print(f"model {'ABCDE'[seed]}, best at {job:12}  margin {table.max():.2f}")
@@ -191,10 +188,11 @@ bar = max(chance)
 # A head of the trained model has a job, and a frame, if its margin is above the bar.
 
 # %%
-table = margins("copy", models["copy"])
+score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
+table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
-                  title=f"Framed: above the bar, {bar:.2f}")
+                  title=f"framed: above {bar:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
 fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=25,
                  fillstyle="none", markeredgewidth=3)
 fig
@@ -214,7 +212,8 @@ jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
 count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
 ax = new_figure(6, 2.6).subplots()
 ax.bar_label(ax.barh([*jobs.jobs, "none"], count, color="#0072B2"), padding=3)
-ax.set(xlabel="heads with this job (none: below the bar)", xlim=(0, 50))
+ax.set(xlabel="heads with this job (none: below the bar)", xlim=(0, 50),
+       title=f"models with another job too: {(jobs.best > 0).any(axis=-1).sum()}")
 ax.invert_yaxis()
 ax.figure
 
@@ -269,7 +268,7 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell; what was written is right all the same.
 #
 # <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
 #
@@ -294,7 +293,7 @@ fig
 #
 # ## 11.6 Take a head away
 #
-# Does the model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
+# Does the copying model need a head? With all, every test sequence is right. Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
 # it brings nothing.
 
 # %%
@@ -330,7 +329,7 @@ ax.figure
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
-# The bars again, for all three models. Orange is the head that is aligned best:
+# The bars again, for all three models; the head aligned best is orange:
 
 # %% show=[]
 fig = new_figure(9, 2.8)
@@ -342,7 +341,7 @@ for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
 fig
 
 # %% [markdown]
-# For copy and reverse the best aligned head is the one missed most, for sort it is not. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+# For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer, and head 4, with nearly the same margin, is hardly missed. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -413,17 +412,13 @@ fig
 # ## 11.9 Check what this lesson claimed
 
 # %%
-assert reverse[0][4, 3].argmax() == 2                                  # not one place ahead
 assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [4]
-assert 0.15 < bar < 0.25                                               # what chance reaches
 assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
-assert abs(muted["copy"].mean() - 0.83) < 0.05
-assert abs(four - 0.03) < 0.1
-assert [best[name] == muted[name].argmin() for name in models] == [True, True, False]
+assert np.allclose([four, muted["copy"].mean()], [0.03, 0.83], rtol=0, atol=0.05)
+assert [best[name] == muted[name].argmin() for name in ("reverse", "sort")] == [True, False]
 assert moves["copy"].sum() / 6 < 1.2
-assert moves["sort"].sum() / 6 > 2
 print("all true")
 
 # %% [markdown]

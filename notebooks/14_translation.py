@@ -43,7 +43,7 @@ from collections import Counter
 import numpy as np
 
 from aiayn_np import Transformer, attention_maps, plot_attention
-from aiayn_np.plotting.figures import new_figure
+from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.batches import Batches, arrays
 from aiayn_np.text.bleu import bleu
@@ -174,7 +174,7 @@ for rows in np.array_split(order, batches.per_epoch):
 print(f"padding: any order {1 - real / positions:.1%}, similar length {1 - real / padded:.1%}")
 by_length = np.argsort([len(src) for src, _ in ids])
 fig = new_figure(7.5, 3)
-hundred = {"any order": order[:100], "similar length": by_length[1000:1100]}
+hundred = {"any order": order[:100], "similar length": by_length[1150:1250]}
 for ax, (title, rows) in zip(fig.subplots(1, 2, sharex=True), hundred.items()):
     src, _, _ = arrays([ids[i] for i in rows])                         # (B, T_src)
     ax.pcolormesh(src != 0, cmap="cividis", vmin=0, vmax=1)
@@ -259,8 +259,8 @@ source, written, weights, allowed = run.translation_attention(run.task.source(te
 named = [f"'{piece}'" if piece in "-," else piece for piece in written]
 rows = [f"{read} → {write}" for read, write in zip(["<bos>", *named], named)]
 fig = plot_attention(weights[:1], rows, source, allowed=allowed[:1], titles=["head 1"])
-fig.axes[0].plot([2, 1, 0, 8, 7, 6], [0, 1, 2, 8, 9, 10], "o", ms=11, mfc="none", mec="#D55E00",
-                 mew=2)
+turns, at = [0, 1, 2, 8, 9, 10], [2, 1, 0, 8, 7, 6]                    # tens, hyphen, unit: rows, columns
+fig.axes[0].plot(at, turns, "o", ms=11, mfc="none", mec="#D55E00", mew=2)
 fig
 
 # %% [markdown]
@@ -303,10 +303,9 @@ def crossing(model, pairs):
     return {name: np.mean(rows, axis=0).T for name, rows in found.items()}
 
 
-labels = [f"head {i + 1}" for i in range(4)] + ["mean"]
 on_validation = crossing(trained, numbers.validation)
 print("validation    tens right, unit right, crossed")
-for label, row in zip(labels, on_validation["inverted"]):
+for label, row in zip(("head 1", "head 2", "head 3", "head 4", "mean"), on_validation["inverted"]):
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
 # %% [markdown]
@@ -326,16 +325,20 @@ for label, row in zip(labels, on_validation["inverted"]):
 # %%
 best = on_validation["inverted"][:, :2].min(axis=1).argmax()
 after, before = crossing(trained, numbers.test), crossing(untrained, numbers.test)
-print("test                     1st right  2nd right  crossed")
-for name, shares in (("trained", after), ("untrained", before)):
-    for kind in ("inverted", "ordered"):
-        print(f"{name:10} {kind:10}  ", *(f"{share:10.2f}" for share in shares[kind][best]))
+fig = new_figure(8, 2.8)
+for ax, kind in zip(fig.subplots(1, 2, sharey=True), after):
+    for i, shares in enumerate((after, before)):
+        bars = ax.bar(np.arange(3) + 0.4 * i - 0.2, shares[kind][best], 0.4, color=COLORS[i])
+        ax.bar_label(bars, fmt="%.2f")
+    ax.set(title=f"test, {kind}", ylim=(0, 1.15), xticks=range(3), xticklabels=("1st right", "2nd right", "crossed"))
+ax.legend(("trained", "untrained"))
+fig
 
 # %% [markdown]
 # The trained head crosses for every inverted pair and for no ordered one. Untrained, it crosses in 31 and in 22 of 100. And the data
 # had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences.
 #
-# The measurement does *not* say that it is always this head (with other seeds it is another), or that it finds each word: for "hundred" it seldom looks at *hundert*. Nor does it say that the model needs the head (Lesson 11.6).
+# It is not always this head: with other seeds it is another. Nor does it find each word: for "hundred" it mostly looks further on, so there it could hardly cross. Nothing here says that the model needs the head (Lesson 11.6).
 #
 # ## 14.8 Check what this lesson claimed
 
@@ -344,13 +347,10 @@ lists = [{german for german, _ in pairs} for pairs in numbers]
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
 assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert all(len(row) == 2 for row in vocabulary.encode(sorted({word for g, _ in numbers.test for word in g.split()})))
-backwards = ["_zwanzig", "_und", "_drei", "_fünfzig", "_und", "_zwei"]   # the picture of 14.6
-turns = [0, 1, 2, 8, 9, 10]                                            # its rows with a ring
-assert any([source[j] for j in head[turns].argmax(axis=1)] == backwards for head in weights)
+assert any(list(head[turns].argmax(axis=1)) == at for head in weights)   # the rings of 14.6
 assert 1 - real / padded < 0.5 * (1 - real / positions)                # what sorting saves
 assert scores["at the end"][0] >= 0.99 > scores["after 3 epochs"][0]
-assert after["inverted"][best, 2] > 0.9 > 0.5 > after["ordered"][best, 2]
-assert after["inverted"][best, :2].min() > 0.7 > before["inverted"][best, :2].max()
+assert after["inverted"][best, :2].min() > 0.9 > 0.7 > before["inverted"][best, :2].max()
 print("all true")
 
 # %% [markdown]
