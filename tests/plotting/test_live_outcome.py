@@ -30,6 +30,13 @@ def test_a_change_in_a_walk_shows_both_answers_to_their_ends(page):
     assert lines(page)[0] == "5 1 4 1 3"
     assert page.locator("#written .coming").count() == 0
     assert page.locator("#written :is(.right, .wrong)").count() == 2
+    for key in (0, 1):                                                 # also of a key that is not
+        page.evaluate("(key) => choose({ query: 1, key })", key)
+        for side in (0, 1):
+            row = page.evaluate(
+                "(side) => [...attended(thoughts[side]).cache.weights[view.head].row(1)]", side)
+            numbers = page.locator(f"#flow-{side} .weight-of").all_text_contents()
+            assert set(numbers) == {f"{row[key]:.2f}", f"{max(row):.2f}"}
 
 
 def test_the_chosen_token_stays_if_it_changed_and_is_chosen_again_without_the_change(page):

@@ -128,7 +128,7 @@ function longest_row({ src, steps }) {
 }
 
 /** A curve from every key to every query that looks at it; those of the chosen query are lit, and
- * that of the chosen key has its weight beside it. */
+ * that of the chosen key, and in a comparison the largest, have their weights beside them. */
 function curves_of(thought, weights, x, gap, letters) {
   const free = allowed(thought);
   const top = TOP + TOKEN_HEIGHT;
@@ -136,9 +136,10 @@ function curves_of(thought, weights, x, gap, letters) {
   const middle = (top + bottom) / 2;
   const [curves, numbers] = [[], []];
   for (let i = 0; i < weights.rows; i++)
-    weights.row(i).forEach((weight, j) => {
+    weights.row(i).forEach((weight, j, row) => {
       const lit = i === view.query;
       const chosen = lit && j === view.key;
+      const largest = lit && thoughts.length > 1 && j === heaviest(row);
       if ((weight < 0.01 && !chosen) || !free(i, j)) return;
       const [from, to] = [x[0][j], x[1][i]];
       const path = drawn("path", {
@@ -153,7 +154,7 @@ function curves_of(thought, weights, x, gap, letters) {
       curves[lit ? "push" : "unshift"](path);
       const near = { x: 0.84 * from + 0.16 * to + 4 + 7.5 * weight, y: top + 0.3 * gap };
       const style = { class: "weight-of", "font-size": letters };
-      if (chosen) numbers.push(drawn("text", { ...near, ...style }, digits(weight)));
+      if (chosen || largest) numbers.push(drawn("text", { ...near, ...style }, digits(weight)));
     });
   return [...curves, ...numbers];
 }

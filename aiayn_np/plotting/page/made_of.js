@@ -109,8 +109,8 @@ function said_one_head(thought, place = best_place(thought)) {
   if (view.kind === "decoder_self" && has_source) return [say("gap"), say("shares_own")];
   if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
   const { source, target } = shares_at(thought, place);
-  const lists = [[...cache.weights[view.head].row(place)], [...source, ...target]];
-  const [looks, spoke] = lists.map((list) => list.indexOf(Math.max(...list)));
+  const lists = [cache.weights[view.head].row(place), [...source, ...target]];
+  const [looks, spoke] = lists.map(heaviest);
   if (looks === spoke) return [];
   return [say("gap"), say("shares_one_head", { token: plain_name(keys[looks]) })];
 }

@@ -262,6 +262,9 @@ function allowed(thought, kind = view.kind) {
 /** The nearest to i of the numbers 0 .. count - 1. */
 const within = (i, count) => Math.max(0, Math.min(i, count - 1));
 
+/** The place of the largest number. */
+const heaviest = (row) => row.indexOf(Math.max(...row));
+
 /** Make every part of the view one that exists. */
 function settle() {
   pointed = null;
@@ -270,8 +273,7 @@ function settle() {
   view.layer = within(view.layer, layer_count());
   const { queries, keys, cache } = attended(thoughts[view.side]);
   view.query = within(view.query, queries.length);
-  const row = [...cache.weights[view.head].row(view.query)];
-  view.key = within(view.key ?? row.indexOf(Math.max(...row)), keys.length);
+  view.key = within(view.key ?? heaviest(cache.weights[view.head].row(view.query)), keys.length);
 }
 
 /** The logits by which a token was written, before what stands after it. */

@@ -29,7 +29,7 @@ function clearest_head() {
   const written = [...tgt.slice(1), token];
   const keys = written.map((id, n) => {
     const { source } = shares(trained, cache, n, id);
-    return source.indexOf(Math.max(...source));
+    return heaviest(source);
   });
   const { layer } = START;
   const { weights } = cache.decoder.layers[layer].cross_attention.attention;
@@ -108,8 +108,8 @@ function make_guess(guess) {
 function look_of(query) {
   const { keys, cache } = attended(thoughts[0]);
   const weights = cache.weights[view.head];
-  const row = [...weights.row(within(query, weights.rows))];
-  const key = row.indexOf(Math.max(...row));
+  const row = weights.row(within(query, weights.rows));
+  const key = heaviest(row);
   const places = [key, 0, keys.length - 2, 1, keys.length - 1];
   const three = [...new Set(places.filter((i) => i >= 0 && i < keys.length))].slice(0, 3);
   const name = (i) => say("quoted_source", { token: plain_name(keys[i]), place: i + 1 });
