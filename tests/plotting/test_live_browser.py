@@ -427,16 +427,19 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
                      f"softmax over all keys = {digits(weight)}")
     low = weight < 1 / 4
     first, second = np.argsort(q * k if low else -q * k)[:2] + 1
+    row = found.weights[0, 1, 2]
+    best = row.argmax()
+    looks = ("" if best == 1 else f" It looks most at “{['3', '1', '4', 'end'][best]}” (token"
+             f" {best + 1} of the source), with {digits(row[best])}.")
     says = page.locator("#why-0 .says").inner_text()
     four, one = ("“4” (token 3 of the source)", "“1” (token 2 of the source)")
     assert says == (
-        f"{four} hardly looks at {one}, with {digits(weight)}: other keys score"
-        " higher." if low and q @ k > 0 else
+        f"{four} hardly looks at {one}, with {digits(weight)}.{looks}" if low and q @ k > 0 else
         f"{four} hardly looks at {one}, with {digits(weight)}: its query and that"
-        f" key disagree most in columns {first} and {second} below, and other keys score higher."
+        f" key disagree most in columns {first} and {second} below.{looks}"
         if low else
         f"{four} looks at {one} with {digits(weight)}, because its query and that"
-        f" key agree most in columns {first} and {second} below.")
+        f" key agree most in columns {first} and {second} below.{looks}")
     marks = set() if low and q @ k > 0 else {f"{first}", f"{second}"}
     assert set(page.locator("#why-0 .features span").all_inner_texts()) == marks
     strips = page.locator("#why-0 .strips canvas")

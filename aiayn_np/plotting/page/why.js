@@ -47,15 +47,15 @@ function cell_of(thought) {
   if (!there) return { there };
   const { cache, place } = found;
   const terms = terms_of(place.attention, cache, head, query, key);
-  const weight = cache.weights[head].row(query)[key];
+  const row = cache.weights[head].row(query);
   const free = keys_of(thought, query, found.keys);
-  const low = weight < 1 / free.length - 1e-9; // less than an even share
+  const low = row[key] < 1 / free.length - 1e-9; // less than an even share
   const sign = low ? -1 : 1;
   const order = terms.rows.map((row, n) => [sign * row.at(-1), n]).sort((a, b) => b[0] - a[0]);
   const most = low && terms.sum > 0 ? 0 : 2; // they agree, only less than with other keys
   const features = order.slice(0, most).filter(([term]) => term > 0);
   return {
-    ...{ ...found, there, thought, query, key, head, terms, weight, low },
+    ...{ ...found, there, thought, query, key, head, terms, row, low, weight: row[key] },
     attention: place.attention,
     features: features.map(([, n]) => n), // those that speak most for a key, or against a low one
     masked: !free.includes(key),
@@ -76,7 +76,7 @@ function reason_of(cell, side) {
   const again = is_read_again(thoughts[side]);
   const name = side_name(side, again ? "side_again" : "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
-  const { thought, queries, keys, query, key, weight, path, head, low } = cell;
+  const { thought, queries, keys, query, key, row, weight, path, head, low } = cell;
   const quoted = (of) => (token, place) => {
     const words = place ? counted(of) : "quoted_start";
     return make("strong", {}, ...say_with(words, { token: bare(token), place }));
@@ -100,7 +100,10 @@ function reason_of(cell, side) {
     : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
   const reason = alone ? "why_alone" : low ? least : most;
-  const end = rich(list || alone ? say(reason, { features }) : say(low ? "why_less" : "why_stop"));
+  const end = rich(list || alone ? say(reason, { features }) : say("why_stop"));
+  const best = heaviest(row);
+  const looks = { key: named(keys[best], place_of(best)), weight: digits(row[best]) };
+  if (weight < row[best]) end.push(...say_with("why_most", looks));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
   return [...name, ...says, ...end];
 }
