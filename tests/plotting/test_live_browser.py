@@ -287,7 +287,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.locator("#written .answer .tokens").first.inner_text().split() == ["1", "3"]
     assert page.get_by_label("Let it see ahead").is_checked()
     assert page.get_by_role("grid").count() == 2
-    assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
+    assert page.locator("#kind").input_value() == "Decoder self-attention"
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
     says = page.locator(".says").all_inner_texts()
     assert says[0].startswith("as trained: To write “3” (token 2 of the answer), it may not")
@@ -446,7 +446,7 @@ def test_a_cell_is_explained_by_its_numbers(page, run):
     names = [f"16 numbers from {x.min():.2f} to {x.max():.2f}".replace("-", "−")
              for x in (q, k, q * k, v, weight * v, found.weights[0, 1, 2] @ found.V[0, 1])]
     assert strips.evaluate_all("(all) => all.map((one) => one.ariaLabel)") == names
-    page.locator("#kind").select_option("Decoder self-attention (masked)")
+    page.locator("#kind").select_option("Decoder self-attention")
     page.locator("#cell-0-0-2").click()
     assert page.locator("#why-0 .says").inner_text().endswith("the score is −∞ and the weight 0.")
 
@@ -526,6 +526,9 @@ def test_unknown_and_too_long_is_said_in_words(page):
     typed(page, "")
     assert note.inner_text() == "Nothing typed yet." + still
     assert page.locator("#answers").evaluate(pale) == .25
+    typed(page, "1 " * 30)
+    typed(page, "")
+    assert note.inner_text().endswith(f"the answer to {'1 ' * 19}1….")
     typed(page, "1 " * 8)
     assert page.get_by_role("grid").count() == 1
     assert note.inner_text() == "8 tokens; it was trained on at most 6."

@@ -112,7 +112,7 @@ def test_the_sentences_are_those_of_the_catalogue(page):
     page.evaluate("(changes) => change(changes)", CHANGES)
     settled(page)
     assert page.locator("#grids h3").nth(1).inner_text() == "改动之后"
-    assert page.locator("#map-heading").inner_text() == "解码器自注意力（有掩蔽）：第 2 层，头 1"
+    assert page.locator("#map-heading").inner_text() == "解码器自注意力：第 2 层，头 1"
 
 
 # ---- the switch --------------------------------------------------------------------------------

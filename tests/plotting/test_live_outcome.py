@@ -94,6 +94,11 @@ def test_a_wrong_answer_of_the_trained_model_stands_beside_the_right_one(page):
     typed(page, text)
     row = page.locator("#written .row")
     assert row.locator(".mark").inner_text() == "✗ wrong"
+    spans = row.locator(".tokens > span").evaluate_all(
+        "all => all.map((one) => [one.textContent, one.classList.contains('differs')])")
+    right = text.split()[::-1]
+    assert [is_red for _, is_red in spans] == [
+        t >= len(right) or token != right[t] for t, (token, _) in enumerate(spans)]
     api.expect(row).to_contain_text(f"right would be {text[::-1]}")
     for unread in ("hello", ""):                                       # no verdict on an old answer
         page.locator("#source").fill(unread)
@@ -146,8 +151,7 @@ def test_the_highest_weights_are_those_of_the_map_in_view(page):
             sum += Math.max(...data.slice(i * columns, (i + 1) * columns));
           return sum / rows;
         }})""")
-        assert (f"where it looks most {means[0]:.2f} of its attention, now it gives"
-                f" {means[1]:.2f}.") in told(page)
+        assert f"the highest {means[1]:.2f} on average, before {means[0]:.2f}." in told(page)
 
 
 def test_a_muted_head_takes_as_much_of_the_score_as_is_said(page, run):  # noqa: F811
@@ -181,7 +185,7 @@ def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
     flip(page, "Let it see ahead")
     out = page.locator("#outcome").inner_text()
     assert "later ones do not exist yet: only the earlier ones, read again, see each other." in out
-    assert page.locator("#kind").input_value() == "Decoder self-attention (masked)"
+    assert page.locator("#kind").input_value() == "Decoder self-attention"
     flip(page, "Let it see ahead")
     assert page.locator("#kind").input_value() == "Encoder-decoder attention"
     flip(page, "Let it see ahead")

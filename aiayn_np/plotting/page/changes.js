@@ -221,7 +221,7 @@ const MEASURED = {
   positions: () => [said_equal() ?? say("if_positions_expect")],
   factor() {
     const [before, after] = thoughts.map((one) => digits(sharpness(one)));
-    return [say("if_scale_expect", { times: scale_taken() }), say("out_sharp", { before, after })];
+    return [say("if_scale_expect", { times: scale_taken(), before, after })];
   },
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted({ count }) {

@@ -39,6 +39,10 @@ function visible(token) {
   return token.replace(/[\n\t\u2028\u2029]/g, sign);
 }
 
+/** The first signs of a text, at most so many. */
+const shortened = (text, most) =>
+  [...text].length <= most ? text : `${[...text].slice(0, most - 1).join("")}…`;
+
 /** The key of the word for a token that is a sign, such as the end. */
 function special_name(token) {
   const { tokens, bos, eos, pad, unk } = data.task;

@@ -78,9 +78,7 @@ function draw_figure() {
   ]);
   for (const one of buttons) put(one, height);
   element("boxes").style.aspectRatio = `100 / ${height}`;
-  keep_focus(element("boxes"), () =>
-    element("boxes").replaceChildren(drawing, ...buttons.map(({ button }) => button)),
-  );
+  refill(element("boxes"), drawing, ...buttons.map(({ button }) => button));
   draw_box(boxes);
 }
 
@@ -253,7 +251,7 @@ function draw_box(boxes) {
     make("p", { class: "soft" }, make("code", {}, formula_of(thought.model, box.path))),
     make("p", { class: "soft" }, say("figure_code"), " ", make("code", {}, `model.${box.path}`)),
   ];
-  keep_focus(element("box"), () => element("box").replaceChildren(...parts));
+  refill(element("box"), ...parts);
 }
 
 /** What comes out of a box. */

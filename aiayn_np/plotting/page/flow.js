@@ -48,7 +48,7 @@ function draw_flow() {
       make("div", { ...place, "aria-label": label }, drawing),
     );
   });
-  keep_focus(element("flow"), () => element("flow").replaceChildren(...flows));
+  refill(element("flow"), ...flows);
   requestAnimationFrame(scroll_to_lit); // all is laid out once
   const place = [view.text, view.kind, view.layer, view.head, view.query, view.written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
@@ -90,7 +90,7 @@ function flow(thought, side) {
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
   const is_low = is_present() || innerWidth <= 800;
-  const gap = !two ? GAP : is_long ? 48 : is_low ? 150 : 0.37 * tokens_wide;
+  const gap = !two ? GAP : is_long ? 48 : is_low ? 150 : 0.33 * tokens_wide;
   const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
   element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
@@ -134,12 +134,12 @@ function curves_of(thought, weights, x, gap, letters) {
   const top = TOP + TOKEN_HEIGHT;
   const bottom = top + gap;
   const middle = (top + bottom) / 2;
-  const [curves, numbers] = [[], []];
+  const [curves, numbers, two] = [[], [], thoughts.length > 1];
   for (let i = 0; i < weights.rows; i++)
     weights.row(i).forEach((weight, j, row) => {
       const lit = i === view.query;
       const chosen = lit && j === view.key;
-      const largest = lit && thoughts.length > 1 && j === heaviest(row);
+      const largest = lit && two && j === heaviest(row);
       if ((weight < 0.01 && !chosen) || !free(i, j)) return;
       const [from, to] = [x[0][j], x[1][i]];
       const path = drawn("path", {
@@ -152,8 +152,11 @@ function curves_of(thought, weights, x, gap, letters) {
         "data-key": j,
       });
       curves[lit ? "push" : "unshift"](path);
-      const near = { x: 0.84 * from + 0.16 * to + 4 + 7.5 * weight, y: top + 0.3 * gap };
-      const style = { class: "weight-of", "font-size": letters };
+      const [along, down] = two && !largest ? [0.03, 0.15] : [0.16, 0.3]; // of two, one above
+      const aside = (j < row.length - 1 ? 1 : -1) * (4 + 7.5 * weight); // the last one: inwards
+      const near = { x: from + along * (to - from) + aside, y: top + down * gap };
+      const anchor = { "text-anchor": aside < 0 ? "end" : null };
+      const style = { class: "weight-of", "font-size": letters, ...anchor };
       if (chosen || largest) numbers.push(drawn("text", { ...near, ...style }, digits(weight)));
     });
   return [...curves, ...numbers];
@@ -171,10 +174,9 @@ function point_at(query) {
 /** A token of the drawing. To point at it fades all other curves, a click chooses it. */
 function flow_token(name, [x, y], width, side, role, i) {
   const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
-  const is_short = [...name].length <= MOST_SIGNS;
-  const short = is_short ? name : `${[...name].slice(0, MOST_SIGNS - 1).join("")}…`;
   const style = [...name].length === 1 ? "sign" : null; // which has room to be larger
-  const text = drawn("text", { x, y: y + 27, "text-anchor": "middle", class: style }, short);
+  const label = { x, y: y + 27, "text-anchor": "middle", class: style };
+  const text = drawn("text", label, shortened(name, MOST_SIGNS));
   const style_of = { query: i === view.query && "lit", key: i === view.key && "read" };
   const place = { class: `flow-token ${role} ${style_of[role] || ""}` };
   const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));

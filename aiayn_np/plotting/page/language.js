@@ -104,9 +104,7 @@ function translate_data() {
   const ends = data.examples.map((_, i) => data.examples.slice(0, i + 1).join("").length);
   const chips = data.examples.filter((_, i) => data.recorded || (i < 3 && ends[i] < 64)); // one line
   element("examples").replaceChildren(...chips.map(chip));
-  const place = element("kind").selectedIndex;
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
-  element("kind").selectedIndex = Math.max(place, 0);
   const example = data.examples.at(-1) ?? "";
   element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
 }

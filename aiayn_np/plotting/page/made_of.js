@@ -41,7 +41,7 @@ async function draw_shares() {
     say(words_of_sum, { ...numbers, biases: signed(biases) }),
   ]);
   const table = shares_table(step.shares, words, source.length ? rows : [[], rows[1]], chosen);
-  keep_focus(element("shares-table"), () => element("shares-table").replaceChildren(table));
+  refill(element("shares-table"), table);
 }
 
 /** What the forward pass that is shown has written, the next token last. */

@@ -19,16 +19,14 @@ function draw_heads() {
     return make("div", { class: "layer" }, name, ...heads);
   });
   fill(element("kind-help"), [term("?", say(`term_${view.kind}`))]);
-  keep_focus(element("heads"), () =>
-    element("heads").replaceChildren(element("heads").firstElementChild, ...rows),
-  );
+  refill(element("heads"), element("heads").firstElementChild, ...rows);
 }
 
 /** Fill an element anew; what had the focus in it has it again, by its id. */
-function keep_focus(parent, fill) {
+function refill(parent, ...children) {
   const { id } = document.activeElement ?? {};
   const inside = id && parent.contains(document.activeElement);
-  fill();
+  parent.replaceChildren(...children);
   if (inside) element(id)?.focus({ preventScroll: true });
 }
 
@@ -73,7 +71,7 @@ function draw_grids() {
     const table = make("div", { class: "scroll" }, grid(thought, side));
     return make("div", {}, ...(two ? [name] : []), table);
   });
-  keep_focus(element("grids"), () => element("grids").replaceChildren(...grids));
+  refill(element("grids"), ...grids);
   element("app").classList.toggle("two", two);
 }
 

@@ -138,7 +138,7 @@ function unknown_note(unknown) {
 /** Nothing of the typed text can be read: the last answer stays, and pales. */
 function show_unread(unknown) {
   const why = unknown.length ? unknown_note(unknown) : say("empty");
-  const values = { example: data.examples[0], text: visible(view.text) };
+  const values = { example: data.examples[0], text: visible(shortened(view.text, 40)) };
   fill(element("source-note"), spaced([why, say("unread", values)]));
   element("app").classList.add("unread");
   element("what-if").inert = true; // it would be of another text
@@ -196,20 +196,22 @@ const writes_nothing = () => view.kind === "encoder_self" && layers > 0;
 
 /** What one of the models writes, and in a box of its own the token to come. */
 function answer_row(thought, side) {
-  const base = thoughts[0].steps;
+  const base = names(thoughts[0].steps.map(({ token }) => token));
   const ids = thought.steps.slice(0, written(thought)).map((step) => step.token);
-  const most = places();
+  const tokens = names(ids);
+  const is_judged = !data.answers && mark_of(thought).length;
+  const right = side ? base : is_judged ? wanted_of(thought) : tokens; // of its tokens
   const style = (t) => {
     const styles = is_unsure(thought.steps[t]) ? ["unsure"] : [];
-    if (side && ids[t] !== base[t]?.token) styles.push("differs");
+    if (tokens[t] !== right[t]) styles.push("differs");
     else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
     return styles.join(" ") || null;
   };
-  const spans = names(ids.filter((id) => id !== eos).slice(0, most)).map((token, t) =>
+  const spans = tokens.filter((_, t) => ids[t] !== eos).slice(0, places()).map((token, t) =>
     box_of(token, style(t), `${side}-${t}`),
   );
   if (side && !is_walking(thought))
-    for (let t = spans.length; t < real_ids(base).length; t++)
+    for (let t = spans.length; t < real_ids(thoughts[0].steps).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
   const label = side ? changed_name() : say("row_writes");
   const many = spans.map((span) => span.textContent).join("").length > 50;

@@ -205,10 +205,8 @@ function draw_tour() {
     ["tour-next", last ? "tour_finish" : "tour_next", go_on, !guessed],
     ["tour-end", "tour_end", () => end_tour(false), last && guessed],
   ].map(([id, key, act, hidden]) => make_button(say(key), act, { id, class: "bare", hidden }));
-  keep_focus(element("tour"), () => {
-    element("tour-choices").replaceChildren(...buttons);
-    element("tour-steps").replaceChildren(...moves);
-  });
+  refill(element("tour-choices"), ...buttons);
+  refill(element("tour-steps"), ...moves);
   if (choices[view.guess]) sentences.unshift(verdict(choices, view.guess, happened));
   const told = guessed && !playing;
   const found = told ? [...sentences, ...lesson_link(lesson)] : [];
