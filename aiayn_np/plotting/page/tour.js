@@ -27,10 +27,7 @@ function clearest_head() {
   while (thought.steps.length < 4 && !thought.done) think_on(thought);
   const { cache, tgt, token } = thought.kept;
   const written = [...tgt.slice(1), token];
-  const keys = written.map((id, n) => {
-    const { source } = shares(trained, cache, n, id);
-    return heaviest(source);
-  });
+  const keys = written.map((id, n) => heaviest(shares(trained, cache, n, id).source));
   const { layer } = START;
   const { weights } = cache.decoder.layers[layer].cross_attention.attention;
   const clear = (head) =>
