@@ -124,8 +124,8 @@ def test_a_guess_makes_the_change_and_gets_its_verdict(page):
         count = sum(a != b for a, b in zip(before.split(), after.split(), strict=False))
         count += abs(len(before.split()) - len(after.split()))
         same = sorted(before) == sorted(after)
-        high = re.search(r"most ([\d.]+) of its attention, now it gives ([\d.]+)", out)
-        happened = (0 if high and high[2] > high[1] else 1) if part == "factor" else (
+        high = re.search(r"the highest ([\d.]+) on average, before (\d\.\d+)", out)
+        happened = (0 if high and high[1] > high[2] else 1) if part == "factor" else (
             0 if not count else 2 - same if part == "positions" else 1 if count < 3 else 2)
         assert out.startswith(f"You guessed: {names[0]}. In fact: {names[happened]}." if happened
                               else f"You guessed right: {names[0]}.")
