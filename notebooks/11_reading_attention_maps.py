@@ -161,7 +161,7 @@ fig
 #
 # > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of all 5 · 48 margins?
 # >
-# > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
+# > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < threshold < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - Nearly half → That is true for good heads of trained models.
 # >
@@ -176,35 +176,35 @@ for seed in range(5):
     chance.append(table.max())
     job = [*JOBS][table.argmax() % len(JOBS)]
     print(f"model {'ABCDE'[seed]}, best at {job:12}  margin {table.max():.2f}")
-bar = max(chance)
+threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one margin reaches 0.21: that is our bar. Three of the five are at `<eos>`, the one token that stands in all sequences.
+# By chance alone one margin reaches 0.21: that is our threshold. Three of the five are at `<eos>`, the one token that stands in all sequences.
 #
 # <!-- show: By chance alone one margin reaches 0.21. From here on, a job needs a margin above this threshold. -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
-# A head of the trained model has a job, and a frame, if its margin is above the bar.
+# A head of the trained model has a job, and a frame, if its margin is above the threshold.
 
 # %%
 score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
 table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
-                  title=f"framed: above {bar:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
-fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=25,
+                  title=f"framed: above {threshold:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
+fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=25,
                  fillstyle="none", markeredgewidth=3)
 fig
 
 # %% [markdown]
-# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
+# Five of the eight heads pass the threshold, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
 #
 # <!-- show: Five of the eight heads are above the threshold. All have the same job: they look at the answer. -->
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
-# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The bar is that of ten untrained models:
+# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
@@ -212,7 +212,7 @@ jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
 count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
 ax = new_figure(6, 2.6).subplots()
 ax.bar_label(ax.barh([*jobs.jobs, "none"], count, color="#0072B2"), padding=3)
-ax.set(xlabel="heads with this job (none: below the bar)", xlim=(0, 50),
+ax.set(xlabel="heads with this job (none: below the threshold)", xlim=(0, 50),
        title=f"models with another job too: {(jobs.best > 0).any(axis=-1).sum()}")
 ax.invert_yaxis()
 ax.figure
@@ -255,7 +255,7 @@ orders = np.array([*permutations(range(6))])                           # (720, 6
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9, 3.1, layout="constrained")
+fig = new_figure(9.6, 2.7, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
@@ -284,7 +284,8 @@ fig
 # - the **residual**: Add & Norm adds what the heads bring to $x$, which is already there;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens.
 #
-# <!-- show: A head adds $\sum_j w_{ij}\, v_j W^O$ to $x$. The map shows $w_{ij}$ only, and leaves out:
+# <!-- show: A head adds a sum to $x$. The map shows $w_{ij}$ only:
+# $$\underbrace{x}_{\text{residual}} + \sum_j \underbrace{w_{ij}}_{\text{the map}}\ \underbrace{v_j W^O}_{\text{value}}$$
 # - the **value** $v_j W^O$: a large weight on a tiny one brings little;
 # - the **residual** $x$: it is already there, and what the heads bring is added;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens. -->
@@ -391,7 +392,7 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. In most rows the head looks at the symbol that is written; whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol. -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol (dark: never, yellow: always). -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
@@ -413,7 +414,7 @@ fig
 
 # %%
 assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [4]
-assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
+assert (table[:, 0] > threshold).sum() == (table > threshold).sum() == 5    # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
 assert np.allclose([four, muted["copy"].mean()], [0.03, 0.83], rtol=0, atol=0.05)
