@@ -263,7 +263,7 @@ for name in "QKVO":
 #
 # > **Predict.** A head has $d_k = 1$, and there are 64 tokens with random queries and keys. Each query has one favourite key, the key with the most weight. How many different keys are the favourite of some query?
 # >
-# > - 1 → The largest key would be everybody's favourite if all queries were positive.
+# > - 1 → Does a negative query prefer the same key as a positive one?
 # > - 2 <!-- true: set(favourites[:, 0]) == {2} --> → A positive query prefers the largest key, a negative one the smallest.
 # > - About 40 → 64 free choices hit about 40 different keys. Is this choice free?
 # > - 64 → Can each query find a key of its own when a score is a product of two numbers?

@@ -124,7 +124,7 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written, not one place ahead. In copying these two are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
+# It looks at what is to be written (in all rows but one), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
 #
 # <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
 #
@@ -240,7 +240,7 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# To find the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
+# For the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -268,7 +268,7 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell; what was written is right all the same.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, one in reverse and one in sort, miss the brightest cell; what was written is right.
 #
 # <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
 #
@@ -317,9 +317,9 @@ def muted_exact(name, layer, heads):
 
 # %%
 muted = {name: np.array([muted_exact(name, i // 4, [i % 4]) for i in range(8)]) for name in models}
-four = muted_exact("copy", 1, range(4))
+none, four = (muted_exact("copy", 1, heads) for heads in ((), range(4)))
 ax = new_figure(8, 3).subplots()
-bars = ax.bar([*heads, "layer 2"], [*muted["copy"], four], color=["#0072B2"] * 8 + ["#D55E00"])
+bars = ax.bar(["none", *heads, "layer 2"], [none, *muted["copy"], four], color=["0.6", *["#0072B2"] * 8, "0.6"])
 ax.bar_label(bars, fmt="%.2f")
 ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1),
        title=f"one head of eight: {muted['copy'].mean():.2f} on average")
