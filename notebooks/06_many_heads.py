@@ -227,7 +227,7 @@ for heads in (1, 8, 64):
 #
 # ## 6.5 What would a bias do?
 #
-# > **Predict.** Each projection gets a random bias, one after the other. Which of the four biases leaves the output as it is?
+# > **Predict.** Each projection gets a random bias, one after the other. Which bias leaves the output as it is?
 # >
 # > - that of the queries → Then every query asks for something else.
 # > - that of the keys <!-- true: [name for name, by in shifts.items() if np.abs(by).max() < 1e-12] == ["K"] --> → All scores of a query move alike, and softmax does not see it.

@@ -133,7 +133,7 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 # > - It rises all the way → At 0.5 the model is less sure than $q$.
 # > - It falls, and then rises → Past p = q the twelve wrong classes, wanted a little, cost more than the target gains. <!-- true: sure[0] > sure[1] > sure[2] < sure[3] < sure[4] -->
 # >
-# > <!-- given: 13 classes, smoothing 0.1: one is wanted with {1 - 0.1 + 0.1 / 13}, each of the other twelve with {0.1 / 13}. The loss is $-\sum_v q_v \log p_v$. -->
+# > <!-- given: 13 classes, smoothing 0.1: one is wanted with {1 - 0.1 + 0.1 / 13}, each of the other twelve with {0.1 / 13}. The loss is $-\sum_v q_v \ln p_v$. -->
 
 # %%
 V, eps_ls = 13, 0.1
@@ -259,9 +259,11 @@ ax.figure
 #
 # With 100 steps of warm-up the peak of Equation 3 is $0.018$, too high here. We take a fifth of it.
 #
+# <!-- show: One step of training does four things: -->
+#
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
-# %% show=[[4, 5], [7, 8], [11, 13]]
+# %% show=[[3, 4, 5], [7, 8], [10, 11], [13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):
@@ -345,8 +347,8 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():
 
 # %%
 exact, independent = copied_exactly(models[early]), (right[real].mean() ** lengths).mean()
-print(f"whole sequences, if mistakes were independent  right {independent:.3f}")
-print(f"whole sequences, decoded  right {exact:.3f}")
+print(f"if mistakes were independent  sequences right {independent:.2f}")
+print(f"measured, decoded  sequences right {exact:.2f}")
 
 # %% [markdown]
 # Nearly half of the sequences are right. Independent mistakes would leave 0.41, the mean of $0.88^L$ over the lengths $L$. So they are not independent. Where are they?

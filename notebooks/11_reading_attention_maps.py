@@ -124,7 +124,7 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written (in all rows but one), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
 #
 # <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
 #
@@ -219,6 +219,8 @@ ax.figure
 
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
+#
+# <!-- show: Of 47 heads that have a job, 42 have the *same* one. Counted: the 80 heads of ten models, five that copy and five that reverse. -->
 #
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
@@ -343,6 +345,8 @@ fig
 
 # %% [markdown]
 # For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer, and head 4, with nearly the same margin, is hardly missed. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+#
+# <!-- show: The best aligned head, orange, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
