@@ -259,11 +259,11 @@ ax.figure
 #
 # With 100 steps of warm-up the peak of Equation 3 is $0.018$, too high here. We take a fifth of it.
 #
-# <!-- show: One step of training does four things: -->
+# <!-- show: One step of training, on a fresh batch, does four things: -->
 #
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
-# %% show=[[3, 4, 5], [7, 8], [10, 11], [13]]
+# %% show=[[5], [7, 8], [10, 11], [13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):
