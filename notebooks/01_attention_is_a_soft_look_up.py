@@ -48,7 +48,7 @@ np.set_printoptions(precision=4, suppress=True)
 # After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # It takes less than half a minute. Lesson 10 explains the program. -->
 #
-# <!-- say: Start the cell before you say a word: it runs while you speak. Say: nobody programs the answer, the model is given examples. -->
+# <!-- say: Start the first cell of the notebook before you say a word: it trains while you speak. Say: nobody programs the answer, the model is given examples. -->
 
 # %% show=[]
 from aiayn_np import ReverseTask, Transformer, greedy_decode, train

@@ -276,7 +276,7 @@ fig
 # %% [markdown]
 # Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
-# <!-- say: Point at the red curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
+# <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #
 # ## 3.5 And at the paper's own width?
 #

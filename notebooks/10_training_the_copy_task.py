@@ -133,7 +133,7 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 # > - It rises all the way → At 0.5 the model is less sure than $q$.
 # > - It falls, and then rises → Past p = q the twelve wrong classes, wanted a little, cost more than the target gains. <!-- true: sure[0] > sure[1] > sure[2] < sure[3] < sure[4] -->
 # >
-# > <!-- given: 13 classes, smoothing 0.1: one is wanted with {1 - 0.1 + 0.1 / 13}, each of the other twelve with {0.1 / 13}. The loss is $-\sum_v q_v \log p_v$. -->
+# > <!-- given: 13 classes, smoothing 0.1: one is wanted with {1 - 0.1 + 0.1 / 13}, each of the other twelve with {0.1 / 13}. The loss is $-\sum_v q_v \ln p_v$. -->
 
 # %%
 V, eps_ls = 13, 0.1
@@ -166,7 +166,7 @@ ax.figure
 #
 # <!-- say: Compare each column with the base, on the left: without smoothing the perplexity is better and BLEU worse; without dropout both are worse. Tempting: better perplexity, better translation. Smoothing shows that it need not be so. -->
 #
-# Our task never runs out of fresh sequences, so we train without dropout.
+# Our task has fresh sequences enough, so we train without dropout.
 #
 # ## 10.3 Adam, three steps by hand
 #
@@ -211,7 +211,7 @@ for t, g in enumerate([4000.0, 4000.0, -2000.0], start=1):
 #
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
 #
-# <!-- say: Point at the two arguments of min: the second is smaller up to warmup_steps, the first after it. Tempting: to count the steps from 0, which makes the first rate 0. -->
+# <!-- say: Of the two arguments of min the second is smaller up to warmup_steps, the first after it. Steps are counted from 1: at step 0 the rate would be 0. -->
 
 # %% show=[]
 ax = new_figure(5.5, 2.3).subplots()
@@ -259,9 +259,11 @@ ax.figure
 #
 # With 100 steps of warm-up the peak of Equation 3 is $0.018$, too high here. We take a fifth of it.
 #
+# <!-- show: One step of training, on a fresh batch, does four things: -->
+#
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
-# %% show=[[4, 5], [7, 8], [11, 13]]
+# %% show=[[5], [7, 8], [10, 11], [13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):
@@ -331,8 +333,8 @@ early = next(step for step in models if history[step - 1].accuracy > 0.85)
 src, tgt_in, tgt_out = validation
 real = tgt_out != task.pad                                             # (B, T)
 right = (models[early](src, tgt_in).argmax(axis=-1) == tgt_out) | ~real    # (B, T)
-length = real.sum(axis=1).mean()
-print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tokens in a sequence")
+lengths = real.sum(axis=1)                                             # (B,)
+print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():.1f} tokens in a sequence")
 
 # %% [markdown]
 # > **Predict.** Which share of the sequences does this model write without a mistake?
@@ -341,24 +343,24 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {length:.1f} tok
 # > - Three in four → Two tokens in a row are both right less often than one. A sequence has seven.
 # > - Four or five in ten → One wrong token spoils a sequence. <!-- true: 0.4 < exact < 0.5 -->
 # >
-# > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {length} tokens on average. -->
+# > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {lengths.mean()} tokens on average. -->
 
 # %%
-exact = copied_exactly(models[early])
-print(f"whole sequences, if mistakes were independent  right {right[real].mean() ** length:.3f}")
-print(f"whole sequences, decoded  right {exact:.3f}")
+exact, independent = copied_exactly(models[early]), (right[real].mean() ** lengths).mean()
+print(f"if mistakes were independent  sequences right {independent:.2f}")
+print(f"measured, decoded  sequences right {exact:.2f}")
 
 # %% [markdown]
-# Nearly half of the sequences are right, more than $0.88^{7.2} \approx 0.4$. So the mistakes are not independent. Where are they?
+# Nearly half of the sequences are right. Independent mistakes would leave 0.41, the mean of $0.88^L$ over the lengths $L$. So they are not independent. Where are they?
 #
-# <!-- show: Nearly half of the sequences are right. Independent mistakes would leave $0.88^{7.2}$, about 0.4. -->
+# <!-- show: Nearly half of the sequences are right. Independent mistakes would leave 0.41, the mean of $0.88^L$ over the lengths $L$. -->
 #
 # <!-- say: Compare the two bars: the lower one is what was measured. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 
 # %% show=[]
 print("tokens sequences")
 for n in range(3, 9):
-    rows = real.sum(axis=1) == n + 1                                   # n digits and <eos>
+    rows = lengths == n + 1                                            # n digits and <eos>
     shares = right[rows][real[rows]].mean(), right[rows].all(axis=1).mean()
     print(f"{n} digits", np.round(shares, 2))
 
@@ -413,7 +415,7 @@ assert abs(loss_by_hand - 1.2 * np.log(2)) < 1e-12
 assert not warm.failing[2:].any()                                      # the norm before
 assert np.allclose(losses, [r.loss for r in history[:30]], atol=1e-3)  # the loop is train
 assert all(r.loss < blind_loss(task) for r in history[39:])            # it reads
-assert right[real].mean() ** length < exact < 0.5
+assert independent < exact < 0.5
 assert shares[1] < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
 assert sorted([*states_right, exact_mean])[-2] == exact_mean           # better than four of five
@@ -426,7 +428,7 @@ print("all true")
 # - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
 # - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small, which allowed a higher rate.
-# - Whole sequences are right far more rarely than tokens. Teacher-forced and decoded *exact* shares are equal.
+# - Whole sequences are right far more rarely than tokens, and the long ones most rarely.
 # - The mean of the last states can be steadier than a single state.
 #
 # **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 10, 11 and 13).
@@ -450,7 +452,7 @@ print("all true")
 #
 # Both are right. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, which is not 0. `Progress.loss` is the
 # cross-entropy *without* smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. It
-# cannot stay at 0 either: for $p = q$ it is $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/V)$.
+# cannot stay at 0 either: for $p = q$ it is $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/|V|)$.
 #
 # </details>
 #

@@ -124,7 +124,7 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written, not one place ahead. In copying these two are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
 #
 # <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
 #
@@ -161,7 +161,7 @@ fig
 #
 # > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of all 5 · 48 margins?
 # >
-# > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < bar < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
+# > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < threshold < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - Nearly half → That is true for good heads of trained models.
 # >
@@ -176,35 +176,35 @@ for seed in range(5):
     chance.append(table.max())
     job = [*JOBS][table.argmax() % len(JOBS)]
     print(f"model {'ABCDE'[seed]}, best at {job:12}  margin {table.max():.2f}")
-bar = max(chance)
+threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one margin reaches 0.21: that is our bar. Three of the five are at `<eos>`, the one token that stands in all sequences.
+# By chance alone one margin reaches 0.21: that is our threshold. Three of the five are at `<eos>`, the one token that stands in all sequences.
 #
 # <!-- show: By chance alone one margin reaches 0.21. From here on, a job needs a margin above this threshold. -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
-# A head of the trained model has a job, and a frame, if its margin is above the bar.
+# A head of the trained model has a job, and a frame, if its margin is above the threshold.
 
 # %%
 score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
 table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
-                  title=f"framed: above {bar:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
-fig.axes[0].plot(*np.argwhere(table > bar).T, "s", color="#009E73", markersize=25,
+                  title=f"framed: above {threshold:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
+fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=25,
                  fillstyle="none", markeredgewidth=3)
 fig
 
 # %% [markdown]
-# Five of the eight heads pass the bar, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
+# Five of the eight heads pass the threshold, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
 #
 # <!-- show: Five of the eight heads are above the threshold. All have the same job: they look at the answer. -->
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
-# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The bar is that of ten untrained models:
+# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
@@ -212,13 +212,15 @@ jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(seeds=(0,))
 count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
 ax = new_figure(6, 2.6).subplots()
 ax.bar_label(ax.barh([*jobs.jobs, "none"], count, color="#0072B2"), padding=3)
-ax.set(xlabel="heads with this job (none: below the bar)", xlim=(0, 50),
+ax.set(xlabel="heads with this job (none: below the threshold)", xlim=(0, 50),
        title=f"models with another job too: {(jobs.best > 0).any(axis=-1).sum()}")
 ax.invert_yaxis()
 ax.figure
 
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
+#
+# <!-- show: Of 47 heads that have a job, 42 have the *same* one. Counted: the 80 heads of ten models, five that copy and five that reverse. -->
 #
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
@@ -240,7 +242,7 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# To find the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
+# For the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -255,7 +257,7 @@ orders = np.array([*permutations(range(6))])                           # (720, 6
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9, 3.1, layout="constrained")
+fig = new_figure(9.6, 2.7, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
@@ -268,7 +270,7 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell; what was written is right all the same.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, one in reverse and one in sort, miss the brightest cell; what was written is right.
 #
 # <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
 #
@@ -284,7 +286,8 @@ fig
 # - the **residual**: Add & Norm adds what the heads bring to $x$, which is already there;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens.
 #
-# <!-- show: A head adds $\sum_j w_{ij}\, v_j W^O$ to $x$. The map shows $w_{ij}$ only, and leaves out:
+# <!-- show: A head adds a sum to $x$. The map shows $w_{ij}$ only:
+# $$\underbrace{x}_{\text{residual}} + \sum_j \underbrace{w_{ij}}_{\text{the map}}\ \underbrace{v_j W^O}_{\text{value}}$$
 # - the **value** $v_j W^O$: a large weight on a tiny one brings little;
 # - the **residual** $x$: it is already there, and what the heads bring is added;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens. -->
@@ -316,9 +319,9 @@ def muted_exact(name, layer, heads):
 
 # %%
 muted = {name: np.array([muted_exact(name, i // 4, [i % 4]) for i in range(8)]) for name in models}
-four = muted_exact("copy", 1, range(4))
+none, four = (muted_exact("copy", 1, heads) for heads in ((), range(4)))
 ax = new_figure(8, 3).subplots()
-bars = ax.bar([*heads, "layer 2"], [*muted["copy"], four], color=["#0072B2"] * 8 + ["#D55E00"])
+bars = ax.bar(["none", *heads, "layer 2"], [none, *muted["copy"], four], color=["0.6", *["#0072B2"] * 8, "0.6"])
 ax.bar_label(bars, fmt="%.2f")
 ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1),
        title=f"one head of eight: {muted['copy'].mean():.2f} on average")
@@ -342,6 +345,8 @@ fig
 
 # %% [markdown]
 # For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer, and head 4, with nearly the same margin, is hardly missed. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+#
+# <!-- show: The best aligned head, orange, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -391,7 +396,7 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. In most rows the head looks at the symbol that is written; whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol. -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol (dark: never, yellow: always). -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
@@ -413,7 +418,7 @@ fig
 
 # %%
 assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [4]
-assert (table[:, 0] > bar).sum() == (table > bar).sum() == 5           # all have the same job
+assert (table[:, 0] > threshold).sum() == (table > threshold).sum() == 5    # all have the same job
 assert (jobs.best == 0).sum() > 4 * (jobs.best > 0).sum()              # in ten models, too
 assert min(scores.max() for scores in aligned.values()) > 3 / 7
 assert np.allclose([four, muted["copy"].mean()], [0.03, 0.83], rtol=0, atol=0.05)

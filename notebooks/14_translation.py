@@ -182,12 +182,12 @@ for ax, (title, rows) in zip(fig.subplots(1, 2, sharex=True), hundred.items()):
 fig
 
 # %% [markdown]
-# By length it is hardly one position in thirty. Yellow is a token, dark is padding, white is outside.
+# By length it is hardly one position in thirty. Drawn are 100 lines where the length changes: yellow is a token, dark is padding, white is outside.
 
 # %% [markdown]
 # ## 14.4 Training
 #
-# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
+# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing. An **epoch** is one pass over all training pairs.)
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -216,7 +216,7 @@ folder.cleanup()
 # %% [markdown]
 # After three epochs four fifths of these are right, from the sixth on nearly all.
 #
-# An **epoch** is one pass over all training pairs. The test waits: who stops where the test looks best has used it for training.
+# The test waits: who stops where the test looks best has used it for training.
 #
 # ## 14.5 Exact, or alike?
 #
@@ -315,7 +315,7 @@ for label, row in zip(("head 1", "head 2", "head 3", "head 4", "mean"), on_valid
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
-# > - In about a third → About so often rows cross by chance.
+# > - In about a third → An untrained head crosses so often, or a little less.
 # > - Almost never → For these words it does not turn round. <!-- true: after["ordered"][best, 2] < 0.05 -->
 # > - In about half → Then head and words would have nothing to do with each other.
 # > - Almost always → Then it would look backwards whatever it reads.
@@ -359,7 +359,7 @@ print("all true")
 # - From text to training: pairs of lines, one byte-pair vocabulary for both languages, batches of similar length.
 # - Three lists: train on one, choose on another, report on the third.
 # - BLEU rewards what is similar; only exact comparison tells whether a number is right.
-# - Nobody gave the model an alignment. Where the languages exchange two words, the chosen head crosses; where they keep their order, it does not cross. Claim that only with a
+# - Nobody gave the model an alignment. Where the languages exchange two words, the chosen head crosses; where they keep their order, it does not (but it hardly finds "hundred"). Claim that only with a
 #   control, and with the head chosen on other data.
 #
 # **What you can do now:** train a translator on pairs of lines of your own, and report its quality and its maps honestly (`aiayn-np train text --help`).

@@ -243,13 +243,13 @@ ax.figure
 #
 # OPUS-MT (Tiedemann and Thottingal, 2020) is a collection of a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts.
 #
-# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of a normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
+# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of the standard normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
 #
 # | | the paper | OPUS-MT | GPT-2 | BERT | Llama |
 # |---|---|---|---|---|---|
 # | half | both | both | right | left | right |
 # | mask | causal on the right | the same | causal | none | causal |
-# | norm | after each Add | the same | before each sub-layer, one at the end | after each Add | RMS norm, as in GPT-2 |
+# | norm | after each Add | the same | before each sub-layer, one at the end | after each Add | RMS norm, placed as in GPT-2 |
 # | activation | ReLU | mostly SiLU | GELU, by tanh | GELU | SwiGLU |
 # | biases in attention | no | yes | yes | yes | no |
 # | positions | sinusoids | sines first, then cosines | learned | learned | rotary |
