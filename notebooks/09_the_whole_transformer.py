@@ -167,7 +167,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 #
 # ## 9.5 What the top is told: p − q
 #
-# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing keeps the model from being too sure: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -183,13 +183,13 @@ count = (tgt_out != task.pad).sum()                                    # real ta
 p = np.exp(logits[0, 0]) / np.exp(logits[0, 0]).sum()                  # (|V|,)
 q = np.full(len(p), 0.1 / len(p))                                      # (|V|,)
 q[tgt_out[0, 0]] += 0.9
-print(f"loss {loss:.4f}, mean over {count} targets; a model that knows nothing: {np.log(11):.4f}")
+print(f"loss {loss:.4f}, mean over {count} targets; with all {len(p)} tokens equally likely: {np.log(len(p)):.4f}")
 from_rule = np.abs(grad_logits[0, 0] - (p - q) / count).max()
 print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says every token equally often, with the loss $\ln 11$: its random logits prefer some tokens, mostly wrong ones.
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$ (that there are 11 targets, too, is chance): its random logits prefer some tokens, mostly wrong ones.
 #
 # ## 9.6 Backwards, part by part
 #

@@ -92,7 +92,7 @@ settings = dict(                                                       # Lessons
     model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
     train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0))
 run, _ = start_words(Path(work.name) / "words", None, settings, vocab_size=500)
-print(f"{run.characters:,} characters, {run.task.vocab_size} different tokens")
+print(f"{run.characters:,} characters, {run.task.vocab_size} tokens, each {run.held_characters / len(run.held_out.ids):.1f} characters")
 
 def write(text, steps=80):
     rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ print(f"\n{run.nats_per_character(run.held_out):.2f} nats for each character tha
 plot_words_training(run.history)
 
 # %% [markdown]
-# It writes words, quotes and line breaks of a manual, and no sense. (0 nats: it would know the text. `temperature` divides the logits before the softmax.)
+# It writes words, quotes and line breaks of a manual, and no sense. (To call each of 499 tokens equally likely costs $\ln 499 / 2.5 \approx 2.5$ nats for a character, to know the text 0. `temperature` divides the logits before the softmax.)
 #
 # ## 15.2 A head that looks up what it has read
 #
@@ -133,7 +133,7 @@ fig.axes[0].axhline(5.5, color="white")                                # the blo
 fig
 
 # %% [markdown]
-# The second time, from the second `2` on, the head is sure.
+# The second time, from the second `2` on, the head is sure. (At the second `7` of this row it is not.)
 #
 # That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
 #
@@ -243,7 +243,7 @@ ax.figure
 #
 # OPUS-MT (Tiedemann and Thottingal, 2020) is a collection of a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts.
 #
-# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of the standard normal distribution below $x$. SiLU is $x\,\sigma(x)$, and SwiGLU is SiLU of one product with $x$ times a second product with $x$. With **grouped-query attention** (GQA) several heads share one pair of keys and values; if all share one, as with `h_kv=1` below, it is multi-query attention (MQA). RMS norm does not subtract the mean, and rotary positions are in Lesson 8.4.
+# GELU is $x\,\Phi(x)$, where $\Phi(x)$ is the share of the standard normal distribution below $x$. SiLU is $x\,\sigma(x)$; SwiGLU is SiLU of one product with $x$ times a second one. With **grouped-query attention** (GQA) several heads share keys and values; if all do (`h_kv=1`), it is multi-query attention (MQA). RMS norm does not subtract the mean. Rotary positions: Lesson 8.4.
 #
 # | | the paper | OPUS-MT | GPT-2 | BERT | Llama |
 # |---|---|---|---|---|---|
@@ -350,7 +350,7 @@ print("all true")
 #
 # </details>
 #
-# **2.** BERT's layers have no causal mask. What would go wrong if it was trained to guess the *next* token?
+# **2.** BERT's layers have no causal mask. What would go wrong if they were trained to guess the *next* token?
 #
 # <details><summary>Answer</summary>
 #
