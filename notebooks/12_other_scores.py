@@ -303,7 +303,7 @@ for score in (DistanceScore(), Hurried()):
 # >
 # > <!-- given: $\mathrm{score}(q, k) = -\lVert q - k \rVert^2 / (2 \sqrt{d_k})$. Its $\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - (\sum_j g_{ij}) Q_i$ lost the second term. Checked alone, it is wrong. -->
 
-# %% show=false
+# %% show=[]
 in_attention = check_gradients(scoring.ScoredAttention(Hurried()), Q, K, V)
 print("passes:", bool(in_attention))
 
