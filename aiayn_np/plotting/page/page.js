@@ -207,9 +207,10 @@ function answer_row(thought, side) {
     else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
     return styles.join(" ") || null;
   };
-  const spans = tokens.filter((_, t) => ids[t] !== eos).slice(0, places()).map((token, t) =>
-    box_of(token, style(t), `${side}-${t}`),
-  );
+  const spans = tokens
+    .filter((_, t) => ids[t] !== eos)
+    .slice(0, places())
+    .map((token, t) => box_of(token, style(t), `${side}-${t}`));
   if (side && !is_walking(thought))
     for (let t = spans.length; t < real_ids(thoughts[0].steps).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
