@@ -42,11 +42,18 @@ np.set_printoptions(precision=4, suppress=True)
 #
 # A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
 #
-# <!-- show: A model learns because a gradient comes back through every box. This backward of attention has one mistake. Find it: -->
+# <!-- show: A model learns because a gradient comes back through every box. One line of this backward is wrong.
+# | backward, with $T = 4$ and $d_k = 5$ | shapes |
+# |---|---|
+# | `grad_V = kept @ grad_out` | (4, 4) (4, 5) → (4, 5) |
+# | `grad_kept = grad_out @ V.mT` | (4, 5) (5, 4) → (4, 4) |
+# | `grad_scores = softmax.backward(grad_kept)` | (4, 4) → (4, 4) |
+# | `grad_Q = grad_scores @ K / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) |
+# | `grad_K = grad_scores.mT @ Q / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) | -->
 #
 # <!-- say: Ask the class to find the mistake before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
 
-# %% show=[2, 4]
+# %% show=false
 class NotTransposed(ScaledDotProductAttention):
     def backward(self, grad_out, cache):
         grad_Q, grad_K, _ = super().backward(grad_out, cache)
