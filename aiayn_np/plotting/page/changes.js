@@ -230,7 +230,7 @@ const MEASURED = {
     const place = changed_place();
     const { token: id } = thoughts[0].steps[place];
     const rows = thoughts.map(({ steps }) => steps[place].row);
-    const [before, after] = rows.map((row) => digits(softmax(Float64Array.from(row))[id]));
+    const [before, after] = rows.map((row) => digits(probabilities_of(row)[id]));
     const scores = rows.map((row) => row[id] - row.reduce((sum, x) => sum + x, 0) / row.length);
     const [high, low] = scores.map((score) => digits(score, 1));
     const token = plain_name(names([id])[0]);

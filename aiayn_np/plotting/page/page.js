@@ -242,7 +242,7 @@ const is_walking = (thought) =>
 /** Whether a token was written with a probability of less than a half. */
 function is_unsure(step) {
   if (!step.row || !has_source) return false;
-  step.share ??= softmax(Float64Array.from(step.row))[step.token];
+  step.share ??= probabilities_of(step.row)[step.token];
   return step.share < 0.5;
 }
 

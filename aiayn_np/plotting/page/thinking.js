@@ -280,9 +280,12 @@ function settle() {
 const logits_of = (thought, place) =>
   thought.steps[place - first_query(thought)]?.row ?? shown(thought).logits.row(place);
 
+/** The probabilities of all tokens, of a row of logits. */
+const probabilities_of = (logits) => softmax(Float64Array.from(logits));
+
 /** Tokens and their probabilities, the best `count` of a row of logits. */
 function best(logits, count) {
-  const probabilities = softmax(Float64Array.from(logits));
+  const probabilities = probabilities_of(logits);
   const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
 }
