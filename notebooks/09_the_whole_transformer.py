@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and find out who teaches the embeddings what |
-# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; through which array the encoder learns; how to check a whole model; how many parameters it has, and what training has to remember |
+# | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and see what the encoder learns from |
+# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; through which array the encoder learns; how many parameters a model has, and what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 45 minutes |
+# | **Time** | 35 minutes, without the part *for the keen* (run its cells, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -52,12 +52,8 @@ answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, 
 print("it reads 3 1 4 and writes", *task.tokens(answer))
 
 # %% [markdown]
-# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every part of Figure 1 yourself, forwards and backwards, and the numbers are those of the model.
-
-# %%
-figure_1("embedding", "positions", "encoder", "decoder", "output_projection", "softmax")
-
-# %% [markdown]
+# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every part of Figure 1 yourself, and the numbers are those of the model.
+#
 # ## 9.1 A small one
 #
 # The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
@@ -69,8 +65,12 @@ for name, parameter in names.items():
         print(f"{name:45} {parameter.value.shape}")
 
 # %% [markdown]
-# Now look at Figure 1. In three of its boxes stands a matrix $E$ with a row for each token: in the embedding of the source, in that of the target, and in the projection at the top.
-#
+# In three boxes of Figure 1 stands a matrix $E$ with a row for each token. They are lit: the embedding of the source, that of the target, and the projection at the top, which is called *Linear*.
+
+# %%
+figure_1("embedding", "output_projection")
+
+# %% [markdown]
 # > **Predict.** How many matrices $E$ does the list of all parameters hold?
 # >
 # > - 1 → The three boxes share one `Parameter` (Section 3.4). <!-- true: sum(name.endswith(".E") for name in names) == 1 -->
@@ -89,7 +89,7 @@ print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.
 # Here is a batch of the task "copy". `src` is what is read, `tgt_in` what the decoder is given, `tgt_out` what it has to say.
 
 # %%
-src, tgt_in, tgt_out = task.batch(3, rng)                              # (B, T) each
+src, tgt_in, tgt_out = task.batch(3, np.random.default_rng(1))         # (B, T) each
 for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
     print()
     for row in ids:
@@ -103,8 +103,11 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 #
 # ## 9.3 Forwards, part by part
 #
-# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half of Figure 1: the ids become vectors, positions are added, and two
+# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half, which is lit: the ids become vectors, positions are added, and two
 # layers follow. In each of them the tokens of the source read each other.
+
+# %%
+figure_1("src", "encoder")
 
 # %%
 x = model.src_embedding(src)                                           # (B, T_src, d_model)
@@ -115,7 +118,10 @@ for layer in model.encoder.layers:
 memory = x                                                             # (B, T_src, d_model)
 
 # %% [markdown]
-# What comes out on top is the **memory**. Now comes the right half. Its layers get two things, the target so far and the memory, and a mask for each.
+# What comes out on top is the **memory**. It goes along the lit arrow into the right half. The layers there get two things, the target so far and the memory, and a mask for each.
+
+# %%
+figure_1("memory", "tgt", "decoder", "output_projection")
 
 # %% show=false
 y = model.positions(model.tgt_embedding(tgt_in))                       # (B, T_tgt, d_model)
@@ -134,7 +140,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 #
 # ## 9.4 All shapes, and what the model remembers
 #
-# On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 5 places, $d_\mathrm{model} = 16$ and 11 tokens.
+# On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 6 places, $d_\mathrm{model} = 16$ and 11 tokens.
 #
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
 
@@ -163,8 +169,6 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 # %% [markdown]
 # The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
 #
-# One dotted path, such as `decoder.layers.1.cross_attention.linear_Q`, names a layer, its parameters and what the cache keeps for it.
-#
 # ## 9.5 What the top is told: p − q
 #
 # At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing keeps the model from being too sure: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
@@ -189,7 +193,7 @@ print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$ (that there are 11 targets, too, is chance): its random logits prefer some tokens, mostly wrong ones.
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$: its random logits prefer some tokens, mostly wrong ones.
 #
 # ## 9.6 Backwards, part by part
 #
@@ -199,12 +203,11 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 model_gradients()
 
 # %% [markdown]
-# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add.
+# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add. Three lines matter: the two with `backward`, and the last.
 
 # %%
 model.zero_grad()
 grad_y = model.output_projection.backward(grad_logits, cache.output_projection)
-E_as_output = model.src_embedding.E.grad.copy()                        # (vocab_size, d_model)
 grad_memory = np.zeros_like(memory)                                    # (B, T_src, d_model)
 for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[::-1]):
     grad_y, from_layer = layer.backward(grad_y, layer_cache)           # (B, T, d_model) each
@@ -218,15 +221,17 @@ print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f
 print("at <pad>:", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
-# At `<pad>` the gradient is exactly 0.
+# At `<pad>` the gradient is exactly 0. From here it goes down through the encoder in the same way.
 #
-# Now the rest of the way, with the three shares of $E$ kept apart.
+# ## 9.7 For the keen: the rest of the way, and the check
+#
+# Five lines of the next cell go on; each calls a `backward`. The lines around them keep the three shares of $E$ apart, and the last six compare with the one call.
 
 # %%
-before = model.src_embedding.E.grad.copy()
+E_as_output = model.src_embedding.E.grad.copy()                        # (vocab_size, d_model)
 grad_y = model.positions.backward(grad_y, cache.tgt_positions)         # (B, T_tgt, d_model)
 model.tgt_embedding.backward(grad_y, cache.tgt_embedding)
-E_as_target = model.src_embedding.E.grad - before                      # (vocab_size, d_model)
+E_as_target = model.src_embedding.E.grad - E_as_output                 # (vocab_size, d_model)
 grad_x = grad_memory
 for layer, layer_cache in zip(model.encoder.layers[::-1], cache.encoder.layers[::-1]):
     grad_x = layer.backward(grad_x, layer_cache)                       # (B, T_src, d_model)
@@ -268,9 +273,7 @@ for name, part in uses.items():
 # %% [markdown]
 # The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`.
 #
-# ## 9.7 Are the parts put together right?
-#
-# Lessons 4, 6 and 7 checked most parts one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step. (`aiayn-np check` does the same in a terminal.)
+# Are the parts put together right? Lessons 4, 6 and 7 checked most of them one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step. (`aiayn-np check` does the same in a terminal.)
 
 # %%
 criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
@@ -332,7 +335,7 @@ print("all true")
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
 # - What training remembers grows with the length, and the maps with its square. The parameters do not.
 #
-# **What you can do now:** follow any number through the whole model, forwards and back, and count its parameters. Exercise 8 asks for the shared matrix. Lesson 10 trains the model.
+# **What you can do now:** follow any number through the whole model, forwards and back, and count the parameters. Exercise 8 asks for the shared matrix. Lesson 10 trains the model.
 #
 # ## Questions
 #
@@ -345,7 +348,7 @@ print("all true")
 #
 # </details>
 #
-# **2.** With `=` for `+=` (*Your turn* in Lesson 9.6) 25 of 61 gradients are wrong. Which, and why these?
+# **2.** With `=` for `+=` (*Your turn* in Lesson 9.7) 25 of 61 gradients are wrong. Which, and why these?
 #
 # <details><summary>Answer</summary>
 #
@@ -354,7 +357,7 @@ print("all true")
 #
 # </details>
 #
-# **3.** The row of `<pad>` in $E$ got a gradient in Lesson 9.6. Where from, and is it a mistake?
+# **3.** The row of `<pad>` in $E$ got a gradient in Lesson 9.7. Where from, and is it a mistake?
 #
 # <details><summary>Answer</summary>
 #

@@ -84,6 +84,8 @@ def test_only_the_parts_that_are_named_are_lit():
         return sum(p.get_facecolor()[:3] == to_rgb(pen.LIT) for p in fig.axes[0].patches)
 
     assert [lit(), lit("attention"), lit("encoder.self"), lit("add_norm", "feed")] == [0, 3, 1, 7]
+    ways = [drawings.figure_1(*names).axes[0].lines for names in ((), ("memory",))]
+    assert [sum(line.get_color() == pen.LIT for line in lines) for lines in ways] == [0, 1]
     with pytest.raises(ValueError, match="got attentoin"):
         drawings.figure_1("attentoin")
 

@@ -31,6 +31,7 @@ BOXES = {  # name: (x, y, height, text); a name is that of the attribute in the 
 }
 STACKS = {"encoder": (1.5, 3.82), "decoder": (1.5, 5.02)}     # bottom and top of the grey frames
 SUMS = ("src_positions", "tgt_positions")            # where the positions are added
+MEMORY = (1.75, 3.64), (1.75, 4.1), (3.1, 4.1), (3.1, 3.24), (3.8, 3.24)      # the way of it
 WIDTH = 1.3
 
 
@@ -38,13 +39,14 @@ def figure_1(*lit: str) -> "Figure":
     """Figure 1 of the paper; the parts whose names contain one of `lit` are lit.
 
     lit : parts of names, such as "attention", "encoder" or "add_norm"; "positions" are the two
-        sums, "tgt_positions" the one of the target
+        sums, "tgt_positions" the one of the target, and "memory" the arrow between the stacks
 
     Raises ValueError for one that names nothing.
     """
     for name in lit:
-        if not any(name in known for known in (*BOXES, *SUMS)):
-            raise ValueError(f"lit must name parts of {', '.join((*BOXES, *SUMS))}, got {name}")
+        if not any(name in known for known in (*BOXES, *SUMS, "memory")):
+            raise ValueError(f"lit must name parts of {', '.join((*BOXES, *SUMS))} or memory,"
+                             f" got {name}")
     fig, ax = canvas(6.2, 6.35)
     draw_model(ax, lit)
     return fig
@@ -59,6 +61,8 @@ def draw_model(ax, lit):
         word(ax, 0.6 if x < 3 else 5.62, middle, "N ×")
         draw_way_in(ax, x, stack, lit)
     draw_boxes(ax, lit)
+    if "memory" in lit:
+        ax.plot(*zip(*MEMORY), color=LIT, linewidth=9, zorder=0.5)
     draw_ways(ax)
 
 
@@ -148,7 +152,7 @@ def draw_ways(ax):
         side = -0.8 if x < 3 else 0.8
         arrow(ax, (x, start), (x + side, start), (x + side, end),
               (x + (0.5 if x > 3 else -0.5) * WIDTH, end), line=1)
-    arrow(ax, (1.75, 3.64), (1.75, 4.1), (3.1, 4.1), (3.1, 3.24), (4.45 - WIDTH / 2, 3.24))
+    arrow(ax, *MEMORY)
     word(ax, 2.42, 4.25, "memory", size=SMALL)
     for x, y, label, align in ((1.83, 1.6, "V, K, Q", "left"), (4.37, 1.6, "V, K, Q", "right"),
                                (3.3, 3.09, "V, K", "center"), (4.37, 2.83, "Q", "right")):
