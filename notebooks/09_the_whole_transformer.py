@@ -273,10 +273,9 @@ for name, part in uses.items():
 # %% [markdown]
 # The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`.
 #
-# Are the parts put together right? Lessons 4, 6 and 7 checked most of them one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step. (`aiayn-np check` does the same in a terminal.)
+# Are the parts put together right? Lessons 4, 6 and 7 checked most of them one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step.
 
 # %%
-criterion = LabelSmoothedCrossEntropy(0.1, task.pad)
 report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_out, rng=rng)
 print(str(report).splitlines()[-1])
 
