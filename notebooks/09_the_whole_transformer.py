@@ -118,7 +118,7 @@ for layer in model.encoder.layers:
 memory = x                                                             # (B, T_src, d_model)
 
 # %% [markdown]
-# What comes out on top is the **memory**. It goes along the lit arrow into the right half. The layers there get two things, the target so far and the memory, and a mask for each.
+# Now we have what comes out on top, the **memory**. It goes along the lit arrow into the right half. The layers there get two things, the target so far and the memory, and a mask for each.
 
 # %%
 figure_1("memory", "tgt", "decoder", "output_projection")
