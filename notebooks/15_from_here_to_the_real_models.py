@@ -168,7 +168,7 @@ print(f"rows right without the best head, median: {np.median(ten.at_best(ten.wit
 #
 # ## 15.3 What was the symbol made of, and what did it need?
 #
-# From the head to what is written: what did each token give to it? Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
+# From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
 
 # %%
 w, X = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])              # (T,), (T, d_model)
