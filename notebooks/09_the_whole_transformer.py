@@ -52,7 +52,9 @@ answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, 
 print("it reads 3 1 4 and writes", *task.tokens(answer))
 
 # %% [markdown]
-# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. At the end of this lesson you have called every part of Figure 1 yourself, and the numbers are those of the model.
+# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is.
+#
+# At the end of this lesson you have called every part of Figure 1 yourself, and the numbers are those of the model.
 #
 # ## 9.1 A small one
 #

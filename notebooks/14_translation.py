@@ -352,7 +352,6 @@ fig
 # %%
 lists = [{german for german, _ in pairs} for pairs in numbers]
 assert not any(lists[a] & lists[b] for a, b in ((0, 1), (0, 2), (1, 2)))
-assert vocabulary.pieces([4]) == [neighbours.most_common(1)[0][0]]     # the first merge, by hand
 assert all(len(row) == 2 for row in vocabulary.encode(sorted({word for g, _ in numbers.test for word in g.split()})))
 assert any(list(head[turns].argmax(axis=1)) == at for head in weights)   # the rings of 14.6
 assert 1 - real / padded < 0.5 * (1 - real / positions)                # what sorting saves

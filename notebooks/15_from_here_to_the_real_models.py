@@ -314,8 +314,7 @@ models = {
     "Llama": llama(50, h_kv=1, tied=False, **sizes),
 }
 ids = rng.integers(1, 50, (1, 8))
-changed = ids.copy()
-changed[0, 5] = ids[0, 5] % 49 + 1
+changed = np.where(np.arange(8) == 5, ids % 49 + 1, ids)                # the sixth
 moved, right = {}, []
 for name, m in models.items():
     moved[name] = np.abs(m(changed) - m(ids)).max(axis=-1)[0] > 0      # (T,)
@@ -337,7 +336,6 @@ assert run.nats_per_character(run.held_out) < 0.95 * a_character       # more th
 assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
 assert ten.copied[1].min() > 0.9 > 0.4 > ten.copied[0].max()
 assert made.target.argmax() == 2                                       # made of the first 1
-assert abs(made.target.sum() + made.biases - made.value) < 1e-4        # the shares are all
 assert all(right)
 assert [int(where.sum()) for where in moved.values()] == [3, 8, 3]
 work.cleanup()
