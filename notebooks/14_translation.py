@@ -345,7 +345,7 @@ fig
 
 # %% [markdown]
 # The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. Untrained, it crosses in 31 and in 21 of 100. And the data
-# had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences. It is not always this head: with other seeds it is another. Nor does it find each word (Lesson 14.6). Nothing here says that the model needs the head (Lesson 11.6).
+# had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences. It is not always this head: with other seeds it is another. Nothing here says that the model needs the head (Lesson 11.6).
 #
 # ## 14.9 Check what this lesson claimed
 

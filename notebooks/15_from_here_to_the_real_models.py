@@ -10,8 +10,6 @@
 # | **Time** | 45 minutes, without the part *for the keen* (run its cell, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
-#
-# The road: your own model (Lesson 15.1), a head in a model of its kind (Lesson 15.2), what that head wrote (Lesson 15.3), and the models of others (Lesson 15.4).
 
 # %%
 import importlib.util
@@ -227,7 +225,7 @@ ax.figure
 #
 # ## 15.4 The real models: one table
 #
-# OPUS-MT (Tiedemann and Thottingal, 2020) is a collection of a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts. All are Figure 1 with some of these parts:
+# OPUS-MT (Tiedemann and Thottingal, 2020) is a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts. All are Figure 1 with some of these parts:
 #
 # | name | what it is | who uses it | instead of |
 # |---|---|---|---|
