@@ -233,7 +233,7 @@ ax.figure
 # | pre-norm (Lesson 7.7) | $x + \mathrm{Sublayer}(\mathrm{Norm}(x))$ | GPT-2, Llama | the norm after the sum |
 # | RMS norm | $x$ over the root of the mean of $x^2$ | Llama | layer norm, which subtracts the mean first |
 # | GELU | $x\,\Phi(x)$; $\Phi(x)$: share of the standard normal distribution below $x$ | GPT-2, BERT | ReLU |
-# | SiLU | $x\,\sigma(x)$, with $\sigma(x) = 1 / (1 + e^{-x})$ | OPUS-MT | ReLU |
+# | SiLU | $x\,\sigma(x)$, with $\sigma(x) = 1 / (1 + e^{-x})$ | most of OPUS-MT | ReLU |
 # | SwiGLU | $\mathrm{SiLU}(x W) \odot x W'$: one product opens a gate for the other | Llama | $\mathrm{ReLU}(x W)$ |
 # | learned positions (Lesson 8.6) | a row for each position | GPT-2, BERT | sinusoids |
 # | rotary positions (Lesson 8.4) | $q$ and $k$ turned by their position | Llama | sinusoids |
