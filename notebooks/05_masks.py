@@ -277,9 +277,9 @@ fig
 #
 # > **Predict.** With teacher forcing the leaking model has more than 90 % of the test tokens right. Which share of the test *sequences* does it decode exactly?
 # >
-# > - More than 90 %, as in training → In training the answer stood one place to the right. What stands there now?
-# > - About half: long rows go wrong → What has it learned that it could still use for short rows?
-# > - None, or nearly none <!-- true: decoded["leaking"] < 0.1 --> → It copies what stands to its right, and there nothing is written yet.
+# > - About 90 %: as in training → In training the answer stood one place to the right. What stands there now?
+# > - About 50 %: long rows go wrong → What has it learned that it could still use for short rows?
+# > - About 0 %: all rows go wrong <!-- true: decoded["leaking"] < 0.1 --> → It copies what stands to its right, and there nothing is written yet.
 # >
 # > <!-- given: Two models learned to write a row of symbols backwards. The leaking model could see the next token of the target while it learned. -->
 

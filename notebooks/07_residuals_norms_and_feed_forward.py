@@ -79,9 +79,9 @@ figure_1("add_norm", "feed_forward")
 #
 # > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through, and 24 layers about a millionth. *With* the sum, how long is the gradient that arrives?
 # >
-# > - Much shorter than 1: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
-# > - About 1, as it was sent in → The straight way alone would give this. What comes through f is added.
-# > - More than ten times as long <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
+# > - About 1/25: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
+# > - About 1: as it was sent in → The straight way alone would give this. What comes through f is added.
+# > - About 25: it grows <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
 # >
 # > <!-- given: Each of 24 layers is $y = x + f(x)$, where $f$ is an untrained network. A gradient of length 1 goes in at the top. -->
 

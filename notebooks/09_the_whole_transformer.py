@@ -7,7 +7,7 @@
 # | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; through which array the encoder learns; how many parameters a model has, and what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 35 minutes, without the part *for the keen* (run its cells, skip its text) |
+# | **Time** | 40 minutes, without the part *for the keen* (run its cells, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -150,7 +150,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# (Each decoder layer keeps the memory, and the sum counts it once.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map.
+# (Each decoder layer keeps the memory, and the sum counts it once. The sums with the positions keep nothing; the softmax is part of the loss.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map.
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -205,7 +205,7 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 model_gradients()
 
 # %% [markdown]
-# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add. Three lines matter: the two with `backward`, and the last.
+# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add. Three lines matter: the first `backward` is the arrow below *Linear*, the second one takes the gradient through a layer, and `+=` is where the arrows of the memory meet.
 
 # %%
 model.zero_grad()
@@ -251,7 +251,7 @@ print(len(wrong), "of", len(part_by_part), "gradients are wrong", *wrong)
 # %% [markdown]
 # All 61 gradients are those of the one call.
 #
-# **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Which gradients will be wrong? Say it, run from there to here, and put the `+` back.
+# **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Then 25 gradients are wrong. Which? Say it, run from there to here, and put the `+` back.
 #
 # Row $v$ of $E$ is token $v$, and each use has added its share to the gradient of the row.
 #
@@ -321,6 +321,7 @@ assert np.abs(by_hand - logits).max() < 1e-12                          # nine ca
 assert from_rule < 1e-12                                               # p - q
 assert not grad_memory[src == task.pad].any()                          # padding teaches nothing
 assert not wrong                                                       # backward, part by part
+assert sum(name.startswith("encoder") for name in names) + 1 == 25     # those of *Your turn*: and E
 assert np.abs(sum(uses.values()) - E_grad).max() < 1e-12               # three uses add
 assert report
 assert count_parameters(11, 16, 32, 2) == counted

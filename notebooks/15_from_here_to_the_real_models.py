@@ -108,7 +108,7 @@ fig
 #
 # A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
-# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again (twenty seconds). Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed; below the white line the block begins again.
+# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed; below the white line the block begins again.
 
 # %%
 from aiayn_np import attention_maps, plot_attention
@@ -136,7 +136,7 @@ fig
 # >
 # > - About 75 → One head of eight is gone, but do the others do the same work?
 # > - About 45 → This would be half of the rows.
-# > - Less than 30 → The other seven cannot do its work. <!-- true: without[best] < 0.3 -->
+# > - About 1 → The other seven cannot do its work. <!-- true: without[best] < 0.1 -->
 # >
 # > <!-- given: A model of two layers with four heads each goes on with rows such as `6 3 1 5 2 8 6 3 …`. One head puts its weight on what followed the same symbol before. -->
 
@@ -166,7 +166,7 @@ print(f"rows right without the best head, median: {np.median(ten.at_best(ten.wit
 #
 # ## 15.3 What was the symbol made of, and what did it need?
 #
-# From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
+# From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens, and leave out the last norm. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
 
 # %%
 w, X = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])              # (T,), (T, d_model)
@@ -186,7 +186,8 @@ from aiayn_np.reading import replaced, shares
 
 made = shares(copier, None, row[:8])
 in_layer_2 = made.by_head.heads["stack.encoder.layers.1.self_attention"]
-print(f"it writes {made.token}: logit {made.value:.1f}, shares and biases {made.target.sum() + made.biases:.1f}")
+print(f"it writes {made.token}: logit {made.value:.1f} = first 1 {made.target[2]:.1f},"
+      f" other tokens {made.target.sum() - made.target[2]:.1f}, biases {made.biases:.1f}")
 print(f"head {best % 4 + 1} of layer 2 brings {in_layer_2[best % 4]:.1f} of it")
 ax = new_figure(6, 2.6).subplots()
 ax.bar(range(8), made.target, color=COLORS[0])
@@ -194,15 +195,15 @@ ax.set(xticks=range(8), xticklabels=row[:8], xlabel="token read", ylabel=f"share
 ax.figure
 
 # %% [markdown]
-# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`, and our head has brought most of it.
+# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`; the others take a little away. Our head has brought most of it.
 #
 # The shares say what a symbol was made of. What did it *need*? `replaced` asks by an experiment: it replaces one token by others, and measures how far $\log p$ of the written `1` falls. It does so twice: as it is, and with all attention weights held as they were.
 #
 # > **Predict.** Replace the *first* `3`. Then $\log p$ of the `1` falls far. Now hold the weights, and replace this `3` again. How much of the fall is left?
 # >
 # > - About half → The first `3` would have to be in the `1` itself as much as in the looking.
-# > - Less than a tenth → It gives hardly anything to the `1` itself: it says where to look. <!-- true: abs(effect_of.target_held[1]) < 0.1 * effect_of.target[1] -->
-# > - Nearly all → Then the `1` would be made of this `3`.
+# > - About a fiftieth → It gives hardly anything to the `1` itself: it says where to look. <!-- true: abs(effect_of.target_held[1]) < 0.05 * effect_of.target[1] -->
+# > - About nine tenths → Then the `1` would be made of this `3`.
 # >
 # > <!-- given: A model goes on with rows that repeat themselves. It has read `6 3 1 5 2 8 6 3`, and writes `1` next. -->
 
@@ -246,7 +247,7 @@ ax.figure
 from aiayn_np import ReLU
 from aiayn_np.variants.activations import GELU, SiLU
 
-x = np.linspace(-4, 3, 300)
+x = np.linspace(-6, 6, 300)
 ax = new_figure(4.5, 2.8).subplots()
 for f, style, color in zip((ReLU(), GELU(), SiLU()), ("-", "--", "-."), COLORS):
     ax.plot(x, f(x), style, color=color, label=type(f).__name__)
@@ -265,9 +266,9 @@ ax.figure
 #
 # > **Predict.** GPT-2 has biases in attention and does not multiply $E$ by √d_model; your model is the other way round. It is written as a GPT-2, and opened again. How far are the logits apart?
 # >
-# > - By more than 1 → That would be true if the factor √64 = 8 were lost.
-# > - By less than a thousandth → The factor and the missing biases can be written as numbers. <!-- true: apart < 1e-3 -->
-# > - By a few hundredths → That would be true if the numbers were written with three digits only.
+# > - By about 17 → So far apart they are if the factor √64 = 8 is lost.
+# > - By about 0 → The factor and the missing biases can be written as numbers. <!-- true: apart < 1e-3 -->
+# > - By about 1/20 → So far apart they are if the numbers are written with three digits only.
 
 # %%
 from aiayn_np.interop.gpt2_format import save_gpt2
@@ -290,7 +291,7 @@ print(f"largest difference of a logit {apart:.0e}")
 #
 # ## 15.6 For the keen: three of them, built
 #
-# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. What the table has is in the class and in its named arguments (`h_kv=1`: all heads share keys and values, multi-query attention, MQA). All gradients are checked. Then the sixth of 8 tokens is changed: at which positions do the outputs move?
+# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. What the table has is in the class and in its named arguments (`TanhGELU`: a tanh in place of $\Phi$; `h_kv=1`: all heads share keys and values, multi-query attention, MQA). All gradients are checked. Then the sixth of 8 tokens is changed: at which positions do the outputs move?
 
 # %%
 from aiayn_np import EncoderLayer, LearnedPositionalEncoding, check_gradients

@@ -32,8 +32,8 @@ OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
 MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
                   r"`python docs/make_live_pages.py`[^.。]*[.。]")
 WITH_PAGES = {  # what stands behind the name of a page that is not made
-    "en": r"\1 (a page; README.md says how to get it)",
-    "zh": r"\1（一个页面；怎样得到它，见 README.md）",
+    "en": r"\1 (README.md says how to get this page)",
+    "zh": r"\1（怎样得到这个页面，见 README.md）",
 }
 
 BESIDE = {  # what a lecturer does, so that students can install the package

@@ -26,6 +26,8 @@ LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     """Return a lesson's notebook as a student gets it, with links to its exercises.
 
+    What only slides and votes need, such as notes for the speaker, stays behind.
+
     Parameters
     ----------
     notebook : dict, as `json.load` gives it; it is not changed
@@ -35,6 +37,7 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     _, shows, exercises, exercise = WORDS[language]
     edition, shown, asked = copy.deepcopy(notebook), False, False
     for cell in edition["cells"]:
+        cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k == "jupyter"}
         if cell["cell_type"] == "code":
             shown = shown or bool(cell["outputs"])
             cell["outputs"], cell["execution_count"] = [], None

@@ -95,7 +95,7 @@ def test_the_teacher_edition_is_that_of_the_repository(written):
         before = re.sub("( If the page is not there yet,)? `python docs/make_live[^`]*`[^.]*[.]",
                         "", before)
         before = re.sub(r"\[([^\[\]]*)\]\(\.\./docs/live/[^()]*\)",
-                        r"\1 (a page; README.md says how to get it)", before)
+                        r"\1 (README.md says how to get this page)", before)
         assert re.sub(r"\[([^\[\]]*)\]\(\.\./[^()]*\)", r"\1", before) == after
 
 
@@ -193,7 +193,7 @@ LINKING = [name for name in LESSONS if "docs/live/" in (ROOT / "notebooks" / nam
 def lines_on_pages(folder, lesson):
     texts = ["".join(cell["source"]) for cell in cells(folder / lesson)]
     return [line for text in texts for line in re.split(r"\n|(?<=。)", text)
-            if "live/" in line or "(a page; " in line or "（一个页面；" in line]
+            if "live/" in line or "to get this page)" in line or "（怎样得到这个页面" in line]
 
 
 def test_without_the_pages_a_lesson_says_how_to_make_them_and_has_no_link(written):

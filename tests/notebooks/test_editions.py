@@ -39,6 +39,7 @@ def test_the_student_edition_has_no_outputs_folds_answers_and_links_exercises(pa
     text = "\n".join(c.source for c in edition.cells if c.cell_type == "markdown")
     assert text.count("<details>") == text.count("</details>") >= 3 + 2   # questions, predictions
     assert any(c.get("outputs") for c in LESSONS[path].cells)              # ours are still there
+    assert {key for c in edition.cells for key in c.metadata} <= {"jupyter"}       # no notes
     for title, link in re.findall(r"- \[(Exercise .*)\]\(exercises/(.*)\)", text):
         exercise = nbformat.read(EXERCISES / "student" / link, as_version=4)
         assert exercise.cells[0].source.startswith(f"# {title}\n")

@@ -4,7 +4,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from .model import BOXES, STACKS, WIDTH
-from .pen import GREY, LIT, RED, SMALL, arrow, box, canvas, word
+from .pen import BLACK, GREY, LIT, PALE, RED, SMALL, arrow, box, canvas, word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +33,9 @@ def model_gradients() -> "Figure":
         box(ax, x + SHIFT, y + LIFT, WIDTH, height, text, size=SMALL)
         write_adds(ax, name, x + SHIFT, y + LIFT)
     draw_ways_back(ax)
+    for x in (ENCODER, DECODER):                                       # where positions were added
+        ax.plot([x], [1.28 + LIFT], "o", markersize=15, color=PALE, markeredgecolor=BLACK, zorder=4)
+        word(ax, x, 1.28 + LIFT, "+", zorder=5)
     draw_shares_of_E(ax)
     word(ax, 0.3, 6.43, "red arrows: gradients of the loss\nred words: the parameters whose\n"
          "gradients a box adds to", size=SMALL, color=RED, align="left", linespacing=1.3)
