@@ -40,8 +40,9 @@ def add_export_options(parser):
 
 def add_import_options(parser):
     """Add the options of `import`."""
-    parser.add_argument("path", type=Path, help="a folder of Hugging Face with an OPUS-MT, GPT-2, BERT or Llama,"
-                        " or what `export --to torch` has written")
+    parser.add_argument("path", type=Path,
+                        help="a folder of Hugging Face with an OPUS-MT, GPT-2, BERT or Llama, or"
+                        " what `export --to torch` has written")
     parser.add_argument("--out", type=new_path, required=True,
                         help="folder of the run; it must not exist yet")
     parser.add_argument("--convert", action="store_true",
