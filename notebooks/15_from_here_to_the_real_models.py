@@ -54,7 +54,7 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # %% [markdown]
 # ## 15.1 A language model of your own
 #
-# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back. In a terminal, `aiayn-np train words --text my.txt` takes your own text.
+# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back.
 
 # %%
 work = tempfile.TemporaryDirectory()
@@ -108,11 +108,12 @@ fig
 #
 # A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
-# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Which head puts the most weight on what followed the same symbol? Here is its map. Rings are on what followed; below the white line the block begins again.
+# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. Rings are there; below the white line the block begins again.
 
 # %%
 from aiayn_np import attention_maps, plot_attention
 from aiayn_np.experiments.claims import induction
+from aiayn_np.plotting.figures import COLORS, new_figure
 
 copier = induction.trained(N=2, seed=0)
 ids, targets, period = induction.repeated(500, np.random.default_rng(1))    # (B, T) twice, (B, 1)
@@ -130,7 +131,7 @@ fig
 # %% [markdown]
 # In this row the head is sure from the first ring on.
 #
-# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, so that it says nothing, and count again.
+# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count again. The next picture does so for each head.
 #
 # > **Predict.** This one head of eight is taken out. With it the model gets 87 of 100 rows right as a whole. Without it?
 # >
@@ -142,15 +143,23 @@ fig
 
 # %%
 without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right
-print(f"nothing taken out: {induction.copied(copier, ids, targets)[1]:.2f}")
+whole = induction.copied(copier, ids, targets)[1]
+print(f"rows right: {whole:.2f}, without this head {without[best]:.2f}")
+ax = new_figure(6, 3.2).subplots()
+ax.axhline(whole, linestyle=":", color="0.3", label="nothing taken out")
+for layer in (0, 1):
+    its = slice(4 * layer, 4 * layer + 4)
+    ax.plot(looks[its], without[its], "os"[layer], color=COLORS[layer], label=f"layer {layer + 1}")
 for head in range(8):
-    print(f"layer {head // 4 + 1}, head {head % 4 + 1}   weight on it {looks[head]:.2f}"
-          f"   rows right without {without[head]:.2f}")
+    ax.annotate(head % 4 + 1, (looks[head] + 0.02, without[head] - 0.03))
+ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", xlim=(0, 1), ylim=(-0.06, 1))
+ax.legend(loc="lower center")
+ax.figure
 
 # %% [markdown]
-# Hardly a row is right. Head 2 of layer 2 looks at the same place, and is hardly missed. So a head is judged by its *effect*. In layer 1 every head is missed, head 1 the most. Olsson et al. found in such models why: there a head marks each symbol with the one before it, and the induction head looks for this mark.
+# Hardly a row is right. Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1, to the left, every head is missed, head 1 the most. Olsson et al. found in such models why: there a head marks each symbol with the one before it, and the induction head looks for this mark.
 #
-# One model is one sample. The experiment `induction` has trained five of two layers, and five of one layer:
+# One model is one sample. The experiment `induction` has trained five of two layers and five of one:
 
 # %%
 if Path("../figures/induction.json").exists():                         # the whole experiment
@@ -181,7 +190,6 @@ print("their sum:", of_each.sum(), "  the logit:", w @ X @ W_VO @ e)
 # What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Ask the model of Lesson 15.2 about the `1` that it writes.
 
 # %%
-from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.reading import replaced, shares
 
 made = shares(copier, None, row[:8])
