@@ -265,9 +265,7 @@ print(len(wrong), "of", len(part_by_part), "gradients are wrong", *wrong)
 # > <!-- given: $E$ is used as the embedding of the source, as that of the target, and at the output, where the logits are $x E^\top$. -->
 
 # %%
-E_grad = model.src_embedding.E.grad                                    # (vocab_size, d_model)
 uses = {"as source": E_as_source, "as target": E_as_target, "as output": E_as_output}
-print(f"sum of the three against E.grad: {np.abs(sum(uses.values()) - E_grad).max():.0e}")
 print(" " * 9, *(f"{token:>6}" for token in task.tokens(range(len(p)))))
 for name, part in uses.items():
     print(name, *(f"{length:6.3f}" for length in np.linalg.norm(part, axis=1)))
@@ -322,7 +320,7 @@ assert from_rule < 1e-12                                               # p - q
 assert not grad_memory[src == task.pad].any()                          # padding teaches nothing
 assert not wrong                                                       # backward, part by part
 assert sum(name.startswith("encoder") for name in names) + 1 == 25     # those of *Your turn*: and E
-assert np.abs(sum(uses.values()) - E_grad).max() < 1e-12               # three uses add
+assert np.abs(sum(uses.values()) - model.src_embedding.E.grad).max() < 1e-12    # three uses add
 assert report
 assert count_parameters(11, 16, 32, 2) == counted
 assert base == 63_045_632
