@@ -40,8 +40,6 @@ from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.recurrent import RNN
 
-np.set_printoptions(precision=4, suppress=True)
-
 # %% [markdown]
 # Before 2017 a recurrent network stood where Figure 1 has attention. Four layers read the same 24 tokens. Change the first token: by how much does the last output of each move?
 
@@ -71,7 +69,7 @@ figure_1("self_attention")
 # ## 13.1 Four layers that do the same job
 #
 # A layer of an encoder turns $n$ vectors of width $d$ into $n$ vectors of width $d$, each of which may know something of the
-# others. Section 4 compares four kinds: self-attention (all look at all), restricted self-attention (each looks at
+# others. Section 4 compares four kinds: self-attention (all look at all), restricted (each looks at
 # $r$ neighbours), a recurrent layer, and a convolution.
 #
 # - A **recurrent** layer (RNN) passes a state on, from each token to the next: $h_t = \tanh(x_t W + h_{t-1} U + b)$. The state $h_t$ is its output.
@@ -86,7 +84,7 @@ figure_1("self_attention")
 # - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
 #
-# **Count for real.** `count` adds up the multiply-adds of each product of matrices in a layer. It also tells how many in a row had to wait for one another, the *chain* (Lesson 13.4).
+# **Count for real.** `count` adds up the multiply-adds of each product of matrices in a layer.
 
 # %%
 formula = {"self-attention": lambda n, d: 2 * n**2 * d, "restricted": lambda n, d: 2 * r * n * d,
@@ -124,7 +122,7 @@ ax.figure
 #
 # ## 13.2 Does the clock agree?
 #
-# Ask the clock of your machine: one forward pass of each layer, $d = 256$, with one thread.
+# Ask the clock: one forward pass of each layer, $d = 256$, with one thread.
 
 # %%
 timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
@@ -147,7 +145,7 @@ ax.figure
 #
 # Self-attention has another square: the map, $(n, n)$ for every head, kept for the backward pass.
 #
-# For 8192 tokens and 8 heads in float32 the maps of one layer take $8 \cdot 8192^2 \cdot 4$ bytes, more than 2 GB. There are two ways out.
+# For 8192 tokens and 8 heads in float32 the maps of one layer take $8 \cdot 8192^2 \cdot 4$ bytes, more than 2 GB. Two ways out:
 #
 # - `LocalAttention(radius)` is the paper's restricted self-attention. It computes nothing outside a band. That is another function.
 # - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass (Rabe and Staats, 2021; on graphics processors FlashAttention: Dao et al., 2022).
@@ -283,9 +281,9 @@ for name, path in paths.items():
     print(f"{name:19} distance 1: {path[0]}   4: {path[1]}   13: {path[2]:2}   26: {path[3]:2}")
 
 # %% [markdown]
-# Restricted attention with $r = 9$ needs 7 layers, self-attention one, whatever the distance. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
+# Restricted attention with $r = 9$ needs 7 layers, self-attention always one. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
-# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: with three layers of $k = 3$ the middle output hears all 27 tokens, and $\log_3 27 = 3$. (The last one does if the windows look back only.)
+# For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: with three layers of $k = 3$ the middle output hears all 27 tokens, and $\log_3 27 = 3$.
 #
 # The picture shows who hears whom: dark cells are exact zeros.
 
