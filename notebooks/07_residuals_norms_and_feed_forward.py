@@ -335,7 +335,6 @@ assert abs(from_class.sum()) < 1e-12                                   # nothing
 assert abs(from_class @ x_hat) < 1e-6                                  # nothing along x_hat
 assert check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8)))
 assert 20 < np.median([run[-1] for run in added]) < 1.15**24 < 30      # the sum of 7.1
-assert np.abs(sum(terms.values()) - from_layer).max() < 1e-12          # and so are four gradients
 print("all true")
 
 # %% [markdown]
