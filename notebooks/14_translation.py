@@ -285,7 +285,7 @@ fig
 #
 # ## 14.7 For the keen: how crossing is counted
 #
-# Lesson 14.8 says in words what the next cell counts: read its beginning first. `words` says where the two words stand, beside `_und` and `-`.
+# Two rows **cross** if the one that is written first looks at the later word. For *drei und zwanzig*, "twenty - three", the row of "twenty" looks behind *und*, and that of "three" before it. The next cell counts this for each head; `words` says where the two words stand, beside `_und` and `-`.
 
 # %%
 id_of = {piece: i for i, piece in enumerate(vocabulary.pieces(range(len(vocabulary))))}
@@ -319,14 +319,14 @@ def crossing(model, pairs):
 
 # %%
 on_validation = crossing(trained, numbers.validation)
-print("validation    tens right, unit right, crossed")
+print(f"{'validation':10}", *(f"{name:>11}" for name in ("tens right", "unit right", "crossed")))
 for label, row in zip(("head 1", "head 2", "head 3", "head 4"), on_validation["inverted"]):
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is.
 #
-# To choose and to report on the same numbers would be the mistake of Lesson 11.3. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
+# To choose and to report on the same numbers is what Lesson 11.3 warns of. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
@@ -347,7 +347,7 @@ for ax, kind, title, rows in zip(fig.subplots(1, 2, sharey=True), after, titles,
     for i, shares in enumerate((after, before)):
         bars = ax.bar(np.arange(3) + 0.4 * i - 0.2, shares[kind][best], 0.4, color=COLORS[i])
         ax.bar_label(bars, fmt="%.2f")
-    ax.set(title=title, ylim=(0, 1.15), xticks=range(3), xticklabels=(*rows, "crossed"))
+    ax.set(title=title, ylabel="share of the pairs", ylim=(0, 1.15), xticks=range(3), xticklabels=(*rows, "crossed"))
 ax.legend(("trained", "untrained"))
 fig
 

@@ -166,7 +166,9 @@ def student_notebook(source):
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for i, cell in enumerate(notebook.cells):
-        cell["id"], cell["metadata"] = f"cell-{i}", {}
+        folded = 'find_spec("aiayn_np")' in cell.source               # nobody has to read it
+        cell["id"] = f"cell-{i}"
+        cell["metadata"] = nbformat.from_dict({"jupyter": {"source_hidden": True}} if folded else {})
     return nbformat.writes(notebook) + "\n"
 
 
