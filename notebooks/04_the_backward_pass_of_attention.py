@@ -218,12 +218,12 @@ attention_gradients(Q, K, V)
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
-# <!-- show: ![]
-# Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight.
-# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+# <!-- show: Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 2$:
+# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{11} & \textcolor{#D55E00}{w_{12}} & w_{13} & w_{14} \\ w_{21} & \textcolor{#D55E00}{w_{22}} & w_{23} & w_{24} \\ w_{31} & \textcolor{#D55E00}{w_{32}} & w_{33} & w_{34} \\ w_{41} & \textcolor{#D55E00}{w_{42}} & w_{43} & w_{44} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \\ \textcolor{#0072B2}{g_4} \end{array}$$
+# $$\mathrm{row\ 2\ of\ grad\_V} = \textcolor{#D55E00}{w_{12}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{22}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{32}}\, \textcolor{#0072B2}{g_3} + \textcolor{#D55E00}{w_{42}}\, \textcolor{#0072B2}{g_4} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 # `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
 #
-# <!-- say: Point at `grad_V` at the top right; draw a map and point at its column j: all who looked at j send back their share. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
+# <!-- say: Point at column 2 of the map: all who looked at token 2 send back their share, a row of `grad_out` each. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
 #
 # <!-- slide: Softmax: each gradient minus the mean of its row -->
 #
@@ -287,7 +287,7 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 # > - Those of `cat` and of `down` <!-- true: (grad_scores[2] < 0).tolist() == [False, True, False, True] --> → More of either value would bring the output nearer.
 # > - All four → If one weight rises, others fall: attention can only be moved.
 # >
-# > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. Each token, its value, and the weight that `sat` gives it: {[[t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2])]} -->
+# > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. {[["", "value", "", "weight of sat"], *([t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2]))]} -->
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
@@ -295,6 +295,8 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 # %% [markdown]
 # `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved
 # from one key to another. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+#
+# <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. The value of `down`, (−1.01, −0.21), lies further towards (−0.74, −0.92) than the output, (−0.60, −0.04). -->
 #
 # <!-- say: Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #

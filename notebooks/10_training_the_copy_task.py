@@ -264,7 +264,7 @@ ax.figure
 #
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
-# %% show=[[5], [7, 8], [10, 11], [13]]
+# %% show=[[3, 4], [5], [7, 8], [10, 11], [13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):
@@ -279,7 +279,7 @@ for step in range(1, 31):
 
     optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))        # Equation 3
     losses.append(token_scores(loss_cache)[0])                         # without smoothing
-print(f"guessing  loss {np.log(13):.2f}\nstep 1  loss {losses[0]:.2f}\nstep 30  loss {losses[-1]:.2f}")
+print(f"guessing  loss {np.log(13):.2f}\nfirst step  loss {losses[0]:.2f}\nlast step  loss {losses[-1]:.2f}")
 
 # %% [markdown]
 # The first loss is above that of guessing, $\ln 13 = 2.56$ (Lesson 9.5).
@@ -348,8 +348,8 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():
 # > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {lengths.mean()} tokens on average. -->
 
 # %%
-exact, alike = copied_exactly(models[early]), (right[real].mean() ** lengths).mean()
-print(f"if each token were right with {right[real].mean():.2f}  sequences right {alike:.2f}")
+exact, even = copied_exactly(models[early]), (right[real].mean() ** lengths).mean()
+print(f"if mistakes were spread evenly  sequences right {even:.2f}")
 print(f"measured, decoded  sequences right {exact:.2f}")
 print(f"measured, after the true prefix  sequences right {right.all(axis=1).mean():.2f}")
 
@@ -417,7 +417,7 @@ fig
 assert not warm.failing[2:].any()                                      # the norm before
 assert np.allclose(losses, [r.loss for r in history[:30]], atol=1e-3)  # the loop is train
 assert all(r.loss < blind_loss(task) for r in history[39:])            # it reads
-assert alike < exact < 0.5
+assert even < exact < 0.5
 assert sequence < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
 assert sorted([*states_right, exact_mean])[-2] == exact_mean           # better than four of five
