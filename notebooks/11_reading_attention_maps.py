@@ -51,8 +51,6 @@ from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 
-np.set_printoptions(precision=2, suppress=True)
-
 # %% [markdown]
 # A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that the model has just read.
 
@@ -124,9 +122,9 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both.
 #
-# <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
+# <!-- show: It looks at what is to be written (five of six), not one place ahead. In copying, one place ahead *is* what is to be written. -->
 #
 # <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
@@ -148,7 +146,7 @@ fig
 #
 # "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
 #
-# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
+# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
 #
 # <!-- show: | head 1 of layer 2, over 300 test sequences |  |
 # |---|---|
@@ -179,9 +177,9 @@ for seed in range(5):
 threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one margin reaches 0.21: that is our threshold. Three of the five are at `<eos>`, the one token that stands in all sequences.
+# By chance alone one of 240 margins reaches 0.21: that is our threshold, and a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
 #
-# <!-- show: By chance alone one margin reaches 0.21. From here on, a job needs a margin above this threshold. -->
+# <!-- show: By chance alone one margin of 240 reaches 0.21. From here on, a job needs a margin above this threshold. -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
@@ -242,7 +240,7 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# For the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
+# For the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -270,9 +268,9 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, one in reverse and one in sort, miss the brightest cell; what was written is right.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell, at 1 → 5 and 3 → 4; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers (1 → 5 and 3 → 4 miss). Numbers: the mean weight on them (by chance 0.14). -->
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -296,7 +294,7 @@ fig
 #
 # ## 11.6 Take a head away
 #
-# Does the copying model need a head? With all, every test sequence is right. Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
+# Does the copying model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
 # it brings nothing.
 
 # %%
@@ -311,7 +309,7 @@ def muted_exact(name, layer, heads):
 # %% [markdown]
 # > **Predict.** One of the 8 encoder-decoder heads of the copying model is muted, each in its turn. Which share of the test sequences is still copied exactly, on average?
 # >
-# > - All, to a hundredth → Other heads look at the answer, but this one's share of the sum is missing.
+# > - All: 1.00 → Other heads look at the answer, but this one's share of the sum is missing.
 # > - About half → Then none could be spared. But several heads look at the answer.
 # > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
 # >
@@ -332,28 +330,30 @@ ax.figure
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
-# The bars again, for all three models; the head aligned best is orange:
+# The bars again, for all three models:
 
 # %% show=[]
-fig = new_figure(9, 2.8)
+fig = new_figure(10, 3.4)
 for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
-    ax.bar(heads, muted[name], color="#0072B2")
-    ax.patches[best[name]].set_color("#D55E00")
-    ax.set(title=f"{name}: share right", xlabel="head that is muted", ylim=(0, 1.1))
+    bars = ax.bar(["none", *heads], [muted_exact(name, 0, ()), *muted[name]], color="#0072B2")
+    ax.bar_label(bars, fmt="%.2f", fontsize=8)
+    bars[0].set_color("0.6")
+    bars[1 + best[name]].set_color("#009E73")
+    ax.set(title=f"{name}: share right", xlabel="muted (green: aligned best)", ylim=(0, 1.1))
     ax.tick_params(axis="x", rotation=90)
 fig
 
 # %% [markdown]
-# For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer, and head 4, with nearly the same margin, is hardly missed. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+# For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
-# <!-- show: The best aligned head, orange, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
+# <!-- show: The best aligned head, green, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
 #
-# <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
+# <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
 # ## 11.7 Change the input
 #
 # The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019) Replace each source symbol by each
-# of the five others, let the model decode, and count how often each output changes.
+# other one, decode, and count how often each output changes.
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
 # >
@@ -394,7 +394,7 @@ draw(right, "sort", moves["sort"], "output: depends on")
 fig
 
 # %% [markdown]
-# The head looks mostly at one symbol, the output depends on many. In most rows the head looks at the symbol that is written; whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
+# The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
 # <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol (dark: never, yellow: always). -->
 #
