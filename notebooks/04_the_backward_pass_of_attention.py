@@ -511,7 +511,7 @@ cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
     wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{name:17} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
+    print(f"{name:17}  cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.

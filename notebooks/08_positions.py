@@ -87,7 +87,15 @@ encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N =
 y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
 
 # %% [markdown]
+# <!-- slide: The same words, in two orders -->
+#
 # `cat` is the second word of one sentence and the last of the other. Are its two outputs alike?
+#
+# <!-- show: | one encoder reads two sentences |  |  |  |  |
+# |---|---|---|---|---|
+# | first | the | **cat** | sat | down |
+# | second | sat | the | down | **cat** |
+# Are the two outputs for `cat` alike? -->
 
 # %%
 print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
@@ -133,7 +141,7 @@ fig.colorbar(image, ax=fig.axes)
 fig
 
 # %% [markdown]
-# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (Drawn: the 8 fastest of 16.)
+# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps.
 #
 # > **Predict.** One-hot: position 0 is √2 away from position 1. How far is it from position 256?
 # >
@@ -148,7 +156,7 @@ def far(table, k):
     return np.linalg.norm(table[k:] - table[:-k], axis=1)              # (T - k,)
 
 rows = {}
-print("           unique bounded length  step  order")
+print("            unique  bounded  length    step   order")
 for name, code in codes.items():
     table = code(512)                                                  # (512, width)
     means = np.array([far(table, k).mean() for k in range(1, 257)])    # order: they grow with the distance
@@ -156,7 +164,7 @@ for name, code in codes.items():
     rows[name] = [len(np.unique(table.round(9), axis=0)) == 512, np.abs(table).max() <= 1,    # unique, bounded
                   np.allclose(code(16), table[:16]), np.ptp(far(table, 1)) < 1e-9, order[1]]
     marks = ["✓" if kept else "✗" for kept in rows[name][:4]] + [["✗", "(✓)", "✓"][sum(order)]]
-    print(f"{name:10}", *(f"{mark:>6}" for mark in marks))
+    print(f"{name:10}", *(f"{mark:>7}" for mark in marks))
 
 # %% [markdown]
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
@@ -174,6 +182,7 @@ for name, code in codes.items():
 # %%
 pos = np.arange(4)                                                     # (T,)
 by_hand = np.stack([np.sin(pos), np.cos(pos), np.sin(pos / 100), np.cos(pos / 100)], axis=1)
+print(" sin(pos) cos(pos) sin(pos/100) cos(pos/100)")
 print(by_hand)                                                         # (T, d_model)
 
 # %% [markdown]
@@ -191,7 +200,7 @@ clock_hands()
 #
 # ## 8.4 A step of k
 #
-# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, in the drawing clockwise. In formulas, the addition theorem:
+# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, in the drawing clockwise. The addition theorem:
 #
 # $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$
 # $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
@@ -220,7 +229,7 @@ print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100
 # One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up.
 #
 # For all pairs together, $M_k$
-# has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$ (Lesson 8.7 checks it).
+# has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
 #
 # The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score
 # holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions.

@@ -85,7 +85,7 @@ sure_of(model, "before")[0]                                            # at most
 
 # %% show=[]
 for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.default_rng(0))):
-    print(f"{name:8}", *(f"{token:5}" for token in task.tokens(ids[0])))
+    print(f"{name:8}", *(f"{token:7}" for token in task.tokens(ids[0])))
 
 # %% [markdown]
 # `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`, place by place: teacher forcing (Lesson 5.6).
@@ -126,7 +126,7 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 #
 # <!-- say: Point at p - q: negative where the model says too little, so a step down raises this logit. The three add up to 0. Tempting: q = (0.7, 0.15, 0.15); but the share is spread over all classes, the target too. -->
 #
-# Now take 13 classes and the paper's $\epsilon_{ls} = 0.1$.
+# Take 13 classes and the paper's $\epsilon_{ls} = 0.1$.
 #
 # > **Predict.** The model gets surer and surer: the probability of the target grows from 0.5 to 0.9999. What does the smoothed loss do?
 # >
@@ -264,7 +264,7 @@ ax.figure
 #
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
-# %% show=[[3, 4], [5], [7, 8], [10, 11], [13]]
+# %% show=[[5], [7, 8], [10, 11], [13]]
 criterion, losses = LabelSmoothedCrossEntropy(eps_ls=0.1, pad=task.pad), []
 rng, optimizer = np.random.default_rng(1), Adam(model.parameters())
 for step in range(1, 31):

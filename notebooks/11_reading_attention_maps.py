@@ -177,7 +177,7 @@ for seed in range(5):
 threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one of 240 margins reaches 0.21: that is our threshold, and a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
+# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
 #
 # <!-- show: By chance alone one margin of 240 reaches 0.21. From here on, a job needs a margin above this threshold. -->
 #
@@ -270,7 +270,7 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell, at 1 → 5 and 3 → 4; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers (1 → 5 and 3 → 4 miss). Numbers: the mean weight on them (by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers (1 → 5 and 3 → 4 miss); numbers: the mean weight on them (by chance 0.14). -->
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -309,7 +309,7 @@ def muted_exact(name, layer, heads):
 # %% [markdown]
 # > **Predict.** One of the 8 encoder-decoder heads of the copying model is muted, each in its turn. Which share of the test sequences is still copied exactly, on average?
 # >
-# > - All: 1.00 → Other heads look at the answer, but this one's share of the sum is missing.
+# > - All of them → Other heads look at the answer, but this one's share of the sum is missing.
 # > - About half → Then none could be spared. But several heads look at the answer.
 # > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
 # >
@@ -384,7 +384,7 @@ for name, share in moves.items():
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
-# Here is what the sorting model looks at, and what its outputs depend on (yellow: they always change):
+# Here is what the sorting model looks at, and what its outputs depend on (yellow: always):
 
 # %%
 fig = new_figure(7, 2.7, layout="compressed")

@@ -27,7 +27,7 @@ def drawn(text):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
     lines = lines_of(text)
     if SHAPE.search(text):
-        return as_printed(lines)
+        return plain(lines)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
@@ -40,9 +40,8 @@ def drawn(text):
     largest = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
                          default=0) for kind in kinds}
     shares = [size for size in largest.values() if size <= 1]          # weights have one scale
-    scale = largest if len(largest) == 1 else {
+    scale = {} if whole else largest if len(largest) == 1 else {
         kind: max(shares) for kind, size in largest.items() if size <= 1}
-    scale = {} if whole else scale
     made, with_bars = "", [x for kind, row in zip(kinds, numbers) if kind in scale for x in row]
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, two_digits(x, with_bars), abs(x) / (scale[kind] or 1)) if kind in scale
@@ -67,8 +66,8 @@ def tables(lines):
     others = len(lines) - len(most)
     table = as_table(most) if len(most) > 1 and others <= min(2, len(most) - 1) else ""
     if not table:
-        return as_printed(lines)
-    return "\n\n".join(table if group is most else as_printed(group) for _, group in groups)
+        return plain(lines)
+    return "\n\n".join(table if group is most else plain(group) for _, group in groups)
 
 
 def as_table(lines):
@@ -100,14 +99,13 @@ def as_table(lines):
     made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
     measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
-    values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
+    values = [[float(x.strip("%").replace(",", "")) / (100 if "%" in x else 1) for x in column]
+              for _, column in columns]
     sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    percent = [x.endswith("%") for drawn, (_, row) in zip(measured, columns) for x in row if drawn]
-    shares = 0.1 < scale <= 1 and min(map(min, values)) >= 0
-    if shares or (scale and all(percent)):                             # bars are parts of a whole
-        scale = 100 if all(percent) else 1
+    if 0.1 < scale <= 1 and min(map(min, values)) >= 0:                # bars are parts of a whole
+        scale = 1
     elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
         scale = 0
     for i, label in enumerate(labels):
@@ -127,17 +125,26 @@ def one_unit(title):
 
 def lines_of(text):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
-    printed = text.rstrip().splitlines()
-    columns = PROSE if len(printed) == 1 else COLUMNS
-    lines = [part for line in printed
-             for part in textwrap.wrap(line, columns, replace_whitespace=False,
-                                       drop_whitespace=len(line) > columns) or [""]]
+    lines = [part for line in text.rstrip().splitlines()
+             for part in textwrap.wrap(line, COLUMNS, replace_whitespace=False,
+                                       drop_whitespace=len(line) > COLUMNS) or [""]]
     return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
 
 
+def plain(lines):
+    """Lines of as many parts, set apart by two spaces or else by a colon, as a table, of which a
+    line that begins with spaces names the columns; a line alone in large type; others as they are."""
+    apart = "  +" if any("  " in line.strip() for line in lines) else ": +"
+    rows = [[""] * line.startswith("  ") + re.split(apart, line.strip()) for line in lines]
+    made = f'<p class="lone">{symbols(escape("".join(lines)))}</p>' * (len(lines) == 1)
+    if len(lines) > 1 and {len(row) for row in rows} == {max(map(len, rows))} != {1}:
+        cells = ("".join(f"<td>{symbols(escape(cell.strip()))}</td>" for cell in row) for row in rows)
+        made = f'<table class="bars">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
+    return f"```{{=html}}\n{made}\n```" if made else as_printed(lines)
+
+
 def as_printed(lines):
-    size = "{.short}" * (len(lines) < 6 and max(map(len, lines), default=0) <= 65)
-    return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
+    return "\n".join(["```", *lines, "```"]) * bool(lines)
 
 
 def bar(x, text, share):

@@ -54,6 +54,7 @@ KATEX = FOLDER.parent / "docs/_static/katex"
 TITLE = 88  # bytes of a sentence that is a title, at most: Chinese is wider
 PROGRAM = 6  # lines of a program on a slide, at most, if its cell names none
 STEP, SAID = 19, 300  # lines of a print above a picture; letters of what is said in a few sentences
+OPENING = 3  # minutes before the first section, at most: nobody reads the imports in class
 FULL, FEW = 16, 7  # lines of formulas, tables and lists on a slide, and beside a question
 BOLD = re.compile(r"\*\*([^*\d][^*]{2,}?)([.:：。]?)\*\*([.:：。]?)\s*")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
@@ -267,6 +268,10 @@ class Deck:
     def __init__(self, notebook):
         self.slides, self.language, self.png = [], language_of(notebook), ""
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
+        whole, first = minutes.minutes(notebook)[0] - minutes.QUESTIONS, self.took[""]
+        opening = min(first, OPENING)
+        self.took = {name: spent * (whole - opening) / (whole - first) for name, spent in self.took.items()}
+        self.took[""] = opening
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
         self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
