@@ -71,9 +71,9 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 yours = "3 1 4 1 5"
 source = task.source(yours)                                        # the digits, and an end mark
 answer = greedy_decode(model, source, bos=task.bos, eos=task.eos, max_len=10)[0]
-print("it reads ", yours)
-print("it writes", task.text(answer))
-print(f"seen in training: {progress.step * 64:,} sequences")
+print("it reads  ", yours)
+print("it writes ", task.text(answer))
+print(f"seen in training  {progress.step * 64:,} sequences")
 
 # %% [markdown]
 # It writes your digits backwards. Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
