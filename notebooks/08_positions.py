@@ -75,7 +75,15 @@ figure_1("positions", "embedding")
 # %% [markdown]
 # ## 8.1 The same words in another order
 #
+# <!-- slide: The same words, in two orders -->
+#
 # Here are two sentences of the same four words, and a fresh encoder.
+#
+# <!-- show: | one encoder reads two sentences |  |  |  |  |
+# |---|---|---|---|---|
+# | first | the | **cat** | sat | down |
+# | second | sat | the | down | **cat** |
+# Are the two outputs for `cat` alike? -->
 
 # %%
 rng = np.random.default_rng(0)
@@ -87,15 +95,7 @@ encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N =
 y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
 
 # %% [markdown]
-# <!-- slide: The same words, in two orders -->
-#
-# `cat` is the second word of one sentence and the last of the other. Are its two outputs alike?
-#
-# <!-- show: | one encoder reads two sentences |  |  |  |  |
-# |---|---|---|---|---|
-# | first | the | **cat** | sat | down |
-# | second | sat | the | down | **cat** |
-# Are the two outputs for `cat` alike? -->
+# `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare them.
 
 # %%
 print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")

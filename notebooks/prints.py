@@ -48,8 +48,7 @@ def drawn(text):
                         else f"<td>{two_digits(x, found)}</td>" for x in found)
         if not found and len(label.split()) == longest:                # the names of the columns
             cells, label = "".join(f"<td>{symbols(escape(name))}</td>" for name in label.split()), ""
-        after = row[3] if row else ""
-        after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
+        after = f"<th>{symbols(escape(row[3]))}</th>" if row and row[3].strip() else ""
         span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
         made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
     return f'<table class="bars{" numbers" * whole}">{made}</table>'
@@ -59,7 +58,7 @@ def tables(lines):
     """Lines of which nearly all say the same of other numbers, as a table with the others around
     it; else all as they are."""
     def said(line):                       # what stands after the first number, and between the next
-        return tuple(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
+        return "  " in line, *(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
 
     groups = [(words, [*group]) for words, group in itertools.groupby(lines, said)]
     most = max((group for _, group in groups), key=len, default=[])
@@ -81,8 +80,7 @@ def as_table(lines):
         names = [[label, *rest.split()] for label, rest in begin]
     else:
         names = [row[0].split() for row in split]
-    shared = [*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))]
-    shared = len(shared)
+    shared = len([*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))])
     labels = [" ".join(words[: len(words) - shared]) for words in names]
     head, columns = " ".join(names[0][len(names[0]) - shared:]), []
     for j in range(1, len(split[0]), 2):
@@ -134,11 +132,11 @@ def lines_of(text):
 def plain(lines):
     """Lines of as many parts, set apart by two spaces or else by a colon, as a table, of which a
     line that begins with spaces names the columns; a line alone in large type; others as they are."""
-    apart = "  +" if any("  " in line.strip() for line in lines) else ": +"
+    apart = "  +" if any(re.search("  (?! *:)", line.strip()) for line in lines) else " *: +"
     rows = [[""] * line.startswith("  ") + re.split(apart, line.strip()) for line in lines]
     made = f'<p class="lone">{symbols(escape("".join(lines)))}</p>' * (len(lines) == 1)
     if len(lines) > 1 and {len(row) for row in rows} == {max(map(len, rows))} != {1}:
-        cells = ("".join(f"<td>{symbols(escape(cell.strip()))}</td>" for cell in row) for row in rows)
+        cells = ("".join(f"<td>{symbols(escape(cell))}</td>" for cell in row) for row in rows)
         made = f'<table class="bars">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
     return f"```{{=html}}\n{made}\n```" if made else as_printed(lines)
 
