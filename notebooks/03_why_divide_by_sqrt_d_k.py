@@ -58,6 +58,8 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 # %% [markdown]
 # Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it?
 #
+# <!-- show: Wide vectors look at one key alone, and nothing has been learned. Below left, chance decides. Why does one division change it? -->
+#
 # <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
 # ## 3.1 By hand: ten of sixteen
@@ -182,6 +184,8 @@ print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 # %% [markdown]
 # A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
 #
+# <!-- show: A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, too: $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] - 1^2 = 2 \cdot 2 - 1 = 3$. -->
+#
 # <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
 #
 # The figure shows the variance for widths from 1 to 16384. Squares show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
@@ -192,6 +196,8 @@ variance.figure()
 
 # %% [markdown]
 # The variance is $d_k$ at every width, and 1 after scaling.
+#
+# <!-- show: The variance is $d_k$ at every width, and 1 after scaling. So scores spread alike in narrow and in wide models. -->
 #
 # <!-- say: Follow the dots along the line, then the squares along the bottom. Say: the line was not fitted, it is the derivation. Often said and wrong: the scale makes scores small. It makes them alike at all widths. -->
 #
@@ -204,6 +210,8 @@ dot_products()
 
 # %% [markdown]
 # The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided.
+#
+# <!-- show: The wider the vectors, the more the heaviest key takes. Eight random keys, no score divided: chance alone makes the softmax sure. -->
 #
 # <!-- say: Go from left to right: above the histogram gets wider, below the first bar grows from 0.52 to 0.96. Say: the same softmax, only wider scores. Often said and wrong: wider vectors carry more information, so the weights are better informed. -->
 #
@@ -331,7 +339,7 @@ for (p, d_k), (var, _, size) in table.items():
 # %% [markdown]
 # Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
 #
-# <!-- show: Only with the root does the width not matter. -->
+# <!-- show: Only with the root does the width not matter. Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
 #
 # <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
@@ -354,7 +362,7 @@ training.figure()
 # %% [markdown]
 # With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
 #
-# <!-- show: With the scale the loss is lower at each width. Small models learn to copy, each at its best rate, with three seeds. -->
+# <!-- show: With the scale the loss is lower at each width. Wide models without it fall far behind; why, is not proved here. -->
 #
 # <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #

@@ -66,7 +66,7 @@ print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nb
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# <!-- show: Forward is right, so this backward is wrong. The map `kept` is not transposed. -->
+# <!-- show: Forward is right, so this backward is wrong. Move $V$ a little, along a random direction: the loss moves at −0.42. The first line claims −1.08, as its map `kept` is not transposed. -->
 #
 # <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
 #
@@ -90,6 +90,10 @@ figure_2("left")
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
+# <!-- show: A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?*
+# The answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$.
+# Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
+#
 # <!-- say: Say: one number for each entry, always the same question. Often said and wrong: the gradient of a matrix is one number. -->
 #
 # <!-- slide: Multiply by the other factor, transposed -->
@@ -99,6 +103,10 @@ figure_2("left")
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
+#
+# <!-- show: In $y = AB$ the entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to the loss:
+# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
+# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$ -->
 #
 # <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
 #
@@ -168,8 +176,8 @@ print(cache)
 # |---|---|
 # | $\mathrm{scores} = QK^\top / \sqrt{d_k}$ | both factors, `Q` and `K` |
 # | $\mathrm{weights} = \mathrm{softmax}(\mathrm{scores})$ | its own result, `weights` |
-# | $\mathrm{out} = \mathrm{kept}\, V$ | both factors, `kept` and `V` |
-# Nobody needs the scores. (`kept` is what dropout keeps of the weights, here all.) -->
+# | $\mathrm{out} = \mathrm{kept}\, V$, after dropout | both factors, `kept` and `V` |
+# Nobody needs the scores. -->
 #
 # <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
@@ -201,16 +209,6 @@ for name, slope in slopes.items():
 # A weight multiplies a row of $V$, so its gradient is a dot product. The gradient asks: would more of this value raise the loss?
 #
 # <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
-#
-# Here is the graph, with what comes back in red. The rest derives it.
-
-# %%
-attention_gradients(Q, K, V)
-
-# %% [markdown]
-# Each product forwards has two backwards, one for each factor.
-#
-# <!-- say: Click: red grows from the top down, a rule for each box. Say: read black upwards, red downwards. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
 #
 # <!-- slide: The values: read the map by columns -->
 #
@@ -264,9 +262,18 @@ grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d
 from_class = attention.backward(grad_out, cache)
 
 # %% [markdown]
-# They are those of the class (Lesson 4.9).
+# They are those of the class (Lesson 4.9). Here is all of it, with what comes back in red.
+
+# %%
+attention_gradients(Q, K, V)
 
 # %% [markdown]
+# Each product forwards has two backwards, one for each factor.
+#
+# <!-- show: Each product forwards has two backwards, one for each factor. Read black upwards, red downwards: every line backwards is a rule that you have just seen. -->
+#
+# <!-- say: Click: red grows from the top down, a rule for each box. Let the class name each rule. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
+#
 # ## 4.4 What does the gradient want?
 #
 # Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
@@ -296,9 +303,9 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 # `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved
 # from one key to another. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
 #
-# <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. The value of `down`, (−1.01, −0.21), lies further towards (−0.74, −0.92) than the output, (−0.60, −0.04). -->
+# <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. More of the value of `down`, too, brings the output nearer to that of `cat`. -->
 #
-# <!-- say: Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
+# <!-- say: On the board: the output (−0.60, −0.04), the goal (−0.74, −0.92), and `down` at (−1.01, −0.21), further that way. Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
 # Now take 100 steps of descent, first on queries and keys only.
 
@@ -351,6 +358,10 @@ for name, (loss, found) in ends.items():
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
+# <!-- show: The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ subtracts two nearly equal numbers.
+# A step in the *imaginary* direction subtracts nothing. Of a square, the imaginary part over $\delta$ is exactly the slope:
+# $$(x + i\delta)^2 = x^2 - \delta^2 + i\delta\, \underbrace{2x}_{\text{slope}} \qquad f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$ -->
+#
 # <!-- say: Do the square on the board: the slope stands in the imaginary part, alone. Often said and wrong: a smaller step is always better. For a difference it is not. -->
 #
 # <!-- slide: One number from forward alone, one from backward alone -->
@@ -362,20 +373,19 @@ for name, (loss, found) in ends.items():
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
 # 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 #
-# <!-- show: | from **forward** alone | | from **backward** alone |
+# <!-- show: | a layer $F$ | from **forward** alone | from **backward** alone |
 # |---|---|---|
-# | move the input $x$ along $v$ | | `backward(u)` is the gradient of $u \cdot F$ |
-# | the output moves at $\mathrm{Im}\, F(x + i\delta v) / \delta$ | |  |
-# | its dot product with $u$ | = | its dot product with $v$ |
-# The layer is $F$. Two random directions: $v$ of the input, $u$ of the output.
-# Both numbers are the slope of $u \cdot F$ along $v$, to twelve digits. -->
+# | draw at random | $v$, a direction of the input $x$ | $u$, a direction of the output |
+# | compute an array | $\dot y = \mathrm{Im}\, F(x + i\delta v) / \delta$ | $g =$ `backward(u)` |
+# | and one number | $u \cdot \dot y$ | $g \cdot v$ |
+# Both numbers are the slope of $u \cdot F$ along $v$: they must agree, to twelve digits. -->
 #
 # <!-- say: Go down the left column, then the right one: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
 
 # %%
 report = check_gradients(attention, Q, K, V)
 for name, row in zip("QKV", report.rows):
-    print(f"{name}  backward {row.analytic:.6f}  forward {row.numeric:.6f}  error {row.error:.0e}")
+    print(f"{name}  backward {row.analytic:.15f}  forward {row.numeric:.15f}  error {row.error:.0e}")
 
 # %% [markdown]
 # Backward and forward agree to fourteen digits. The check asks for an error below 1e-12.
@@ -392,6 +402,8 @@ print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - o
 
 # %% [markdown]
 # A layer needs both: a check of its gradient, and its output compared with the formula.
+#
+# <!-- show: The check is content, and the layer is wrong. It needs both: a check of its gradient, and its output compared with the formula. -->
 #
 # <!-- say: Point at True, then at 0.30. Say: the check compares backward with forward, and nobody has checked forward. Often said and wrong: the gradients agree, so the layer is right. -->
 
@@ -498,7 +510,7 @@ ax.figure
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
-# Which of the four are wrong? The check tells, and the cosine says how far each gradient points from the right one.
+# Which of the four are wrong? The check tells which gradients (in brackets), and the cosine says how far they point from the right ones.
 
 # %%
 def gradient(layer):
@@ -511,12 +523,14 @@ cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
     wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{name:17}  cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
+    print(f"{name} ({', '.join(wrong) or 'none'})  cosine {cosine:.2f}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.
 #
-# <!-- say: Point at 0.95, then at the last word of each line. Say: 0.95 is nearly the right direction, and still a mistake. Often said and wrong: a cosine near 1 means that the gradient is right. -->
+# <!-- show: The check also says *where* the mistake is. All three wrong gradients point nearly the right way, so the loss falls. -->
+#
+# <!-- say: Point at 0.95, then at what is wrong in each line. Say: 0.95 is nearly the right direction, and still a mistake. Often said and wrong: a cosine near 1 means that the gradient is right. -->
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.
@@ -540,6 +554,8 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 
 # %% [markdown]
 # The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
+#
+# <!-- show: The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. -->
 #
 # <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 

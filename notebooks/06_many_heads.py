@@ -49,6 +49,8 @@ for sentence, V in values.items():
 # %% [markdown]
 # One question, and the right answer.
 #
+# <!-- show: One question, and the right answer. Before `bites` stands the dog in one sentence, the man in the other. -->
+#
 # <!-- say: Point at 0.99 in the first row, then in the second: it moved with the order of the words. Say: one head answers one question well. Often said and wrong: it knows the sentence. It knows one neighbour. -->
 #
 # <!-- slide: Multi-head: several of them, side by side -->
@@ -124,6 +126,8 @@ heads_split()
 # %% [markdown]
 # Every head keeps *all tokens* and gets *some of the features*.
 #
+# <!-- show: Every head keeps *all tokens* and gets *some of the features*. So each head has a row for every token, half as wide. -->
+#
 # <!-- say: Follow row 2, `sat`: three numbers go to head 1, three to head 2, and both heads have a row for it. Say: no head loses a token. Often said and wrong: each head gets two of the four tokens. -->
 #
 # `split_heads` has two steps. `reshape` splits the last
@@ -145,7 +149,7 @@ assert np.array_equal(merge_heads(split_heads(x, h)), x)
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
 # > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
-# > <!-- given: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} has a row for each token. There are $h = 2$ heads with $d_k = 3$. -->
+# > <!-- given: There are $h = 2$ heads with $d_k = 3$. A row for each token: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} -->
 
 # %%
 wrong = x.reshape(h, T, d_k)                                            # (h, T, d_k) too!
@@ -181,7 +185,7 @@ heads_split(wrong=True)
 # So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
 # once: its heads are a further axis in front, which Equation 1 leaves alone.
 #
-# <!-- show: Each Linear is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
+# <!-- show: Each Linear, drawn as a stack of h, is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
 #
 # <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
@@ -253,7 +257,7 @@ for name in "QKVO":
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
 #
-# <!-- show: Only the bias of the keys leaves the output as it is. $q \cdot (k_j + b)$ adds the same $q \cdot b$ to every score, and softmax does not see it. -->
+# <!-- show: Only the bias of the keys leaves the output as it is. It adds the same $q \cdot b$ to every score, and softmax does not see it. Those of V and O move every token alike: not apart. -->
 #
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
@@ -344,6 +348,8 @@ for h, error in final.items():
 # %% [markdown]
 # One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.)
 #
+# <!-- show: One head gives one weighted mean of contents at each place, and four are wanted. Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
+#
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
 # The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1
@@ -371,7 +377,7 @@ fig
 # %% [markdown]
 # The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
 #
-# <!-- show: The single head spreads its weight over its four neighbours. On average 0.30 goes to 2 before, 0.10 to 1 before, 0.37 to 1 after, 0.19 to 2 after. -->
+# <!-- show: One head compromises between four neighbours, a narrow one has two favourites. Left, the means are 0.30 (2 before), 0.10 (1 before), 0.37 (1 after), 0.19 (2 after); right, rings: key 4 for six queries, 10 for six. -->
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
@@ -385,7 +391,7 @@ draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, nam
 # %% [markdown]
 # The four heads do different things, and nobody told them.
 #
-# <!-- show: Each head has taken one of the four jobs, and nobody told it which. -->
+# <!-- show: Each head has taken one of the four jobs, and nobody told it which. A title names the job. With another seed other heads have it. -->
 #
 # <!-- say: A title says which neighbour the first row finds. Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
 #
@@ -399,7 +405,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
 # %% [markdown]
 # Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
 #
-# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. Our job was *made* to need four heads, and does not explain these numbers. -->
+# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. (A) has heads that share one width, (B) 8 heads with narrower keys alone. Our job of four neighbours does not explain these numbers. -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #

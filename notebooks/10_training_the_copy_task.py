@@ -75,7 +75,7 @@ sure_of(model, "before")[0]                                            # at most
 # %% [markdown]
 # Untrained, it gives no right token more than 0.11. In each row it writes the brightest. After 400 steps it will copy.
 #
-# <!-- show: Untrained, it gives no right token more than 0.11. In brackets: what the right token gets (guessing: 0.08). -->
+# <!-- show: Untrained, it gives no right token more than 0.11. Asked to copy `3 1 4 1 5`, it writes 7 in every row: its numbers are random. -->
 #
 # <!-- say: In each row it writes the brightest, the ring. Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
 #
@@ -111,7 +111,7 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 #
 # <!-- say: Say: q is what we want, p what the model says; the loss is least where they are equal. Tempting: without smoothing it is another loss. It is the same sum, of which one term is left. -->
 #
-# Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss by hand.
+# Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss on paper.
 
 # %% show=[]
 p = np.array([1 / 2, 1 / 4, 1 / 4])                                    # (V,)
@@ -155,6 +155,8 @@ ax.figure
 # %% [markdown]
 # Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$.
 #
+# <!-- show: Past 0.9077 the loss rises: the model is too sure. It is lowest where the model says what is wanted, $p = q$. -->
+#
 # <!-- say: Point at the dot: here p = q, and the gradient is 0. To its right a step down the slope makes the model less sure. Tempting: A, which is the log-loss without smoothing. -->
 #
 # <!-- slide: In the paper, smoothing costs perplexity and gains BLEU -->
@@ -165,6 +167,13 @@ ax.figure
 # |---|---|---|---|
 # | perplexity | **$4.92$** | $4.67$ | $5.77$ |
 # | BLEU | **$25.8$** | $25.3$ | $24.6$ |
+#
+# <!-- show: **Perplexity** is $e$ to the mean of $-\ln p_\mathrm{target}$: less is better. BLEU is the score of a translation.
+# | Table 3 (D) | **base: both 0.1** | no smoothing | no dropout |
+# |---|---|---|---|
+# | perplexity | **$4.92$** | $4.67$ | $5.77$ |
+# | BLEU | **$25.8$** | $25.3$ | $24.6$ |
+# Dropout (Lesson 7.6) improves both. -->
 #
 # <!-- say: Compare each column with the base, on the left: without smoothing the perplexity is better and BLEU worse; without dropout both are worse. Tempting: better perplexity, better translation. Smoothing shows that it need not be so. -->
 #
@@ -226,7 +235,7 @@ ax.figure
 #
 # The experiment `warm_up` tries four peak rates, each with a warm-up of 60 steps and without. Models ($N = 4$, the norm after each Add; three seeds) take 120 steps.
 #
-# > **Predict.** What does warm-up change?
+# > **Predict.** What does warm-up change in the loss?
 # >
 # > - A higher rate works, the best loss stays → At a high rate the first steps do harm. At the best rate of each way there is little to mend. <!-- true: warm.failing[:2, warm.peak == 0.01].ravel().tolist() == [False, True] and abs(warm.best[0] - warm.best[1]) < 0.05 -->
 # > - The loss is lower with it at each rate → At the lowest rate no step is rash. What do slow first steps cost there?
@@ -249,6 +258,8 @@ ax.figure
 
 # %% [markdown]
 # Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
+#
+# <!-- show: Here warm-up buys a higher rate, not a better end. At 0.01 only warm-up lets the model read the source; with the norm before (dashed) it reads at every rate. -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -284,6 +295,8 @@ print(f"guessing  loss {np.log(13):.2f}\nfirst step  loss {losses[0]:.2f}\nlast 
 # %% [markdown]
 # The first loss is above that of guessing, $\ln 13 = 2.56$ (Lesson 9.5).
 #
+# <!-- show: The first loss is above that of guessing, $\ln 13$. After 30 steps it is below: the loop learns. -->
+#
 # <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 #
 # The library's `train` is this loop.
@@ -318,7 +331,7 @@ fig
 # %% [markdown]
 # Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes.
 #
-# <!-- show: Below the upper dotted line it reads the source. At the end the loss is about 0.1, what smoothing asks for. -->
+# <!-- show: It learns to read the source, then to be as sure as smoothing asks. Dotted: the best guess without the source, and $p = q$. Near step 350 a burst of mistakes. -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -351,14 +364,14 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():
 exact, even = copied_exactly(models[early]), (right[real].mean() ** lengths).mean()
 print(f"if mistakes were spread evenly  sequences right {even:.2f}")
 print(f"measured, decoded  sequences right {exact:.2f}")
-print(f"measured, after the true prefix  sequences right {right.all(axis=1).mean():.2f}")
+print(f"measured, teacher-forced  sequences right {right.all(axis=1).mean():.2f}")
 
 # %% [markdown]
 # Nearly half of the sequences are right. (While all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. Where are they?
 #
-# <!-- show: Nearly half of the sequences are right. Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. So they are not. Where are they? -->
+# <!-- show: Nearly half of the sequences are right. Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$: so some sequences are harder. -->
 #
-# <!-- say: Compare the first bar with the two others, which were measured. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
+# <!-- say: Compare the first bar with the two others, which were measured, decoded and teacher-forced, after the true prefix. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 
 # %% show=[]
 print("tokens independent sequences")
@@ -370,7 +383,7 @@ for n in range(3, 9):
 # %% [markdown]
 # The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length they are nearly *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
 #
-# <!-- show: The mistakes sit in the long sequences. *independent*: $p^L$, where $p$ is the share of tokens on the left, and $L$ the digits and `<eos>`. -->
+# <!-- show: The mistakes sit in the long sequences. Within one length chance is enough: *independent*, $p^L$ with the $p$ on the left, is close to what is measured. -->
 #
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
@@ -386,13 +399,13 @@ ax = new_figure(6, 2.6).subplots()
 names = [f"{step}:\n{share:.3f}" for step, share in zip(steps, states_right)]
 ax.plot(names, states_right, "o-", color=COLORS[0])
 ax.plot(f"mean:\n{exact_mean:.3f}", exact_mean, "o", color=COLORS[1], markersize=10)
-ax.set(xlabel="step: share", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0.8, 1.02))
+ax.set(xlabel="step: share", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0, 1.1))
 ax.figure
 
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
 #
-# <!-- show: The mean copies more than four of the five states do. The five were chosen: they end in the burst. -->
+# <!-- show: The mean of five states copies more than four of them do. They are ten steps apart in one training, and the last one is in the burst of mistakes: they were chosen. -->
 #
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #

@@ -157,13 +157,13 @@ fig
 #
 # <!-- say: Subtract the two numbers aloud. Say: a head that knows nothing of places gets the baseline. Tempting: 0.61 is much, so the head looks at the answer. Much against what? -->
 #
-# > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of all 5 · 48 margins?
+# > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of these 240 margins?
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < threshold < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - Nearly half → That is true for good heads of trained models.
 # >
-# > <!-- given: A head's margin at a job: its mean weight on this place, minus the same with shuffled places. A trained head has a margin of $0.44$ at its job. -->
+# > <!-- given: The trained head above has a margin of $0.61 - 0.17 = 0.44$ at the answer. Any head has six margins, one for each job. Here all numbers of the model are random. -->
 
 # %%
 chance = []
@@ -183,14 +183,15 @@ threshold = max(chance)
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
-# A head of the trained model has a job, and a frame, if its margin is above the threshold.
+# A trained head has a job, and a frame, if its margin is above the threshold.
 
 # %%
 score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
 table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
-                  title=f"framed: above {threshold:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
+                  title=f"framed: above {threshold:.2f}")
+print(f"layer 2, head 1, at the answer: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
 fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=25,
                  fillstyle="none", markeredgewidth=3)
 fig
@@ -218,7 +219,7 @@ ax.figure
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
 #
-# <!-- show: Of 47 heads that have a job, 42 have the *same* one. Counted: the 80 heads of ten models, five that copy and five that reverse. -->
+# <!-- show: Of 47 heads that have a job, 42 have the *same* one. But 4 of the ten models, five that copy and five that reverse, have a head with another job, `<eos>`. -->
 #
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
@@ -270,7 +271,7 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell, at 1 → 5 and 3 → 4; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers (1 → 5 and 3 → 4 miss); numbers: the mean weight on them (by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Sorting has a rule all the same: to write 0 it looks where 0 is (rings: the answers; number: the mean weight on them, by chance 0.14). -->
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -294,8 +295,7 @@ fig
 #
 # ## 11.6 Take a head away
 #
-# Does the copying model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
-# it brings nothing.
+# Does the copying model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero.
 
 # %%
 def muted_exact(name, layer, heads):
@@ -384,7 +384,7 @@ for name, share in moves.items():
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
-# Here is what the sorting model looks at, and what its outputs depend on (yellow: always):
+# What the sorting model looks at, and what its outputs depend on (yellow: always):
 
 # %%
 fig = new_figure(7, 2.7, layout="compressed")
@@ -396,7 +396,7 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol (dark: never, yellow: always). -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. A map shows one step, influence the whole computation (right, dark: never changes, yellow: always). -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #

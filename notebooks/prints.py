@@ -71,8 +71,8 @@ def tables(lines):
 
 def as_table(lines):
     """A table of lines whose words are the same, but for the first ones: a column for each number
-    that is not the same in all; nothing if one has no name. Bars have one scale, and are drawn
-    where all measured numbers have one unit and none is `APART` times another."""
+    that is not the same in all; nothing if one has no name. Numbers that are measured get bars, of
+    one scale if all have one unit."""
     apart = [NUMBER.split(line) for line in lines]                    # two spaces part two columns
     split = [[part.strip() for part in row] for row in apart]
     begin = [re.split(r"  +", row[0]) for row in split]
@@ -96,24 +96,33 @@ def as_table(lines):
         head = after
     made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
-    measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
+    measured = [any("." in x or "e" in x or "%" in x for x in column) and max(map(len, column)) < 10
+                for _, column in columns]
     values = [[float(x.strip("%").replace(",", "")) / (100 if "%" in x else 1) for x in column]
               for _, column in columns]
-    sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
-    scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    if 0.1 < scale <= 1 and min(map(min, values)) >= 0:                # bars are parts of a whole
-        scale = 1
-    elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
-        scale = 0
+    together = [x for drawn, row in zip(measured, values) if drawn for x in row]
+    scales = [drawn and scale_of(together if all(map(one_unit, others)) else row)
+              for drawn, row in zip(measured, values)]
     for i, label in enumerate(labels):
         cells = "".join(
-            bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
-            for drawn, row, (_, column) in zip(measured, values, columns))
+            bar(row[i], column[i], abs(row[i]) / scale) if scale else f"<td>{column[i]}</td>"
+            for scale, row, (_, column) in zip(scales, values, columns))
         made += "<tr>" + f"<th>{symbols(escape(label))}</th>" * any(labels) + cells + "</tr>"
     if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
         return ""
     return f'<table class="bars table">{made}</table>'
+
+
+def scale_of(numbers):
+    """The number that a whole bar stands for: 1 for shares, else the largest one; 0, which is no bar,
+    for numbers that are all alike, or rounding, or of which one is `APART` times another."""
+    sizes = [abs(x) for x in numbers if x]
+    largest = max(sizes, default=0)
+    if 0.1 < largest <= 1 and min(numbers) >= 0:
+        return 1
+    least = max(min(sizes, default=0), 1e-12)
+    return largest if least < largest <= APART * least else 0
 
 
 def one_unit(title):
