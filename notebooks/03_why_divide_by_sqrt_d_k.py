@@ -68,12 +68,12 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 # the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
 # and 6 places. Their scores are $10 - 6 = 4$, $8 - 8 = 0$ and $6 - 10 = -4$.
 #
-# > **Predict.** Softmax takes these scores as they are. How many times the weight of the second key does the first one get?
+# > **Predict.** Softmax takes these scores as they are. About how many times the weight of the second key does the first one get?
 # >
 # > - 5/4 times → This is 10 places over 8. Softmax does not compare places, it takes the exponential of scores.
-# > - About 3 times → This is near $e$, the ratio for a difference of 1.
-# > - About 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
-# > - More than 50 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
+# > - 3 times → This is near $e$, the ratio for a difference of 1.
+# > - 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
+# > - 55 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
 # >
 # > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. A score is the number of places that agree, minus the number of those that do not. Three keys agree with the query in 10, 8 and 6 places: $10 - 6 = 4$, $8 - 8 = 0$, $6 - 10 = -4$. -->
 
@@ -256,9 +256,9 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 #
 # > **Predict.** Add up the lengths of the gradients of 2048 random queries. With the scale, the quarter with the longest has about a third of the sum. And without it?
 # >
-# > - Less: the softmax is sure for most of them → And for the others? Nothing shortens their keys.
-# > - About as much → Two thirds of the queries are sure, one third is not. Do both get the same?
-# > - More than nine tenths <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
+# > - Less than a third → The softmax is sure for most of them. And for the others? Nothing shortens their keys.
+# > - About a third → Two thirds of the queries are sure, one third is not. Do both get the same?
+# > - More than a third <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
 # >
 # > <!-- given: $d_k = 512$, each query has 32 random keys, and a random gradient arrives. Without the scale one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
 

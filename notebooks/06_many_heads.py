@@ -405,7 +405,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
 # %% [markdown]
 # Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
 #
-# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. (A) has heads that share one width, (B) 8 heads with narrower keys alone. Our job of four neighbours does not explain these numbers. -->
+# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. In (A) the heads share one width, in (B) 8 heads have narrower keys alone. Our job of four neighbours does not explain these numbers. -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #

@@ -48,7 +48,7 @@ from aiayn_np.plotting.figures import COLORS, draw_spread, log_ticks, new_figure
 from aiayn_np.training.loop import averaged, token_scores
 
 # %% [markdown]
-# A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails.
+# A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails. In the picture a row is a place to write, and has the probabilities of all tokens. (You need not read `sure_of`.)
 
 # %%
 task = CopyTask(symbols=10, max_length=8)
@@ -73,7 +73,7 @@ model, question = new_model(), task.source("3 1 4 1 5")                # questio
 sure_of(model, "before")[0]                                            # at most 0.11
 
 # %% [markdown]
-# Untrained, it gives no right token more than 0.11. In each row it writes the brightest. After 400 steps it will copy.
+# Untrained, it gives no right token more than 0.11. After 400 steps it will copy.
 #
 # <!-- show: Untrained, it gives no right token more than 0.11. Asked to copy `3 1 4 1 5`, it writes 7 in every row: its numbers are random. -->
 #
@@ -88,11 +88,11 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
     print(f"{name:8}", *(f"{token:7}" for token in task.tokens(ids[0])))
 
 # %% [markdown]
-# `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`, place by place: teacher forcing (Lesson 5.6).
+# `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`: teacher forcing (Lesson 5.6).
 #
 # <!-- say: Point at one column: the decoder has read what stands in tgt_in up to there, and must write what stands below, in tgt_out. Tempting: it sees the answer. The mask hides what comes later (Lesson 5). -->
 #
-# Ten digits and three marks make $|V| = 13$ classes. Validation and test have no sequence of training: whoever is right there did not remember.
+# Ten digits and three marks make $|V| = 13$ classes.
 #
 # ## 10.2 The loss, on three classes
 #
@@ -111,7 +111,11 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 #
 # <!-- say: Say: q is what we want, p what the model says; the loss is least where they are equal. Tempting: without smoothing it is another loss. It is the same sum, of which one term is left. -->
 #
+# <!-- slide: Smooth the target of three classes on paper -->
+#
 # Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss on paper.
+#
+# <!-- say: Give three minutes. One writes q on the board, another the loss. Tempting: q = (0.7, 0.15, 0.15); but the share is spread over all classes, the target too. -->
 
 # %% show=[]
 p = np.array([1 / 2, 1 / 4, 1 / 4])                                    # (V,)
@@ -124,7 +128,7 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 # %% [markdown]
 # $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient in the logits is $p - q$ (Lesson 9.5).
 #
-# <!-- say: Point at p - q: negative where the model says too little, so a step down raises this logit. The three add up to 0. Tempting: q = (0.7, 0.15, 0.15); but the share is spread over all classes, the target too. -->
+# <!-- say: Point at p - q: negative where the model says too little, so a step down raises this logit. The three add up to 0. Tempting: the gradient is p, what the model says. It is what it says too much. -->
 #
 # Take 13 classes and the paper's $\epsilon_{ls} = 0.1$.
 #
@@ -246,14 +250,15 @@ ax.figure
 # %%
 found = Path("../figures/warm_up.json").exists()                       # all of it, or a small one
 warm = WARM_UP.load("../figures") if found else WARM_UP.run(peak=(0.001, 0.01), seeds=(0,))
-ax = new_figure(7, 3).subplots()
+ax = new_figure(9, 3).subplots()
 for i, name in enumerate(("with warm-up", "without")):
     draw_spread(ax, warm.peak, warm.final[i].T, name, i)               # median and range of seeds
-    ax.plot(warm.peak, np.median(warm.final[i + 2], axis=-1), "--", color=COLORS[i], alpha=0.6)
+    ax.plot(warm.peak, np.median(warm.final[i + 2], axis=-1), "--", color=COLORS[i], alpha=0.6,
+            label=f"{name}, norm before")
 ax.axhline(warm.blind, color="0.4", linestyle=":", label="source not read")
-ax.set(xlabel="peak rate (dashed: norm before)", ylabel="loss after 120 steps", ylim=(0, 2.6), xscale="log")
+ax.set(xlabel="peak rate", ylabel="loss after 120 steps", ylim=(0, 2.6), xscale="log")
 log_ticks(ax.xaxis, warm.peak)
-ax.legend(loc="lower right")
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=10)
 ax.figure
 
 # %% [markdown]
@@ -263,13 +268,13 @@ ax.figure
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
-# Dashed: with the norm *before* each sub-layer (Lesson 7.7) such models read at every rate.
+# With the norm *before* each sub-layer (Lesson 7.7) they read at every rate.
 #
 # ## 10.5 The loop, in a dozen lines
 #
 # <!-- slide: The loop: forward, loss, backward, step -->
 #
-# With 100 steps of warm-up Equation 3 has a peak of $32^{-0.5} \cdot 100^{-0.5} = 0.018$, too high here. We take a fifth.
+# With 100 steps of warm-up Equation 3 has a peak of $32^{-0.5} \cdot 100^{-0.5} = 0.018$, at the edge of what Lesson 10.4 allows. We take a fifth.
 #
 # <!-- show: One step of training, on a fresh batch, does four things: -->
 #
@@ -314,7 +319,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
         models[progress.step] = copy.deepcopy(model)
 
 # %% [markdown]
-# Drawn is $-\ln p$ of the target. Dotted: the best guess without the source (higher than before: sequences are longer), and $p = q$: $-\ln 0.9077 \approx 0.1$.
+# Dotted: the best guess without the source (higher than before: sequences are longer), and $p = q$: $-\ln 0.9077 \approx 0.1$.
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
@@ -354,9 +359,9 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():
 # %% [markdown]
 # > **Predict.** Which share of the sequences does this model write without a mistake?
 # >
-# > - 0.88, the same → A sequence is right only if all its tokens are.
-# > - Three in four → Two tokens in a row are both right less often than one. A sequence has seven.
-# > - Four or five in ten → One wrong token spoils a sequence. <!-- true: 0.4 < exact < 0.5 -->
+# > - About 0.88 → A sequence is right only if all its tokens are.
+# > - About 0.75 → Two tokens in a row are both right less often than one. A sequence has seven.
+# > - About 0.47 → One wrong token spoils a sequence. <!-- true: 0.4 < exact < 0.5 -->
 # >
 # > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {lengths.mean()} tokens on average. -->
 
@@ -381,7 +386,7 @@ for n in range(3, 9):
     print(f"{n} digits", np.round([token, token ** (n + 1), sequence], 2))
 
 # %% [markdown]
-# The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length they are nearly *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
+# The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
 #
 # <!-- show: The mistakes sit in the long sequences. Within one length chance is enough: *independent*, $p^L$ with the $p$ on the left, is close to what is measured. -->
 #
@@ -418,7 +423,7 @@ fig, right_now = sure_of(model, "after")
 fig
 
 # %% [markdown]
-# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best unfinished sequences (beam search, Section 6.1).
+# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6).
 #
 # <!-- show: Each right token gets 0.9 or more, as smoothing asks. Before training none got more than 0.11. -->
 #

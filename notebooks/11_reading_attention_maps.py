@@ -52,7 +52,7 @@ from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 
 # %% [markdown]
-# A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that the model has just read.
+# A model copies `4 0 2 5 1 3` (you need not read how). In the picture a row has the name of the token that the model has just read.
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -80,7 +80,7 @@ maps, rows, columns = read("copy")
 plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["layer 2, head 1"])
 
 # %% [markdown]
-# This head seems to look one place ahead. Having read 4, it looks at 0. Does it?
+# This head seems to look one place ahead. Having read 4, it looks at 0.
 #
 # <!-- say: Let the class read three rows aloud. All will say "one ahead". Do not correct it: the next model will. -->
 #
@@ -136,7 +136,9 @@ fig.set_size_inches(8.6, 4)
 fig
 
 # %% [markdown]
-# Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near.
+# Layer 1 is blurred; in layer 2 only head 1 has every row right.
+#
+# <!-- show: Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near. -->
 #
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #
@@ -203,7 +205,7 @@ fig
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
-# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
+# The experiment `head_jobs` has 80 heads: ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
@@ -241,7 +243,7 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# For the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
+# For the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, and a number is the mean weight on them (seven places alike: a seventh):
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -264,16 +266,17 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     aligned[name] = on_answer.mean(axis=(0, 2, 3))                     # (N h,)
     best[name] = head = aligned[name].argmax()
     draw(ax, name, read(name)[0][head], f"{name}: {aligned[name].max():.2f}")
-    ax.plot(places[name][ours][0], range(6), "o", color="#D55E00", markersize=12,
-            markerfacecolor="none", markeredgewidth=3)
+    answers, brightest = places[name][ours][0], read(name)[0][head][:6].argmax(axis=-1)
+    ax.scatter(answers, range(6), 140, facecolors="none", edgecolors="#D55E00", linewidths=3,
+               linestyles=np.where(answers == brightest, "solid", "dotted"))
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings miss the brightest cell, at 1 → 5 and 3 → 4; what was written is right.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Sorting has a rule all the same: to write 0 it looks where 0 is (rings: the answers; number: the mean weight on them, by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Sorting has a rule all the same: to write 0 it looks where 0 is (rings: the answers, dotted where they miss; number: the mean weight on them, by chance 0.14). -->
 #
-# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
+# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two dotted rings, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
 # ## 11.5 What a map leaves out
 #
@@ -311,7 +314,7 @@ def muted_exact(name, layer, heads):
 # >
 # > - All of them → Other heads look at the answer, but this one's share of the sum is missing.
 # > - About half → Then none could be spared. But several heads look at the answer.
-# > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
+# > - About four in five → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
 # >
 # > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. To mute a head: its block of $W^O$ becomes 0, so it brings nothing. All test sequences are right before. -->
 
@@ -320,8 +323,9 @@ muted = {name: np.array([muted_exact(name, i // 4, [i % 4]) for i in range(8)]) 
 none, four = (muted_exact("copy", 1, heads) for heads in ((), range(4)))
 ax = new_figure(8, 3).subplots()
 bars = ax.bar(["none", *heads, "layer 2"], [none, *muted["copy"], four], color=["0.6", *["#0072B2"] * 8, "0.6"])
+bars[1 + best["copy"]].set_color("#009E73")
 ax.bar_label(bars, fmt="%.2f")
-ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1),
+ax.set(xlabel="what is muted: layer, head (green: aligned best)", ylabel="copied exactly", ylim=(0, 1.1),
        title=f"one head of eight: {muted['copy'].mean():.2f} on average")
 ax.figure
 
@@ -330,23 +334,22 @@ ax.figure
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
-# The bars again, for all three models:
+# The bars of the other two models:
 
 # %% show=[]
 fig = new_figure(10, 3.4)
-for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
+for ax, name in zip(fig.subplots(1, 2, sharey=True), ("reverse", "sort")):
     bars = ax.bar(["none", *heads], [muted_exact(name, 0, ()), *muted[name]], color="#0072B2")
-    ax.bar_label(bars, fmt="%.2f", fontsize=8)
+    ax.bar_label(bars, fmt="%.2f")
     bars[0].set_color("0.6")
     bars[1 + best[name]].set_color("#009E73")
     ax.set(title=f"{name}: share right", xlabel="muted (green: aligned best)", ylim=(0, 1.1))
-    ax.tick_params(axis="x", rotation=90)
 fig
 
 # %% [markdown]
 # For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
-# <!-- show: The best aligned head, green, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
+# <!-- show: The best aligned head, green, is not always the one missed most. For reverse it is, for sort it is not; for copy it ties with another. -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -357,9 +360,9 @@ fig
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
 # >
-# > - 1 → That is true when copying. Where does a symbol go that is now the largest?
-# > - Two or three → The new symbol goes elsewhere, and all between move. <!-- true: 2 < moves["sort"].sum() / 6 < 3 -->
-# > - 6 → Symbols that stay smaller than both, or larger, stay in their places.
+# > - About 1 → That is true when copying. Where does a symbol go that is now the largest?
+# > - About 2 → The new symbol goes elsewhere, and all between move. <!-- true: 2 < moves["sort"].sum() / 6 < 2.5 -->
+# > - About 6 → Symbols that stay smaller than both, or larger, stay in their places.
 # >
 # > <!-- given: The source is `4 0 2 5 1 3`, and the output `0 1 2 3 4 5`. Each source symbol is replaced by each of the five others. -->
 
@@ -380,7 +383,9 @@ for name, share in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}")
 
 # %% [markdown]
-# In copying and reversing, a symbol changes one output; in sorting, more than two. With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`.
+# In copying and reversing, a symbol changes one output; in sorting, more than two.
+#
+# <!-- show: In copying and reversing, a symbol changes one output; in sorting, more than two. With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`. -->
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
