@@ -115,6 +115,9 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 #
 # Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss on paper.
 #
+# <!-- show: Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss:
+# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V| \qquad \mathrm{loss} = -\sum_v q_v \ln p_v$$ -->
+#
 # <!-- say: Give three minutes. One writes q on the board, another the loss. Tempting: q = (0.7, 0.15, 0.15); but the share is spread over all classes, the target too. -->
 
 # %% show=[]

@@ -251,14 +251,14 @@ def draw(ax, name, weights, title):
     draw_map(ax, weights[:6, :6], np.array(True), "")
     ax.set_xticks(range(6), columns[:6])
     ax.set_yticks(range(6), rows[:6])
-    ax.set(title=title, xlabel="source", ylabel="read → to write")
+    ax.set(title=title, xlabel="source (row: read → write)")
 
 
 orders = np.array([*permutations(range(6))])                           # (720, 6)
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9.6, 2.7, layout="compressed")
+fig = new_figure(9, 3.1, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
@@ -392,7 +392,7 @@ for name, share in moves.items():
 # What the sorting model looks at, and what its outputs depend on (yellow: always):
 
 # %%
-fig = new_figure(7, 2.7, layout="compressed")
+fig = new_figure(7, 3.3, layout="compressed")
 left, right = fig.subplots(1, 2)
 draw(left, "sort", read("sort")[0][best["sort"]], "best head: looks at")
 draw(right, "sort", moves["sort"], "output: depends on")
