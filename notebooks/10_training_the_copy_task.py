@@ -48,7 +48,7 @@ from aiayn_np.plotting.figures import COLORS, draw_spread, log_ticks, new_figure
 from aiayn_np.training.loop import averaged, token_scores
 
 # %% [markdown]
-# A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails. In the picture a row is a place to write, and has the probabilities of all tokens. (You need not read `sure_of`.)
+# A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails. A row of the picture is a place to write, with the probabilities of all tokens.
 
 # %%
 task = CopyTask(symbols=10, max_length=8)
@@ -301,7 +301,7 @@ for step in range(1, 31):
 print(f"guessing  loss {np.log(13):.2f}\nfirst step  loss {losses[0]:.2f}\nlast step  loss {losses[-1]:.2f}")
 
 # %% [markdown]
-# The first loss is above that of guessing, $\ln 13 = 2.56$ (Lesson 9.5).
+# The first loss is above that of guessing, $\ln 13 = 2.56$.
 #
 # <!-- show: The first loss is above that of guessing, $\ln 13$. After 30 steps it is below: the loop learns. -->
 #
@@ -426,7 +426,7 @@ fig, right_now = sure_of(model, "after")
 fig
 
 # %% [markdown]
-# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6).
+# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best (beam search).
 #
 # <!-- show: Each right token gets 0.9 or more, as smoothing asks. Before training none got more than 0.11. -->
 #
@@ -451,7 +451,7 @@ print("all true")
 # - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
 # - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small, which allowed a higher rate.
-# - Whole sequences are right far more rarely than tokens, and the long ones most rarely.
+# - Whole sequences are right far more rarely than tokens, long ones most rarely.
 # - The mean of the last states can be steadier than a single state.
 #
 # **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 10, 11 and 13).
