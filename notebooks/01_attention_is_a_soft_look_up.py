@@ -158,6 +158,8 @@ print("matches", K @ q, " value", K @ q @ V)
 # between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
 # they may be negative, or add up to any number, and then they are no weights.
 #
+# <!-- show: The dictionary is exact, but one cannot learn with it, for two reasons. First, a query that equals no key finds nothing. Second, between "equal" and "not equal" there is no slope, so no gradient to follow. -->
+#
 # <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
 # %% [markdown]

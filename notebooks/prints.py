@@ -96,13 +96,13 @@ def as_table(lines):
         head = after
     made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
-    measured = [any("." in x or "e" in x or "%" in x for x in column) and max(map(len, column)) < 10
-                for _, column in columns]
+    measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
+    short = all(len(x) < 8 for drawn, (_, column) in zip(measured, columns) if drawn for x in column)
     values = [[float(x.strip("%").replace(",", "")) / (100 if "%" in x else 1) for x in column]
               for _, column in columns]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     together = [x for drawn, row in zip(measured, values) if drawn for x in row]
-    scales = [drawn and scale_of(together if all(map(one_unit, others)) else row)
+    scales = [short and drawn and scale_of(together if all(map(one_unit, others)) else row)
               for drawn, row in zip(measured, values)]
     for i, label in enumerate(labels):
         cells = "".join(
@@ -115,8 +115,7 @@ def as_table(lines):
 
 
 def scale_of(numbers):
-    """The number that a whole bar stands for: 1 for shares, else the largest one; 0, which is no bar,
-    for numbers that are all alike, or rounding, or of which one is `APART` times another."""
+    """What a whole bar stands for: 1 for shares, else the largest number; 0 if bars would not help."""
     sizes = [abs(x) for x in numbers if x]
     largest = max(sizes, default=0)
     if 0.1 < largest <= 1 and min(numbers) >= 0:
