@@ -209,7 +209,7 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided.
+# The wider the vectors, the more the heaviest key takes.
 #
 # <!-- show: The wider the vectors, the more the heaviest key takes. Eight random keys, no score divided: chance alone makes the softmax sure. -->
 #
@@ -233,7 +233,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once.
+# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. With the scale it did not happen once.
 #
 # <!-- say: Point at the row 64, then compare the columns: without it grows, with it stays 0. Say: at the width of the paper chance alone blinds one query in five. Often said and wrong: so large a weight can only come from training. -->
 #
@@ -297,7 +297,7 @@ for i in (paper, at, -1):
     print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2f}, without {median[1, i]:.2f}")
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So gradients do not vanish there yet. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
 #
 # <!-- show: At $d_k = 64$ the median is *larger* without the scale. With wide vectors, the gradient of *most* queries vanishes. -->
 #
@@ -337,7 +337,7 @@ for (p, d_k), (var, _, size) in table.items():
     print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  gradient {size:.4f}")
 
 # %% [markdown]
-# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same.
 #
 # <!-- show: Only with the root does the width not matter. Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
 #

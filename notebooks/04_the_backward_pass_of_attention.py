@@ -99,7 +99,7 @@ figure_2("left")
 # <!-- slide: Multiply by the other factor, transposed -->
 #
 # **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
-# the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
+# the loss. The same holds for $B_{kj}$ and column $j$:
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
@@ -262,7 +262,7 @@ grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d
 from_class = attention.backward(grad_out, cache)
 
 # %% [markdown]
-# They are those of the class (Lesson 4.9). Here is all of it, with what comes back in red.
+# They are those of the class (Lesson 4.9). In red: all that comes back.
 
 # %%
 attention_gradients(Q, K, V)
@@ -300,8 +300,7 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved
-# from one key to another. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
 #
 # <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. More of the value of `down`, too, brings the output nearer to that of `cat`. -->
 #
@@ -345,8 +344,6 @@ for name, (loss, found) in ends.items():
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
-# Most draws end with less than queries and keys alone, though seldom with less than at the start.
-#
 # ## 4.5 The check
 #
 # <!-- slide: A difference loses digits, an imaginary step does not -->
@@ -366,7 +363,7 @@ for name, (loss, found) in ends.items():
 #
 # <!-- slide: One number from forward alone, one from backward alone -->
 #
-# So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers, as sums, products and $e^s$ are, and `abs` is not. The check of a backward then goes like this:
+# So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers. The check of a backward then goes like this:
 #
 # 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.

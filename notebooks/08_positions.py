@@ -51,7 +51,7 @@ np.set_printoptions(precision=4, suppress=True)
 #
 # > **Predict.** How many of the 500 does it now write backwards without a mistake?
 # >
-# > - Nearly all, as before → The digits stand in order. Which part of the model sees the order?
+# > - Nearly all → The digits stand in order. Which part of the model sees the order?
 # > - About half → It can see which digits stand there. In how many orders could they stand?
 # > - Nearly none <!-- true: end.validation < 0.05 --> → It can know which digits to write, but not in which order.
 # >
