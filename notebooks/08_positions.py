@@ -282,7 +282,7 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 # The paper also tried the plainest way: a table of parameters with a row for each position, learned like the embedding. A row that no sequence reaches never learns, and beyond the last row there is nothing.
 #
 # Learned or sinusoidal? Table 3 (E) of the paper says: hardly any difference. The authors took the sinusoids, since these *may* work
-# for longer sequences than those in training. We test it: small models learn to copy up to 8 symbols, and then have to copy more.
+# for longer sequences than those in training. We test it: small models learn to copy up to 8 symbols, and then have to copy more. In a third kind, *relative*, tokens get no position: each score gets a learned number that depends only on the distance from query to key (as in T5: Raffel et al., 2020).
 #
 # > **Predict.** With sinusoids, how many sequences of 10 symbols, two more than in training, are copied without a mistake?
 # >
@@ -304,9 +304,9 @@ trained.figure()
 # %% [markdown]
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
 #
-# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike. On the right is the share copied exactly against the length.
+# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly.
 #
-# The third line holds longer. Its tokens get no position: each score gets a learned number that depends only on the distance from query to key (as in T5: Raffel et al., 2020).
+# Relative positions hold longer.
 #
 # ## 8.7 Check what this lesson claimed
 
