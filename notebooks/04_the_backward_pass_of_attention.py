@@ -92,6 +92,7 @@ figure_2("left")
 #
 # <!-- show: A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?*
 # The answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$.
+# $$A = \begin{pmatrix} 1 & 2 & 0 \\ 0 & 1 & 3 \end{pmatrix} \qquad \mathrm{grad\_A} = \begin{pmatrix} 1 & 12 & 40 \\ 0 & -1 & -4 \end{pmatrix}$$
 # Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
 #
 # <!-- say: Say: one number for each entry, always the same question. Often said and wrong: the gradient of a matrix is one number. -->
@@ -118,6 +119,7 @@ figure_2("left")
 #
 # <!-- show: The second rule is that of a number $c$:
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
+# $$c = 2: \qquad A = (6,\ 4) \ \to\ y = (3,\ 2) \qquad \mathrm{grad\_A} = (0.5,\ 5) \ \leftarrow\ \mathrm{grad\_y} = (1,\ 10)$$
 # Attention divides its scores by $c = \sqrt{d_k}$, so it divides once more on the way back. -->
 #
 # <!-- say: Point at the two divisions: one forwards, one backwards. Say: who forgets the second one has a gradient that is too long. Often said and wrong: backwards one multiplies by c, to undo the division. -->
@@ -216,12 +218,12 @@ for name, slope in slopes.items():
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
-# <!-- show: Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 2$:
-# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{11} & \textcolor{#D55E00}{w_{12}} & w_{13} & w_{14} \\ w_{21} & \textcolor{#D55E00}{w_{22}} & w_{23} & w_{24} \\ w_{31} & \textcolor{#D55E00}{w_{32}} & w_{33} & w_{34} \\ w_{41} & \textcolor{#D55E00}{w_{42}} & w_{43} & w_{44} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \\ \textcolor{#0072B2}{g_4} \end{array}$$
-# $$\mathrm{row\ 2\ of\ grad\_V} = \textcolor{#D55E00}{w_{12}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{22}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{32}}\, \textcolor{#0072B2}{g_3} + \textcolor{#D55E00}{w_{42}}\, \textcolor{#0072B2}{g_4} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+# <!-- show: Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 1$, counted from 0:
+# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{00} & \textcolor{#D55E00}{w_{01}} & w_{02} & w_{03} \\ w_{10} & \textcolor{#D55E00}{w_{11}} & w_{12} & w_{13} \\ w_{20} & \textcolor{#D55E00}{w_{21}} & w_{22} & w_{23} \\ w_{30} & \textcolor{#D55E00}{w_{31}} & w_{32} & w_{33} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_0} \\ \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \end{array}$$
+# $$\mathrm{row\ 1\ of\ grad\_V} = \textcolor{#D55E00}{w_{01}}\, \textcolor{#0072B2}{g_0} + \textcolor{#D55E00}{w_{11}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{21}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{31}}\, \textcolor{#0072B2}{g_3} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 # `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
 #
-# <!-- say: Point at column 2 of the map: all who looked at token 2 send back their share, a row of `grad_out` each. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
+# <!-- say: Point at column 1 of the map: all who looked at token 1 send back their share, a row of `grad_out` each. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
 #
 # <!-- slide: Softmax: each gradient minus the mean of its row -->
 #
@@ -232,7 +234,8 @@ for name, slope in slopes.items():
 #
 # <!-- show: Row by row, as in Lesson 2:
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
-# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$ -->
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
+# With the weights $(\tfrac12, \tfrac14, \tfrac14)$ and their gradients $(4, 0, 8)$ the mean is 4, and the scores get $(0, -1, 1)$. They add up to 0. -->
 #
 # <!-- say: Point at the minus: a key gains only if it is better than the mean of its row. Often said and wrong: softmax works entry by entry, so the diagonal is enough. -->
 
@@ -252,7 +255,8 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 #
 # <!-- show: Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
-# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$ -->
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
+# $$\underbrace{\mathrm{grad\_Q}}_{(4,\ 3)} = \underbrace{\mathrm{grad\_scores}}_{(4,\ 4)}\ \underbrace{K}_{(4,\ 3)} / \sqrt{d_k}$$ -->
 #
 # <!-- say: Let the class check the shapes: (4, 4) times (4, 3). Say: the factor comes back, too. Often said and wrong: the scale is for forward only. -->
 
@@ -507,7 +511,7 @@ ax.figure
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
-# Which of the four are wrong? The check tells which gradients (in brackets), and the cosine says how far they point from the right ones.
+# Which of the four are wrong? The check tells which gradients (in brackets), and an angle how far they point from the right ones.
 
 # %%
 def gradient(layer):
@@ -520,14 +524,14 @@ cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
     wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{name} ({', '.join(wrong) or 'none'})  cosine {cosine:.2f}")
+    print(f"{name} ({', '.join(wrong) or 'none'})  degrees {np.degrees(np.arccos(min(cosine, 1))):.1f}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.
 #
-# <!-- show: The check also says *where* the mistake is. All three wrong gradients point nearly the right way, so the loss falls. -->
+# <!-- show: The check also says *where* the mistake is. The wrong gradients are off by less than 20 degrees, so the loss falls. -->
 #
-# <!-- say: Point at 0.95, then at what is wrong in each line. Say: 0.95 is nearly the right direction, and still a mistake. Often said and wrong: a cosine near 1 means that the gradient is right. -->
+# <!-- say: Point at the longest bar, then at what is wrong in each line. Say: it is nearly the right direction, and still a mistake. Often said and wrong: a small angle means that the gradient is right. -->
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.

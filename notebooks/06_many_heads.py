@@ -257,7 +257,7 @@ for name in "QKVO":
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
 #
-# <!-- show: Only the bias of the keys leaves the output as it is. It adds the same $q \cdot b$ to every score, and softmax does not see it. Those of V and O move every token alike: not apart. -->
+# <!-- show: Only the bias of the keys leaves the output as it is. It adds the same $q \cdot b$ to every score of a query, and softmax does not see it. -->
 #
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
@@ -377,7 +377,7 @@ fig
 # %% [markdown]
 # The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
 #
-# <!-- show: One head compromises between four neighbours, a narrow one has two favourites. Left, the means are 0.30 (2 before), 0.10 (1 before), 0.37 (1 after), 0.19 (2 after); right, rings: key 4 for six queries, 10 for six. -->
+# <!-- show: One head compromises between four neighbours, a narrow one has two favourites. The single head gives them 0.30, 0.10, 0.37 and 0.19 of its weight; the narrow one has key 4 for six queries and key 10 for the others (rings). -->
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #

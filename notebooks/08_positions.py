@@ -177,7 +177,7 @@ for name, code in codes.items():
 # Each pair of columns is a sine and a cosine of one angle. With $d_\mathrm{model} = 4$ there are two pairs, $i = 0$ and $i = 1$, and
 # $10000^{2/4} = 100$. So the angles are $pos$ and $pos / 100$.
 #
-# Do row 0 on paper before you run the cell.
+# Do row 0 on paper first.
 
 # %%
 pos = np.arange(4)                                                     # (T,)
@@ -195,8 +195,8 @@ clock_hands()
 
 # %% [markdown]
 # In the drawing, hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. One turn takes
-# $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$. The fast hand alone is not enough: after 44
-# positions it has turned almost exactly 7 times, and shows almost the same again. The slow hands tell the two apart, as an hour hand does.
+# $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$ (at $d_\mathrm{model} = 512$). The fast hand alone is not enough: after 44
+# positions it has turned almost exactly 7 times. The slow hands tell the two apart, as an hour hand does.
 #
 # ## 8.4 A step of k
 #
@@ -250,7 +250,7 @@ rotation.draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. From $k = 44$ on it sometimes rises, too little to see: the (✓) above.
+# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises, too little to see: the (✓) above.
 #
 # ## 8.5 Added, and why √d_model
 #

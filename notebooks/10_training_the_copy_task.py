@@ -267,7 +267,7 @@ ax.figure
 # %% [markdown]
 # Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
-# <!-- show: Here warm-up buys a higher rate, not a better end. At 0.01 only warm-up lets the model read the source; with the norm before (dashed) it reads at every rate. -->
+# <!-- show: Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source only with warm-up, if the norm comes after. -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -298,12 +298,12 @@ for step in range(1, 31):
 
     optimizer.step(0.2 * warmup_rate(step, model.d_model, 100))        # Equation 3
     losses.append(token_scores(loss_cache)[0])                         # without smoothing
-print(f"guessing  loss {np.log(13):.2f}\nfirst step  loss {losses[0]:.2f}\nlast step  loss {losses[-1]:.2f}")
+print(f"guessing  loss {np.log(13):.2f}\n1st step  loss {losses[0]:.2f}\n30th step  loss {losses[-1]:.2f}")
 
 # %% [markdown]
 # The first loss is above that of guessing, $\ln 13 = 2.56$.
 #
-# <!-- show: The first loss is above that of guessing, $\ln 13$. After 30 steps it is below: the loop learns. -->
+# <!-- show: After 30 steps the loss is below that of guessing, $\ln 13$. At first it is above: random numbers are surer than a guess, and wrong. -->
 #
 # <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 #
@@ -337,9 +337,9 @@ top.text(340, 0.7, "burst")
 fig
 
 # %% [markdown]
-# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes.
+# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes (its cause is not examined).
 #
-# <!-- show: It learns to read the source, then to be as sure as smoothing asks. Dotted: the best guess without the source, and $p = q$. Near step 350 a burst of mistakes. -->
+# <!-- show: It learns to read the source, then to be as sure as smoothing asks. Near step 350 comes a burst of mistakes, from which it recovers. -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -413,7 +413,7 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
 #
-# <!-- show: The mean of five states copies more than four of them do. They are ten steps apart in one training, and the last one is in the burst of mistakes: they were chosen. -->
+# <!-- show: The mean of five states copies better than four of the five. One state may be bad by chance, as that of step 350 is; their mean is not. -->
 #
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #
@@ -428,7 +428,7 @@ fig
 # %% [markdown]
 # Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best (beam search).
 #
-# <!-- show: Each right token gets 0.9 or more, as smoothing asks. Before training none got more than 0.11. -->
+# <!-- show: Each right token gets 0.9 or more, as smoothing asks. It copies, it is sure, and not too sure. -->
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #

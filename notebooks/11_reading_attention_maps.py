@@ -274,7 +274,7 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Sorting has a rule all the same: to write 0 it looks where 0 is (rings: the answers, dotted where they miss; number: the mean weight on them, by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. The sorting head has a rule all the same: it looks where the symbol to write is (rings). -->
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two dotted rings, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -347,15 +347,15 @@ for ax, name in zip(fig.subplots(1, 2, sharey=True), ("reverse", "sort")):
 fig
 
 # %% [markdown]
-# For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+# For reverse the best aligned head is the one missed most. For copy head 3 of its layer is missed almost as much. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
-# <!-- show: The best aligned head, green, is not always the one missed most. For reverse it is, for sort it is not; for copy it ties with another. -->
+# <!-- show: The best aligned head, green, is not always the one missed most. Alignment says what a head looks at, muting whether it is needed. -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
 # ## 11.7 Change the input
 #
-# The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019) Replace each source symbol by each
+# The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, left words out.) Replace each source symbol by each
 # other one, decode, and count how often each output changes.
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
@@ -401,7 +401,7 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. A map shows one step, influence the whole computation (right, dark: never changes, yellow: always). -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. So a map shows one step, and influence the whole computation. -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #

@@ -81,7 +81,7 @@ GROW = {  # what a program of one line draws, and what a deck shows before it, o
 
 
 class Words(namedtuple("Words", "optional check do learn paper summary questions stop minutes section"
-                       " choice mistakes unit end")):
+                       " choice mistakes unit end home")):
     """How a lesson names its parts, and a deck its slides and notes."""
 
     def time(self, spent):
@@ -93,10 +93,10 @@ WORDS = {
     "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
                 "Summary", "Questions", "", "{}.", "The section takes {}.", "{} is {}.",
                 "Common mistakes in the exercises:", "minute",
-                "Before each click ask the class for the point, and for the slide that showed it."),
+                "Before each click ask the class for the point, and for the slide that showed it.", " (at home)"),
     "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题",
                 "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟",
-                "每次点击之前，让学生说出这一点，以及哪一张幻灯片说明了它。"),
+                "每次点击之前，让学生说出这一点，以及哪一张幻灯片说明了它。", "（在家）"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
@@ -573,7 +573,8 @@ def deck(notebook):
     made = Deck(notebook)
     named = {slide.title for slide in made.slides}
     headings = [h for c in notebook.cells for h in re.findall(r"^## (\d.*)", c.source, re.MULTILINE)]
-    plan = "\n".join(f"- {symbols(name)}" for name in headings if name in named)
+    plan = "\n".join(f"- {symbols(name)}{words.home * (words.optional in name)}"
+                     for name in headings if name in named or words.optional in name)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
