@@ -524,7 +524,7 @@ cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
     wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{name} ({', '.join(wrong) or 'none'})  degrees {np.degrees(np.arccos(min(cosine, 1))):.1f}")
+    print(f"{name} ({','.join(wrong) or 'none'})  degrees {np.degrees(np.arccos(min(cosine, 1))):.1f}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.
