@@ -71,9 +71,9 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 yours = "3 1 4 1 5"
 source = task.source(yours)                                        # the digits, and an end mark
 answer = greedy_decode(model, source, bos=task.bos, eos=task.eos, max_len=10)[0]
-print("it reads ", yours)
-print("it writes", task.text(answer))
-print(f"seen in training: {progress.step * 64:,} sequences")
+print("it reads  ", yours)
+print("it writes ", task.text(answer))
+print(f"seen in training  {progress.step * 64:,} sequences")
 
 # %% [markdown]
 # It writes your digits backwards. Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
@@ -84,8 +84,7 @@ print(f"seen in training: {progress.step * 64:,} sequences")
 # <!-- slide: The encoder reads, the decoder writes -->
 #
 # This is Figure 1 of the paper, redrawn. The stack on the
-# left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson;
-# you need no other box today.
+# left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson.
 #
 # <!-- say: Point at the left stack, then the right one, then the lit boxes. Say: everything that is lit is one function, the subject of today. Often said and wrong: the encoder writes. It only reads. -->
 
@@ -135,7 +134,6 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query. The
 # dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
 # row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
-# Taken as weights of the values, these dot products pick out one value.
 #
 # <!-- show: `legs = {"cat": 4, "bird": 2, "snake": 0}`
 # The query `legs["cat"]` equals one key: 4. The query `legs["dog"]` equals none: `KeyError`.
@@ -157,6 +155,8 @@ print("matches", K @ q, " value", K @ q @ V)
 # The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
 # between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
 # they may be negative, or add up to any number, and then they are no weights.
+#
+# <!-- show: The dictionary is exact, but one cannot learn with it, for two reasons. First, a query that equals no key finds nothing. Second, between "equal" and "not equal" there is no slope, so no gradient to follow. -->
 #
 # <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
@@ -297,7 +297,7 @@ print(cache)
 # <!-- slide: In an attention map a row is a query, a column is a key -->
 #
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
-# **a column is a key**, a token that is asked. Each row adds up to 1. In the drawing, `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`.
+# **a column is a key**, a token that is asked. Each row adds up to 1.
 #
 # <!-- show: ![]
 # The weights are the **attention map**. A row is a **query**, who asks. A column is a **key**, who is asked.
@@ -353,7 +353,7 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
-# Without the matrices nearly every token finds itself. (By chance it would be one in four.) But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
+# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
 #
 # <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
 #
@@ -369,7 +369,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 #
 # Your model has all three. (Two well-known models have one each: **BERT** the first, **GPT** the second.)
 #
-# A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere. So a map need not be square (Lesson 14).
+# A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere.
 #
 # Figure 1 has a box for each row.
 

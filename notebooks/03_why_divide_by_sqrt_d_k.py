@@ -58,6 +58,8 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 # %% [markdown]
 # Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it?
 #
+# <!-- show: Wide vectors look at one key alone, and nothing has been learned. Below left, chance decides. Why does one division change it? -->
+#
 # <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
 # ## 3.1 By hand: ten of sixteen
@@ -66,12 +68,12 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 # the number of places where they do not. Take $d_k = 16$, a query of ones, and three keys that agree with it in 10, 8
 # and 6 places. Their scores are $10 - 6 = 4$, $8 - 8 = 0$ and $6 - 10 = -4$.
 #
-# > **Predict.** Softmax takes these scores as they are. How many times the weight of the second key does the first one get?
+# > **Predict.** Softmax takes these scores as they are. About how many times the weight of the second key does the first one get?
 # >
 # > - 5/4 times → This is 10 places over 8. Softmax does not compare places, it takes the exponential of scores.
-# > - About 3 times → This is near $e$, the ratio for a difference of 1.
-# > - About 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
-# > - More than 50 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
+# > - 3 times → This is near $e$, the ratio for a difference of 1.
+# > - 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
+# > - 55 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
 # >
 # > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. A score is the number of places that agree, minus the number of those that do not. Three keys agree with the query in 10, 8 and 6 places: $10 - 6 = 4$, $8 - 8 = 0$, $6 - 10 = -4$. -->
 
@@ -182,6 +184,8 @@ print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 # %% [markdown]
 # A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
 #
+# <!-- show: A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, too: $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] - 1^2 = 2 \cdot 2 - 1 = 3$. -->
+#
 # <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
 #
 # The figure shows the variance for widths from 1 to 16384. Squares show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
@@ -193,6 +197,8 @@ variance.figure()
 # %% [markdown]
 # The variance is $d_k$ at every width, and 1 after scaling.
 #
+# <!-- show: The variance is $d_k$ at every width, and 1 after scaling. So scores spread alike in narrow and in wide models. -->
+#
 # <!-- say: Follow the dots along the line, then the squares along the bottom. Say: the line was not fitted, it is the derivation. Often said and wrong: the scale makes scores small. It makes them alike at all widths. -->
 #
 # ## 3.3 What a standard deviation of √d_k does to softmax
@@ -203,7 +209,9 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# The wider the vectors, the more the heaviest key takes. So in the picture at the beginning, chance has decided.
+# The wider the vectors, the more the heaviest key takes.
+#
+# <!-- show: The wider the vectors, the more the heaviest key takes. Eight random keys, no score divided: chance alone makes the softmax sure. -->
 #
 # <!-- say: Go from left to right: above the histogram gets wider, below the first bar grows from 0.52 to 0.96. Say: the same softmax, only wider scores. Often said and wrong: wider vectors carry more information, so the weights are better informed. -->
 #
@@ -225,7 +233,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
-# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. At 512 it is nearly two thirds. With the scale it did not happen once.
+# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. With the scale it did not happen once.
 #
 # <!-- say: Point at the row 64, then compare the columns: without it grows, with it stays 0. Say: at the width of the paper chance alone blinds one query in five. Often said and wrong: so large a weight can only come from training. -->
 #
@@ -248,9 +256,9 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 #
 # > **Predict.** Add up the lengths of the gradients of 2048 random queries. With the scale, the quarter with the longest has about a third of the sum. And without it?
 # >
-# > - Less: the softmax is sure for most of them → And for the others? Nothing shortens their keys.
-# > - About as much → Two thirds of the queries are sure, one third is not. Do both get the same?
-# > - More than nine tenths <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
+# > - Less than a third → The softmax is sure for most of them. And for the others? Nothing shortens their keys.
+# > - About a third → Two thirds of the queries are sure, one third is not. Do both get the same?
+# > - More than a third <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
 # >
 # > <!-- given: $d_k = 512$, each query has 32 random keys, and a random gradient arrives. Without the scale one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
 
@@ -289,7 +297,7 @@ for i in (paper, at, -1):
     print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2f}, without {median[1, i]:.2f}")
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. So gradients do not vanish there yet. The honest claim is: without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
 #
 # <!-- show: At $d_k = 64$ the median is *larger* without the scale. With wide vectors, the gradient of *most* queries vanishes. -->
 #
@@ -329,9 +337,9 @@ for (p, d_k), (var, _, size) in table.items():
     print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  gradient {size:.4f}")
 
 # %% [markdown]
-# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same: in the formula of Lesson 3.4 each $k_j$ is about $\sqrt{d_k}$ long, and the factor $1/\sqrt{d_k}$ cancels that length.
+# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same.
 #
-# <!-- show: Only with the root does the width not matter. -->
+# <!-- show: Only with the root does the width not matter. Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
 #
 # <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
@@ -354,7 +362,7 @@ training.figure()
 # %% [markdown]
 # With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
 #
-# <!-- show: With the scale the loss is lower at each width. Small models learn to copy, each at its best rate, with three seeds. -->
+# <!-- show: With the scale the loss is lower at each width. Wide models without it fall far behind; why, is not proved here. -->
 #
 # <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #

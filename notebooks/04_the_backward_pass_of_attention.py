@@ -66,7 +66,7 @@ print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nb
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# <!-- show: Forward is right, so this backward is wrong. The map `kept` is not transposed. -->
+# <!-- show: Forward is right, so this backward is wrong. Move $V$ a little, along a random direction: the loss moves at −0.42. The first line claims −1.08, as its map `kept` is not transposed. -->
 #
 # <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
 #
@@ -90,15 +90,24 @@ figure_2("left")
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
+# <!-- show: A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?*
+# The answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$.
+# $$A = \begin{pmatrix} 1 & 2 & 0 \\ 0 & 1 & 3 \end{pmatrix} \qquad \mathrm{grad\_A} = \begin{pmatrix} 1 & 12 & 40 \\ 0 & -1 & -4 \end{pmatrix}$$
+# Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
+#
 # <!-- say: Say: one number for each entry, always the same question. Often said and wrong: the gradient of a matrix is one number. -->
 #
 # <!-- slide: Multiply by the other factor, transposed -->
 #
 # **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
-# the loss. The entry $B_{kj}$ stands in every entry of column $j$, and its ways add up in the same manner:
+# the loss. The same holds for $B_{kj}$ and column $j$:
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
+#
+# <!-- show: In $y = AB$ the entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to the loss:
+# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
+# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$ -->
 #
 # <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
 #
@@ -110,6 +119,7 @@ figure_2("left")
 #
 # <!-- show: The second rule is that of a number $c$:
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
+# $$c = 2: \qquad A = (6,\ 4) \ \to\ y = (3,\ 2) \qquad \mathrm{grad\_A} = (0.5,\ 5) \ \leftarrow\ \mathrm{grad\_y} = (1,\ 10)$$
 # Attention divides its scores by $c = \sqrt{d_k}$, so it divides once more on the way back. -->
 #
 # <!-- say: Point at the two divisions: one forwards, one backwards. Say: who forgets the second one has a gradient that is too long. Often said and wrong: backwards one multiplies by c, to undo the division. -->
@@ -168,8 +178,8 @@ print(cache)
 # |---|---|
 # | $\mathrm{scores} = QK^\top / \sqrt{d_k}$ | both factors, `Q` and `K` |
 # | $\mathrm{weights} = \mathrm{softmax}(\mathrm{scores})$ | its own result, `weights` |
-# | $\mathrm{out} = \mathrm{kept}\, V$ | both factors, `kept` and `V` |
-# Nobody needs the scores. (`kept` is what dropout keeps of the weights, here all.) -->
+# | $\mathrm{out} = \mathrm{kept}\, V$, after dropout | both factors, `kept` and `V` |
+# Nobody needs the scores. -->
 #
 # <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
@@ -202,28 +212,18 @@ for name, slope in slopes.items():
 #
 # <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
 #
-# Here is the graph, with what comes back in red. The rest derives it.
-
-# %%
-attention_gradients(Q, K, V)
-
-# %% [markdown]
-# Each product forwards has two backwards, one for each factor.
-#
-# <!-- say: Click: red grows from the top down, a rule for each box. Say: read black upwards, red downwards. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
-#
 # <!-- slide: The values: read the map by columns -->
 #
 # **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
-# <!-- show: ![]
-# Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight.
-# $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+# <!-- show: Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 1$, counted from 0:
+# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{00} & \textcolor{#D55E00}{w_{01}} & w_{02} & w_{03} \\ w_{10} & \textcolor{#D55E00}{w_{11}} & w_{12} & w_{13} \\ w_{20} & \textcolor{#D55E00}{w_{21}} & w_{22} & w_{23} \\ w_{30} & \textcolor{#D55E00}{w_{31}} & w_{32} & w_{33} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_0} \\ \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \end{array}$$
+# $$\mathrm{row\ 1\ of\ grad\_V} = \textcolor{#D55E00}{w_{01}}\, \textcolor{#0072B2}{g_0} + \textcolor{#D55E00}{w_{11}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{21}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{31}}\, \textcolor{#0072B2}{g_3} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 # `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
 #
-# <!-- say: Point at `grad_V` at the top right; draw a map and point at its column j: all who looked at j send back their share. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
+# <!-- say: Point at column 1 of the map: all who looked at token 1 send back their share, a row of `grad_out` each. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
 #
 # <!-- slide: Softmax: each gradient minus the mean of its row -->
 #
@@ -234,7 +234,8 @@ attention_gradients(Q, K, V)
 #
 # <!-- show: Row by row, as in Lesson 2:
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
-# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$ -->
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
+# With the weights $(\tfrac12, \tfrac14, \tfrac14)$ and their gradients $(4, 0, 8)$ the mean is 4, and the scores get $(0, -1, 1)$. They add up to 0. -->
 #
 # <!-- say: Point at the minus: a key gains only if it is better than the mean of its row. Often said and wrong: softmax works entry by entry, so the diagonal is enough. -->
 
@@ -254,7 +255,8 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 #
 # <!-- show: Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
-# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$ -->
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
+# $$\underbrace{\mathrm{grad\_Q}}_{(4,\ 3)} = \underbrace{\mathrm{grad\_scores}}_{(4,\ 4)}\ \underbrace{K}_{(4,\ 3)} / \sqrt{d_k}$$ -->
 #
 # <!-- say: Let the class check the shapes: (4, 4) times (4, 3). Say: the factor comes back, too. Often said and wrong: the scale is for forward only. -->
 
@@ -264,9 +266,18 @@ grad_K = grad_scores.T @ cache.Q / math.sqrt(d_k)                      # (T_k, d
 from_class = attention.backward(grad_out, cache)
 
 # %% [markdown]
-# They are those of the class (Lesson 4.9).
+# They are those of the class (Lesson 4.9). In red: all that comes back.
+
+# %%
+attention_gradients(Q, K, V)
 
 # %% [markdown]
+# Each product forwards has two backwards, one for each factor.
+#
+# <!-- show: Each product forwards has two backwards, one for each factor. Read black upwards, red downwards: every line backwards is a rule that you have just seen. -->
+#
+# <!-- say: Click: red grows from the top down, a rule for each box. Let the class name each rule. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
+#
 # ## 4.4 What does the gradient want?
 #
 # Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
@@ -287,16 +298,17 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 # > - Those of `cat` and of `down` <!-- true: (grad_scores[2] < 0).tolist() == [False, True, False, True] --> → More of either value would bring the output nearer.
 # > - All four → If one weight rises, others fall: attention can only be moved.
 # >
-# > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. Each token, its value, and the weight that `sat` gives it: {[[t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2])]} -->
+# > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. {[["", "value", "", "weight of sat"], *([t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2]))]} -->
 
 # %%
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved
-# from one key to another. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
 #
-# <!-- say: Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
+# <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. More of the value of `down`, too, brings the output nearer to that of `cat`. -->
+#
+# <!-- say: On the board: the output (−0.60, −0.04), the goal (−0.74, −0.92), and `down` at (−1.01, −0.21), further that way. Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
 # Now take 100 steps of descent, first on queries and keys only.
 
@@ -336,8 +348,6 @@ for name, (loss, found) in ends.items():
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
-# Most draws end with less than queries and keys alone, though seldom with less than at the start.
-#
 # ## 4.5 The check
 #
 # <!-- slide: A difference loses digits, an imaginary step does not -->
@@ -349,31 +359,34 @@ for name, (loss, found) in ends.items():
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
+# <!-- show: The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ subtracts two nearly equal numbers.
+# A step in the *imaginary* direction subtracts nothing. Of a square, the imaginary part over $\delta$ is exactly the slope:
+# $$(x + i\delta)^2 = x^2 - \delta^2 + i\delta\, \underbrace{2x}_{\text{slope}} \qquad f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$ -->
+#
 # <!-- say: Do the square on the board: the slope stands in the imaginary part, alone. Often said and wrong: a smaller step is always better. For a difference it is not. -->
 #
 # <!-- slide: One number from forward alone, one from backward alone -->
 #
-# So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers, as sums, products and $e^s$ are, and `abs` is not. The check of a backward then goes like this:
+# So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers. The check of a backward then goes like this:
 #
 # 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
 # 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 #
-# <!-- show: | from **forward** alone | | from **backward** alone |
+# <!-- show: | a layer $F$ | from **forward** alone | from **backward** alone |
 # |---|---|---|
-# | move the input $x$ along $v$ | | `backward(u)` is the gradient of $u \cdot F$ |
-# | the output moves at $\mathrm{Im}\, F(x + i\delta v) / \delta$ | |  |
-# | its dot product with $u$ | = | its dot product with $v$ |
-# The layer is $F$. Two random directions: $v$ of the input, $u$ of the output.
-# Both numbers are the slope of $u \cdot F$ along $v$, to twelve digits. -->
+# | draw at random | $v$, a direction of the input $x$ | $u$, a direction of the output |
+# | compute an array | $\dot y = \mathrm{Im}\, F(x + i\delta v) / \delta$ | $g =$ `backward(u)` |
+# | and one number | $u \cdot \dot y$ | $g \cdot v$ |
+# Both numbers are the slope of $u \cdot F$ along $v$: they must agree, to twelve digits. -->
 #
 # <!-- say: Go down the left column, then the right one: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
 
 # %%
 report = check_gradients(attention, Q, K, V)
 for name, row in zip("QKV", report.rows):
-    print(f"{name}  backward {row.analytic:.6f}  forward {row.numeric:.6f}  error {row.error:.0e}")
+    print(f"{name}  backward {row.analytic:.15f}  forward {row.numeric:.15f}  error {row.error:.0e}")
 
 # %% [markdown]
 # Backward and forward agree to fourteen digits. The check asks for an error below 1e-12.
@@ -390,6 +403,8 @@ print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - o
 
 # %% [markdown]
 # A layer needs both: a check of its gradient, and its output compared with the formula.
+#
+# <!-- show: The check is content, and the layer is wrong. It needs both: a check of its gradient, and its output compared with the formula. -->
 #
 # <!-- say: Point at True, then at 0.30. Say: the check compares backward with forward, and nobody has checked forward. Often said and wrong: the gradients agree, so the layer is right. -->
 
@@ -496,7 +511,7 @@ ax.figure
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
-# Which of the four are wrong? The check tells, and the cosine says how far each gradient points from the right one.
+# Which of the four are wrong? The check tells which gradients (in brackets), and an angle how far they point from the right ones.
 
 # %%
 def gradient(layer):
@@ -509,12 +524,14 @@ cosines = [gradient(layer) @ gradient(attention) for layer in layers]
 for name, layer, cosine in zip(names, layers, cosines):
     report = check_gradients(layer, Q, K, V)
     wrong = [of for of, row in zip("QKV", report.rows) if not row.ok]
-    print(f"{name:17} cosine {cosine:.2f}   wrong: {', '.join(wrong) or 'none'}")
+    print(f"{name} ({','.join(wrong) or 'none'})  degrees {np.degrees(np.arccos(min(cosine, 1))):.1f}")
 
 # %% [markdown]
 # The check also says *where* the mistake is.
 #
-# <!-- say: Point at 0.95, then at the last word of each line. Say: 0.95 is nearly the right direction, and still a mistake. Often said and wrong: a cosine near 1 means that the gradient is right. -->
+# <!-- show: The check also says *where* the mistake is. The wrong gradients are off by less than 20 degrees, so the loss falls. -->
+#
+# <!-- say: Point at the longest bar, then at what is wrong in each line. Say: it is nearly the right direction, and still a mistake. Often said and wrong: a small angle means that the gradient is right. -->
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
 # with the right one, and all three have at the start.
@@ -538,6 +555,8 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 
 # %% [markdown]
 # The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
+#
+# <!-- show: The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. -->
 #
 # <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 

@@ -5,7 +5,7 @@
 # |---|---|
 # | **You will do** | ask one head two questions; split a matrix into heads and merge it again, rightly and wrongly; train layers of 1 to 16 heads on one job |
 # | **You will learn** | what several heads buy and what they cost; why one big projection is $h$ small ones; what a bias would do; how narrow a head may be |
-# | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.7 and Lesson 6.8 what a backward is (Lesson 4) |
+# | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.7 what a backward is (Lesson 4) |
 # | **Paper** | Section 3.2.2, Figure 2 (right), Table 3 (A) and (B) |
 # | **Time** | 45 minutes |
 #
@@ -33,8 +33,6 @@ from aiayn_np.multi_head import merge_heads, split_heads
 from aiayn_np.plotting.drawings import SENTENCE, figure_2, heads_split
 from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
-np.set_printoptions(precision=4, suppress=True)
-
 # %% [markdown]
 # `dog bites man`: who bites? `bites` asks one head of attention who stands before it. The key of each token says where it stands, and its value says who it is.
 
@@ -50,6 +48,8 @@ for sentence, V in values.items():
 
 # %% [markdown]
 # One question, and the right answer.
+#
+# <!-- show: One question, and the right answer. Before `bites` stands the dog in one sentence, the man in the other. -->
 #
 # <!-- say: Point at 0.99 in the first row, then in the second: it moved with the order of the words. Say: one head answers one question well. Often said and wrong: it knows the sentence. It knows one neighbour. -->
 #
@@ -126,10 +126,12 @@ heads_split()
 # %% [markdown]
 # Every head keeps *all tokens* and gets *some of the features*.
 #
+# <!-- show: Every head keeps *all tokens* and gets *some of the features*. So each head has a row for every token, half as wide. -->
+#
 # <!-- say: Follow row 2, `sat`: three numbers go to head 1, three to head 2, and both heads have a row for it. Say: no head loses a token. Often said and wrong: each head gets two of the four tokens. -->
 #
 # `split_heads` has two steps. `reshape` splits the last
-# axis into (h, d_k), so that the shape is (T, h, d_k). `swapaxes` moves the head in front of the tokens, (h, T, d_k), so
+# axis: (T, h, d_k). `swapaxes` moves the head in front of the tokens, (h, T, d_k), so
 # that `Q @ K.mT` multiplies inside each head. `merge_heads` goes back.
 
 # %%
@@ -147,7 +149,7 @@ assert np.array_equal(merge_heads(split_heads(x, h)), x)
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
 # > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
 # >
-# > <!-- given: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} has a row for each token. There are $h = 2$ heads with $d_k = 3$. -->
+# > <!-- given: There are $h = 2$ heads with $d_k = 3$. A row for each token: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} -->
 
 # %%
 wrong = x.reshape(h, T, d_k)                                            # (h, T, d_k) too!
@@ -183,7 +185,7 @@ heads_split(wrong=True)
 # So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
 # once: its heads are a further axis in front, which Equation 1 leaves alone.
 #
-# <!-- show: Each Linear is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
+# <!-- show: Each Linear, drawn as a stack of h, is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
 #
 # <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
@@ -217,11 +219,11 @@ rng, sizes = np.random.default_rng(0), set()
 for heads in (1, 8, 64):
     size = sum(p.value.size for p in MultiHeadAttention(512, heads, rng=rng).parameters())
     sizes.add(size)
-    print(f"h = {heads:2}  millions of parameters {size / 1e6:.2f}  millions of scores {heads * 100**2 / 1e6:.2f}")
+    print(f"h = {heads:2}  millions of parameters {size / 1e6:.2f}  millions of scores for 100 tokens {heads * 100**2 / 1e6:.2f}")
 
 # %% [markdown]
 # All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The
-# products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$. But $h\, T^2$ scores go through the softmax.
+# products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$.
 #
 # <!-- say: Point down the first column, all alike, then down the second one, 64 times as many. Say: heads share one width, so they cost nothing but scores. Often said and wrong: more heads, more parameters. -->
 #
@@ -251,11 +253,11 @@ for name in "QKVO":
 # %% [markdown]
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
-# So the gradient of this bias is zero, and it can never learn.
+# So its gradient is zero: it never learns.
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
 #
-# <!-- show: Only the bias of the keys leaves the output as it is. $q \cdot (k_j + b)$ adds the same $q \cdot b$ to every score, and softmax does not see it. -->
+# <!-- show: Only the bias of the keys leaves the output as it is. It adds the same $q \cdot b$ to every score of a query, and softmax does not see it. -->
 #
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
@@ -287,13 +289,13 @@ ax.figure
 
 # %% [markdown]
 # Two keys are favourites, in each of 20 draws. With $d_k = 1$ the score is a product of two numbers, $q_i k_j$. A positive query prefers the
-# largest key, a negative query prefers the smallest.
+# largest key, a negative one the smallest.
 #
 # <!-- show: Two keys are favourites, in each of 20 draws. A positive query prefers the largest key, a negative one the smallest. -->
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the steepest line, left of zero always the flattest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
-# In two dimensions only the keys on the outer edge of the cloud can win. With more dimensions more keys lie on the edge; about 40 win by free choice.
+# In two dimensions only the keys on the outer edge of the cloud can win, with more dimensions more of them.
 # So a head needs width if every token should be found by its own query.
 #
 # ## 6.7 Four jobs, h heads
@@ -344,7 +346,9 @@ for h, error in final.items():
     print(f"h = {h:2}  d_k = {16 // h:2}  error after 3000 steps {error:.2f}")
 
 # %% [markdown]
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as its weights also see the contents.)
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.)
+#
+# <!-- show: One head gives one weighted mean of contents at each place, and four are wanted. Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
@@ -356,7 +360,7 @@ _, wider = fit(16, d_k=4, d_v=1)
 print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {wider:.2f}")
 
 # %% [markdown]
-# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: 12 keys can all lie on the edge, as on a circle, and after training they do.)
+# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.)
 #
 # <!-- show: The 16 heads solve the job now. So it was the width of queries and keys. -->
 #
@@ -366,11 +370,14 @@ print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {
 names = [str(t + 1) for t in range(T)]
 one, four, narrow = (trained[h][0].attention.weights[0] for h in (1, 4, 16))    # (h, T_q, T_k) each
 fig = draw_grid([(np.stack([one[0], narrow[12]]), None, ["h = 1", "h = 16, head 13"])], names, names, None)
+print(f"h = 1, mean weights at {places}:", *(f"{np.diag(np.roll(one[0], -p, axis=1)).mean():.2f}" for p in places))
 fig.axes[1].plot(narrow[12].argmax(axis=1), range(T), "o", ms=11, mfc="none", mec="#D55E00", mew=2)
 fig
 
 # %% [markdown]
-# The single head spreads its weight over several neighbours. The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
+# The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
+#
+# <!-- show: One head compromises between four neighbours, a narrow one has two favourites. The single head gives them 0.30, 0.10, 0.37 and 0.19 of its weight; the narrow one has key 4 for six queries and key 10 for the others (rings). -->
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
@@ -382,9 +389,9 @@ found = [jobs[head[0].argmax()] for head in four]                       # by its
 draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, names, None)
 
 # %% [markdown]
-# The four heads do different things, and nobody told them. A title says which neighbour the first row finds.
+# The four heads do different things, and nobody told them.
 #
-# <!-- show: Each head has taken one of the four jobs, and nobody told it which. -->
+# <!-- show: Each head has taken one of the four jobs, and nobody told it which. A title names the job. With another seed other heads have it. -->
 #
 # <!-- say: A title says which neighbour the first row finds. Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
 #
@@ -393,12 +400,12 @@ draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, nam
 # %% show=[]
 for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.8), (32, 16, 25.4),    # (A)
                      (8, 32, 25.4), (8, 16, 25.1)):                     # (B)
-    print(f"h = {h:2}  d_k = {d_k:3}  BLEU below the base model {25.8 - bleu:.1f}")
+    print(f"({'A' if h * d_k == 512 else 'B'})  h = {h:2}  d_k = {d_k:3}  BLEU below the base model {25.8 - bleu:.1f}")
 
 # %% [markdown]
-# Narrower keys alone do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
+# Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
 #
-# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. Our job was *made* to need four heads, and does not explain these numbers. -->
+# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. In (A) the heads share one width, in (B) 8 heads have narrower keys alone. Our job of four neighbours does not explain these numbers. -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #

@@ -51,10 +51,8 @@ from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 
-np.set_printoptions(precision=2, suppress=True)
-
 # %% [markdown]
-# A model copies `4 0 2 5 1 3`. In the picture a row has the name of the token that the model has just read.
+# A model copies `4 0 2 5 1 3` (you need not read how). In the picture a row has the name of the token that the model has just read.
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -82,7 +80,7 @@ maps, rows, columns = read("copy")
 plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["layer 2, head 1"])
 
 # %% [markdown]
-# This head seems to look one place ahead. Having read 4, it looks at 0. Does it?
+# This head seems to look one place ahead. Having read 4, it looks at 0.
 #
 # <!-- say: Let the class read three rows aloud. All will say "one ahead". Do not correct it: the next model will. -->
 #
@@ -124,9 +122,9 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both, and ask what the rows are before you interpret a diagonal.
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both.
 #
-# <!-- show: It looks at what is to be written, not one place ahead. In copying, one place ahead *is* what is to be written. -->
+# <!-- show: It looks at what is to be written (five of six), not one place ahead. In copying, one place ahead *is* what is to be written. -->
 #
 # <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
@@ -138,7 +136,9 @@ fig.set_size_inches(8.6, 4)
 fig
 
 # %% [markdown]
-# Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near.
+# Layer 1 is blurred; in layer 2 only head 1 has every row right.
+#
+# <!-- show: Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near. -->
 #
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #
@@ -148,7 +148,7 @@ fig
 #
 # "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
 #
-# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`. `job_table` measures each.
+# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
 #
 # <!-- show: | head 1 of layer 2, over 300 test sequences |  |
 # |---|---|
@@ -159,13 +159,13 @@ fig
 #
 # <!-- say: Subtract the two numbers aloud. Say: a head that knows nothing of places gets the baseline. Tempting: 0.61 is much, so the head looks at the answer. Much against what? -->
 #
-# > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of all 5 · 48 margins?
+# > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of these 240 margins?
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < threshold < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
 # > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
 # > - Nearly half → That is true for good heads of trained models.
 # >
-# > <!-- given: A head's margin at a job: its mean weight on this place, minus the same with shuffled places. A trained head has a margin of $0.44$ at its job. -->
+# > <!-- given: The trained head above has a margin of $0.61 - 0.17 = 0.44$ at the answer. Any head has six margins, one for each job. Here all numbers of the model are random. -->
 
 # %%
 chance = []
@@ -179,20 +179,21 @@ for seed in range(5):
 threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one margin reaches 0.21: that is our threshold. Three of the five are at `<eos>`, the one token that stands in all sequences.
+# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
 #
-# <!-- show: By chance alone one margin reaches 0.21. From here on, a job needs a margin above this threshold. -->
+# <!-- show: By chance alone one margin of 240 reaches 0.21. From here on, a job needs a margin above this threshold. -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
-# A head of the trained model has a job, and a frame, if its margin is above the threshold.
+# A trained head has a job, and a frame, if its margin is above the threshold.
 
 # %%
 score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
 table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
-                  title=f"framed: above {threshold:.2f}; at 2, 1: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
+                  title=f"framed: above {threshold:.2f}")
+print(f"layer 2, head 1, at the answer: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
 fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=25,
                  fillstyle="none", markeredgewidth=3)
 fig
@@ -204,7 +205,7 @@ fig
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
-# The experiment `head_jobs` draws the jobs of the 80 heads of ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
+# The experiment `head_jobs` has 80 heads: ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
@@ -220,7 +221,7 @@ ax.figure
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
 #
-# <!-- show: Of 47 heads that have a job, 42 have the *same* one. Counted: the 80 heads of ten models, five that copy and five that reverse. -->
+# <!-- show: Of 47 heads that have a job, 42 have the *same* one. But 4 of the ten models, five that copy and five that reverse, have a head with another job, `<eos>`. -->
 #
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
@@ -242,7 +243,7 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# For the best head of each model, let it read the six symbols in all 720 orders. Dark is 0 and yellow 1, rings show where the answers stand, and a number is the mean weight on them (a seventh would be chance):
+# For the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, and a number is the mean weight on them (seven places alike: a seventh):
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -250,14 +251,14 @@ def draw(ax, name, weights, title):
     draw_map(ax, weights[:6, :6], np.array(True), "")
     ax.set_xticks(range(6), columns[:6])
     ax.set_yticks(range(6), rows[:6])
-    ax.set(title=title, xlabel="source", ylabel="read → to write")
+    ax.set(title=title, xlabel="source (row: read → write)")
 
 
 orders = np.array([*permutations(range(6))])                           # (720, 6)
 places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1], "sort": orders.argsort()}
 ours = (orders == [4, 0, 2, 5, 1, 3]).all(axis=1)
 aligned, best = {}, {}
-fig = new_figure(9.6, 2.7, layout="compressed")
+fig = new_figure(9, 3.1, layout="compressed")
 for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     examples = task.examples_of(orders + task.source("0")[0, 0])       # (720, 7) each
     weights = cross_attention_heads(models[name], examples)[0][:, :, :6]       # (720, N h, 6, 7)
@@ -265,16 +266,17 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
     aligned[name] = on_answer.mean(axis=(0, 2, 3))                     # (N h,)
     best[name] = head = aligned[name].argmax()
     draw(ax, name, read(name)[0][head], f"{name}: {aligned[name].max():.2f}")
-    ax.plot(places[name][ours][0], range(6), "o", color="#D55E00", markersize=12,
-            markerfacecolor="none", markeredgewidth=3)
+    answers, brightest = places[name][ours][0], read(name)[0][head][:6].argmax(axis=-1)
+    ax.scatter(answers, range(6), 140, facecolors="none", edgecolors="#D55E00", linewidths=3,
+               linestyles=np.where(answers == brightest, "solid", "dotted"))
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, one in reverse and one in sort, miss the brightest cell; what was written is right.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. Rings: the answers. Numbers: the mean weight on them (by chance 0.14). -->
+# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. The sorting head has a rule all the same: it looks where the symbol to write is (rings). -->
 #
-# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two rings that miss, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
+# <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two dotted rings, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
 # ## 11.5 What a map leaves out
 #
@@ -296,8 +298,7 @@ fig
 #
 # ## 11.6 Take a head away
 #
-# Does the copying model need a head? With all, every test sequence is right. Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero, so
-# it brings nothing.
+# Does the copying model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero.
 
 # %%
 def muted_exact(name, layer, heads):
@@ -311,9 +312,9 @@ def muted_exact(name, layer, heads):
 # %% [markdown]
 # > **Predict.** One of the 8 encoder-decoder heads of the copying model is muted, each in its turn. Which share of the test sequences is still copied exactly, on average?
 # >
-# > - All, to a hundredth → Other heads look at the answer, but this one's share of the sum is missing.
+# > - All of them → Other heads look at the answer, but this one's share of the sum is missing.
 # > - About half → Then none could be spared. But several heads look at the answer.
-# > - Four in five, or a little more → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
+# > - About four in five → The other heads stand in for it, but not always. <!-- true: 0.78 < muted["copy"].mean() < 0.88 -->
 # >
 # > <!-- given: Two layers have four heads each, and most of the eight look at the symbol that is to be written. To mute a head: its block of $W^O$ becomes 0, so it brings nothing. All test sequences are right before. -->
 
@@ -322,8 +323,9 @@ muted = {name: np.array([muted_exact(name, i // 4, [i % 4]) for i in range(8)]) 
 none, four = (muted_exact("copy", 1, heads) for heads in ((), range(4)))
 ax = new_figure(8, 3).subplots()
 bars = ax.bar(["none", *heads, "layer 2"], [none, *muted["copy"], four], color=["0.6", *["#0072B2"] * 8, "0.6"])
+bars[1 + best["copy"]].set_color("#009E73")
 ax.bar_label(bars, fmt="%.2f")
-ax.set(xlabel="what is muted: layer, head", ylabel="copied exactly", ylim=(0, 1.1),
+ax.set(xlabel="what is muted: layer, head (green: aligned best)", ylabel="copied exactly", ylim=(0, 1.1),
        title=f"one head of eight: {muted['copy'].mean():.2f} on average")
 ax.figure
 
@@ -332,34 +334,35 @@ ax.figure
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
-# The bars again, for all three models; the head aligned best is orange:
+# The bars of the other two models:
 
 # %% show=[]
-fig = new_figure(9, 2.8)
-for ax, name in zip(fig.subplots(1, 3, sharey=True), models):
-    ax.bar(heads, muted[name], color="#0072B2")
-    ax.patches[best[name]].set_color("#D55E00")
-    ax.set(title=f"{name}: share right", xlabel="head that is muted", ylim=(0, 1.1))
-    ax.tick_params(axis="x", rotation=90)
+fig = new_figure(10, 3.4)
+for ax, name in zip(fig.subplots(1, 2, sharey=True), ("reverse", "sort")):
+    bars = ax.bar(["none", *heads], [muted_exact(name, 0, ()), *muted[name]], color="#0072B2")
+    ax.bar_label(bars, fmt="%.2f")
+    bars[0].set_color("0.6")
+    bars[1 + best[name]].set_color("#009E73")
+    ax.set(title=f"{name}: share right", xlabel="muted (green: aligned best)", ylim=(0, 1.1))
 fig
 
 # %% [markdown]
-# For reverse the best aligned head is the one missed most. For copy it ties with head 3 of its layer, and head 4, with nearly the same margin, is hardly missed. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+# For reverse the best aligned head is the one missed most. For copy head 3 of its layer is missed almost as much. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
 #
-# <!-- show: The best aligned head, orange, is not always the one missed most. For reverse it is, for copy it ties with another, for sort it is not. -->
+# <!-- show: The best aligned head, green, is not always the one missed most. Alignment says what a head looks at, muting whether it is needed. -->
 #
-# <!-- say: In each panel look for the shortest bar, and whether it is orange. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
+# <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
 # ## 11.7 Change the input
 #
-# The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019) Replace each source symbol by each
-# of the five others, let the model decode, and count how often each output changes.
+# The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, left words out.) Replace each source symbol by each
+# other one, decode, and count how often each output changes.
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
 # >
-# > - 1 → That is true when copying. Where does a symbol go that is now the largest?
-# > - Two or three → The new symbol goes elsewhere, and all between move. <!-- true: 2 < moves["sort"].sum() / 6 < 3 -->
-# > - 6 → Symbols that stay smaller than both, or larger, stay in their places.
+# > - About 1 → That is true when copying. Where does a symbol go that is now the largest?
+# > - About 2 → The new symbol goes elsewhere, and all between move. <!-- true: 2 < moves["sort"].sum() / 6 < 2.5 -->
+# > - About 6 → Symbols that stay smaller than both, or larger, stay in their places.
 # >
 # > <!-- given: The source is `4 0 2 5 1 3`, and the output `0 1 2 3 4 5`. Each source symbol is replaced by each of the five others. -->
 
@@ -380,23 +383,25 @@ for name, share in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}")
 
 # %% [markdown]
-# In copying and reversing, a symbol changes one output; in sorting, more than two. With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`.
+# In copying and reversing, a symbol changes one output; in sorting, more than two.
+#
+# <!-- show: In copying and reversing, a symbol changes one output; in sorting, more than two. With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`. -->
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
-# Here is what the sorting model looks at, and what its outputs depend on (yellow: they always change):
+# What the sorting model looks at, and what its outputs depend on (yellow: always):
 
 # %%
-fig = new_figure(7, 2.7, layout="compressed")
+fig = new_figure(7, 3.3, layout="compressed")
 left, right = fig.subplots(1, 2)
 draw(left, "sort", read("sort")[0][best["sort"]], "best head: looks at")
 draw(right, "sort", moves["sort"], "output: depends on")
 fig
 
 # %% [markdown]
-# The head looks mostly at one symbol, the output depends on many. In most rows the head looks at the symbol that is written; whether it is this symbol's turn depends on the others. A map shows one step, influence the whole computation.
+# The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. Right: how often the output changes with the symbol (dark: never, yellow: always). -->
+# <!-- show: The head looks mostly at one symbol, the output depends on many. So a map shows one step, and influence the whole computation. -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #

@@ -27,7 +27,7 @@ def drawn(text):
     """What a cell printed: rows of numbers with bars, tables, and other lines as they are."""
     lines = lines_of(text)
     if SHAPE.search(text):
-        return as_printed(lines)
+        return plain(lines)
     rows = [ROW.match(line) for line in lines]
     numbers = [[float(x) for x in row[2].split()] if row else [] for row in rows]
     longest = max(map(len, numbers), default=0)
@@ -40,17 +40,15 @@ def drawn(text):
     largest = {kind: max((abs(x) for other, row in zip(kinds, numbers) if other == kind for x in row),
                          default=0) for kind in kinds}
     shares = [size for size in largest.values() if size <= 1]          # weights have one scale
-    scale = largest if len(largest) == 1 else {
+    scale = {} if whole else largest if len(largest) == 1 else {
         kind: max(shares) for kind, size in largest.items() if size <= 1}
-    scale = {} if whole else scale
     made, with_bars = "", [x for kind, row in zip(kinds, numbers) if kind in scale for x in row]
     for row, label, kind, found in zip(rows, labels, kinds, numbers):
         cells = "".join(bar(x, two_digits(x, with_bars), abs(x) / (scale[kind] or 1)) if kind in scale
                         else f"<td>{two_digits(x, found)}</td>" for x in found)
         if not found and len(label.split()) == longest:                # the names of the columns
             cells, label = "".join(f"<td>{symbols(escape(name))}</td>" for name in label.split()), ""
-        after = row[3] if row else ""
-        after = f"<th>{symbols(escape(after))}</th>" * bool(after.strip())
+        after = f"<th>{symbols(escape(row[3]))}</th>" if row and row[3].strip() else ""
         span = f" colspan={longest + 1}" * (not cells)                 # a line of words alone
         made += f"<tr><th{span}>{symbols(escape(label))}</th>{cells}{after}</tr>"
     return f'<table class="bars{" numbers" * whole}">{made}</table>'
@@ -60,21 +58,21 @@ def tables(lines):
     """Lines of which nearly all say the same of other numbers, as a table with the others around
     it; else all as they are."""
     def said(line):                       # what stands after the first number, and between the next
-        return tuple(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
+        return "  " in line, *(" ".join(part.split()) for part in NUMBER.split(line)[2::2])
 
     groups = [(words, [*group]) for words, group in itertools.groupby(lines, said)]
     most = max((group for _, group in groups), key=len, default=[])
     others = len(lines) - len(most)
     table = as_table(most) if len(most) > 1 and others <= min(2, len(most) - 1) else ""
     if not table:
-        return as_printed(lines)
-    return "\n\n".join(table if group is most else as_printed(group) for _, group in groups)
+        return plain(lines)
+    return "\n\n".join(table if group is most else plain(group) for _, group in groups)
 
 
 def as_table(lines):
     """A table of lines whose words are the same, but for the first ones: a column for each number
-    that is not the same in all; nothing if one has no name. Bars have one scale, and are drawn
-    where all measured numbers have one unit and none is `APART` times another."""
+    that is not the same in all; nothing if one has no name. Numbers that are measured get bars, of
+    one scale if all have one unit."""
     apart = [NUMBER.split(line) for line in lines]                    # two spaces part two columns
     split = [[part.strip() for part in row] for row in apart]
     begin = [re.split(r"  +", row[0]) for row in split]
@@ -82,8 +80,7 @@ def as_table(lines):
         names = [[label, *rest.split()] for label, rest in begin]
     else:
         names = [row[0].split() for row in split]
-    shared = [*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))]
-    shared = len(shared)
+    shared = len([*itertools.takewhile(lambda words: len(set(words)) == 1, zip(*map(reversed, names)))])
     labels = [" ".join(words[: len(words) - shared]) for words in names]
     head, columns = " ".join(names[0][len(names[0]) - shared:]), []
     for j in range(1, len(split[0]), 2):
@@ -100,24 +97,31 @@ def as_table(lines):
     made = "".join(f"<th>{symbols(escape(title))}</th>" for title, _ in columns)
     made = f"<tr>{'<th></th>' * any(labels)}{made}</tr>"
     measured = [any("." in x or "e" in x or "%" in x for x in column) for _, column in columns]
-    values = [[float(x.strip("%").replace(",", "")) for x in column] for _, column in columns]
-    sizes = [abs(x) for drawn, row in zip(measured, values) if drawn for x in row if x]
+    short = all(len(x) < 8 for drawn, (_, column) in zip(measured, columns) if drawn for x in column)
+    values = [[float(x.strip("%").replace(",", "")) / (100 if "%" in x else 1) for x in column]
+              for _, column in columns]
     others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
-    scale = max(sizes, default=0) if all(map(one_unit, others)) else 0
-    percent = [x.endswith("%") for drawn, (_, row) in zip(measured, columns) for x in row if drawn]
-    shares = 0.1 < scale <= 1 and min(map(min, values)) >= 0
-    if shares or (scale and all(percent)):                             # bars are parts of a whole
-        scale = 100 if all(percent) else 1
-    elif not min(sizes, default=0) < scale <= APART * min(sizes, default=0):
-        scale = 0
+    together = [x for drawn, row in zip(measured, values) if drawn for x in row]
+    scales = [short and drawn and scale_of(together if all(map(one_unit, others)) else row)
+              for drawn, row in zip(measured, values)]
     for i, label in enumerate(labels):
         cells = "".join(
-            bar(row[i], column[i], abs(row[i]) / scale) if drawn and scale else f"<td>{column[i]}</td>"
-            for drawn, row, (_, column) in zip(measured, values, columns))
+            bar(row[i], column[i], abs(row[i]) / scale) if scale else f"<td>{column[i]}</td>"
+            for scale, row, (_, column) in zip(scales, values, columns))
         made += "<tr>" + f"<th>{symbols(escape(label))}</th>" * any(labels) + cells + "</tr>"
     if not columns or not all(re.search(r"[^\W\d]", title) for title, _ in columns):
         return ""
     return f'<table class="bars table">{made}</table>'
+
+
+def scale_of(numbers):
+    """What a whole bar stands for: 1 for shares, else the largest number; 0 if bars would not help."""
+    sizes = [abs(x) for x in numbers if x]
+    largest = max(sizes, default=0)
+    if 0.1 < largest <= 1 and min(numbers) >= 0:
+        return 1
+    least = max(min(sizes, default=0), 1e-12)
+    return largest if least < largest <= APART * least else 0
 
 
 def one_unit(title):
@@ -127,17 +131,26 @@ def one_unit(title):
 
 def lines_of(text):
     """The lines of a print that a slide has room for; a long one goes on in the next."""
-    printed = text.rstrip().splitlines()
-    columns = PROSE if len(printed) == 1 else COLUMNS
-    lines = [part for line in printed
-             for part in textwrap.wrap(line, columns, replace_whitespace=False,
-                                       drop_whitespace=len(line) > columns) or [""]]
+    lines = [part for line in text.rstrip().splitlines()
+             for part in textwrap.wrap(line, COLUMNS, replace_whitespace=False,
+                                       drop_whitespace=len(line) > COLUMNS) or [""]]
     return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
 
 
+def plain(lines):
+    """Lines of as many parts, set apart by two spaces or else by a colon, as a table, of which a
+    line that begins with spaces names the columns; a line alone in large type; others as they are."""
+    apart = "  +" if any(re.search("  (?! *:)", line.strip()) for line in lines) else " *: +"
+    rows = [[""] * line.startswith("  ") + re.split(apart, line.strip()) for line in lines]
+    made = f'<p class="lone">{symbols(escape("".join(lines)))}</p>' * (len(lines) == 1)
+    if len(lines) > 1 and {len(row) for row in rows} == {max(map(len, rows))} != {1}:
+        cells = ("".join(f"<td>{symbols(escape(cell))}</td>" for cell in row) for row in rows)
+        made = f'<table class="bars">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
+    return f"```{{=html}}\n{made}\n```" if made else as_printed(lines)
+
+
 def as_printed(lines):
-    size = "{.short}" * (len(lines) < 6 and max(map(len, lines), default=0) <= 65)
-    return "\n".join([f"```{size}", *lines, "```"]) * bool(lines)
+    return "\n".join(["```", *lines, "```"]) * bool(lines)
 
 
 def bar(x, text, share):

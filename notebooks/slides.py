@@ -29,6 +29,7 @@ import shutil
 import struct
 import sys
 from base64 import b64decode, b64encode
+from collections import namedtuple
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -79,22 +80,9 @@ GROW = {  # what a program of one line draws, and what a deck shows before it, o
 }
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(namedtuple("Words", "optional check do learn paper summary questions stop minutes section"
+                       " choice mistakes unit end home")):
     """How a lesson names its parts, and a deck its slides and notes."""
-
-    optional: str
-    check: str
-    learn: str
-    paper: str
-    summary: str
-    questions: str
-    stop: str
-    minutes: str
-    section: str
-    choice: str
-    mistakes: str
-    unit: str
 
     def time(self, spent):
         """Minutes in words."""
@@ -102,11 +90,13 @@ class Words:
 
 
 WORDS = {
-    "en": Words("For the keen", "Check what this lesson", "You will learn", "Paper",
+    "en": Words("For the keen", "Check what this lesson", "You will do", "You will learn", "Paper",
                 "Summary", "Questions", "", "{}.", "The section takes {}.", "{} is {}.",
-                "Common mistakes in the exercises:", "minute"),
-    "zh": Words("选读", "检验本课", "你将学到", "论文", "小结", "问题",
-                "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟"),
+                "Common mistakes in the exercises:", "minute",
+                "Before each click ask the class for the point, and for the slide that showed it.", " (at home)"),
+    "zh": Words("选读", "检验本课", "你将做什么", "你将学到", "论文", "小结", "问题",
+                "：", "{}。", "本节 {}。", "{} {}。", "练习中常见的错误：", "分钟",
+                "每次点击之前，让学生说出这一点，以及哪一张幻灯片说明了它。", "（在家）"),
 }
 VERDICT = {"en": ("wrong", "right"), "zh": ("不对", "对")}
 
@@ -267,6 +257,10 @@ class Deck:
     def __init__(self, notebook):
         self.slides, self.language, self.png = [], language_of(notebook), ""
         self.words, self.took = WORDS[self.language], minutes.of_sections(notebook)
+        whole, first = minutes.minutes(notebook)[0] - minutes.QUESTIONS, self.took[""]
+        opening = min(first, 3)                                        # nobody reads the imports
+        more = (whole - opening) / (whole - first)
+        self.took = {name: spent * more for name, spent in self.took.items()} | {"": opening}
         self.exercises = exercises_of(int(re.search(r"\d+", notebook.cells[0].source)[0]))
         self.title, self.spent = "", 0                                 # minutes that notes have told
         found = [*events(notebook), ("heading", "")]
@@ -575,18 +569,19 @@ def deck(notebook):
     head, language = notebook.cells[0].source, language_of(notebook)
     words, title = WORDS[language], re.match(r"# (.*)", head)[1]
     row = {part: re.search(rf"\| \*\*{part}\*\* \| (.*) \|", head)[1]
-           for part in (words.learn, words.paper)}
+           for part in (words.do, words.learn, words.paper)}
     made = Deck(notebook)
     named = {slide.title for slide in made.slides}
     headings = [h for c in notebook.cells for h in re.findall(r"^## (\d.*)", c.source, re.MULTILINE)]
-    plan = "\n".join(f"- {symbols(name)}" for name in headings if name in named or words.optional in name)
+    plan = "\n".join(f"- {symbols(name)}{words.home * (words.optional in name)}"
+                     for name in headings if name in named or words.optional in name)
     picture = image(first_drawing(notebook), title)
     text = "\n\n".join([f"**{words.learn}{words.stop}** {row[words.learn]}",
                         f"**{words.paper}{words.stop}** {row[words.paper]}", plan])
     whole = minutes.rounded(minutes.minutes(notebook)[0])
     rest = max(round(whole - made.spent - minutes.QUESTIONS), 1)       # for the summary
     opening = Slide(title, [side_by_side(text, picture) if picture else text],
-                    [words.minutes.format(words.time(whole)),
+                    [words.minutes.format(words.time(whole)), f"{words.do}{words.stop} {row[words.do]}.",
                      *mistakes(made.exercises, re.search(r"\d+", title)[0], language)])
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words.summary}\n")[1].split(f"## {words.questions}\n")
@@ -594,7 +589,7 @@ def deck(notebook):
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
     summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
     points = re.split(r"\n(?=- |\*\*)", summary.strip())
-    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest))]),
+    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest)), words.end]),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]

@@ -272,12 +272,13 @@ def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
     return image
 
 
-def write_numbers(ax, matrix, is_dark, *, tiny=False):
+def write_numbers(ax, matrix, is_dark, *, tiny=False, most=NUMBERED):
     """Write the numbers of a small matrix in its cells, white where is_dark(number).
 
     tiny : whether a number that two digits would round to 0 gets three
+    most : rows and columns of a matrix that is small
     """
-    if max(matrix.shape) > NUMBERED:
+    if max(matrix.shape) > most:
         return
     for (i, j), number in np.ma.ndenumerate(matrix):
         text = f"{number:.2f}".replace("-0.00", "0.00")
@@ -343,7 +344,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     limit = np.abs(matrix).max() or 1
     ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
     image = ax.imshow(matrix, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
-    write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit, tiny=True)
+    write_numbers(ax, matrix, lambda number: abs(number) > 0.6 * limit, tiny=True, most=8)
     ax.set_xticks(range(len(column_tokens)), column_tokens)
     ax.set_yticks(range(len(row_tokens)), row_tokens)
     ax.set(xlabel=columns, ylabel=rows, title=title)

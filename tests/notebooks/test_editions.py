@@ -202,8 +202,9 @@ def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures()
     assert "beside" not in more
     assert "{.beside .caption}" not in third                           # it has no sentence
     shown = loop.markdown()
-    assert loop.parts == ["A loop. Run it.\n\n```python\nw = 1\n```", "```{.short}\n1\n```"]
-    assert "::: fragment\n```{.short}" in shown
+    alone = '```{=html}\n<p class="lone">1</p>\n```'
+    assert loop.parts == ["A loop. Run it.\n\n```python\nw = 1\n```", alone]
+    assert f"::: fragment\n{alone}" in shown
 
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
@@ -217,7 +218,11 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
     weights = prints.drawn("with [0.5 0.5]\nwithout [1. 0.1]")          # weights have one
     assert re.findall(r"width:(\d+)%", weights) == ["50", "50", "100", "10"]
     arrays = "w (3, 4)  rows sum to [1.5 1. 1.]\nout [0.5 1.]"
-    assert prints.drawn(arrays) == "```{.short}\n" + arrays + "\n```"
+    assert prints.drawn(arrays) == "```\n" + arrays + "\n```"
+    named = prints.drawn("       best  last\nfirst  ✓     ✗\nnext   ✗     (✓)")      # as many parts
+    assert re.findall(r"<tr>(.*?)</tr>", named.replace("<td>", "").replace("</td>", "|")) == [
+        "|best|last|", "first|✓|✗|", "next|✗|(✓)|"]
+    assert "<td>the error</td><td>0e+00</td>" in prints.drawn("the error: 0e+00\nother: none")
     long = prints.drawn("\n".join(map(str, range(40))))
     assert long.splitlines()[1] == "0"
     assert len(long.splitlines()) == prints.LINES + 2
@@ -231,7 +236,7 @@ def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
 def test_lines_that_say_the_same_of_other_numbers_become_a_table():
     table = prints.drawn("It is:\na  d_k =  8  loss 2.0 before, 0.5 after\n"
                          "bc d_k = 64  loss 2.0 before, 1.0 after\n")
-    assert table.startswith("```{.short}\nIt is:\n```")
+    assert table.startswith('```{=html}\n<p class="lone">It is:</p>\n```')
     assert re.findall("<th>(.*?)</th>", table) == [
         "", "<i>d</i><sub>k</sub>", "loss before", "after", "a", "bc"]
     assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
@@ -240,9 +245,9 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
     assert re.findall(r'width:(\d+)%', apart) == ["80", "20", "40", "10"]
     units = prints.drawn("a  loss 0.8  perplexity 2.2\nb  loss 0.4  perplexity 1.1")
     sizes = prints.drawn("a  before 7.7  after 0.01\nb  before 7.7  after 0.02")
-    assert "<table" in units
+    assert re.findall(r'width:(\d+)%', units) == ["80", "100", "40", "50"]      # a scale each
     assert "<table" in sizes
-    assert "width" not in units + sizes
+    assert "width" not in sizes
     for shapes in ("loss 0.5", "a layer 1, head 2\nb layer 2, head 1",
                    "Q (3, 5) float64\nK (4, 5) float64", "a 1\na 2\nb c 3 d\ne f 4 g"):
         assert shapes in prints.drawn(shapes)
