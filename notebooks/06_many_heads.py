@@ -293,7 +293,7 @@ ax.figure
 #
 # <!-- show: Two keys are favourites, in each of 20 draws. A positive query prefers the largest key, a negative one the smallest. -->
 #
-# <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the steepest line, left of zero always the flattest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
+# <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the line of the largest slope, left of zero that of the smallest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
 # In two dimensions only the keys on the outer edge of the cloud can win, with more dimensions more of them.
 # So a head needs width if every token should be found by its own query.

@@ -147,7 +147,7 @@ fig
 # >
 # > - Also √2 <!-- true: np.allclose(far(codes["one-hot"](512), 256), 2**0.5) --> → Two entries differ, by 1 each, whichever positions they are.
 # > - 256 times as far → That would be a code which counts. How many entries of two one-hot codes differ?
-# > - 16 times as far → That would need 256 entries that differ. How many do?
+# > - 16 times as far → That would need 512 entries that differ. How many do?
 # >
 # > <!-- given: The one-hot code of position $n$ has a 1 at place $n$, and 0 elsewhere. -->
 

@@ -267,7 +267,7 @@ ax.figure
 # %% [markdown]
 # Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
-# <!-- show: Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source only with warm-up, if the norm comes after. -->
+# <!-- show: Warm-up buys a higher rate, not a better end: at 0.01 a model reads the source only with it. (Solid: the norm after each sub-layer, as in the paper. Dashed: before it; these read at every rate.) -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -391,7 +391,7 @@ for n in range(3, 9):
 # %% [markdown]
 # The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
 #
-# <!-- show: The mistakes sit in the long sequences. Within one length chance is enough: *independent*, $p^L$ with the $p$ on the left, is close to what is measured. -->
+# <!-- show: The mistakes sit in the long sequences: with 8 digits one in fourteen is right. (*independent*: $p^L$, if one mistake had nothing to do with another.) -->
 #
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
@@ -413,7 +413,7 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
 #
-# <!-- show: The mean of five states copies better than four of the five. One state may be bad by chance, as that of step 350 is; their mean is not. -->
+# <!-- show: Five states, chosen because they end in the burst: their mean hardly follows the last one. -->
 #
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #

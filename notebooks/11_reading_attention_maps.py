@@ -411,7 +411,7 @@ fig
 #
 # <!-- slide: A claim has a number, a baseline, and a way to be wrong -->
 #
-# Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim so:
+# Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one of the copying model:
 #
 # | claim | number | baseline | what would show it wrong |
 # |---|---|---|---|

@@ -131,7 +131,7 @@ fig
 # %% [markdown]
 # In this row the head is sure from the first ring on.
 #
-# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count again: a row is right if all symbols of its second half are.
+# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count again: a row is right if its last 21 symbols, its second half, are.
 #
 # > **Predict.** This one head of eight is taken out. With it the model gets 87 of 100 rows right as a whole. Without it?
 # >
@@ -153,7 +153,7 @@ ax.axhline(whole, linestyle=":", color="0.3", label="nothing taken out")
 for head, at in enumerate(zip(looks, without)):
     layer = head // 4
     ax.plot(*at, "os"[layer], color=COLORS[layer])
-    ax.annotate(f"  layer {layer + 1}, head {head % 4 + 1}", at, va="top")
+    ax.annotate(f"  layer {layer + 1}, head {head % 4 + 1}", at, va="top", fontsize=10)
 ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", xlim=(0, 1.25), ylim=(-0.06, 1))
 ax.legend(loc="lower center")
 ax.figure
@@ -183,10 +183,10 @@ w, X = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])              # (T,), (
 W_VO, e = np.array([[2, 0], [1, 3]]), np.array([1, -1])                # W^V W^O, a row of E
 of_each = w * (X @ W_VO @ e)                                           # (T,)
 print("each brings to e:", X @ W_VO @ e, "  times its weight:", of_each)
-print("their sum:", of_each.sum(), "  the logit:", w @ X @ W_VO @ e)
+print("their sum:", of_each.sum(), "  what the head adds:", w @ X @ W_VO @ e)
 
 # %% [markdown]
-# The logit 0.5 is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are.
+# The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are.
 #
 # What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Ask the model of Lesson 15.2 about the `1` that it writes.
 
@@ -229,7 +229,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: 1.9 of the fall. The first `1` is the other way round: its cost stays, since it was copied.
+# With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. The first `1` is the other way round: its cost stays, since it was copied.
 #
 # A map says where a head looks, shares say what an output was made of, an experiment says what it needed. **Here is a place to stop**: the rest is about the models of others.
 #
