@@ -37,6 +37,9 @@ def test_a_change_in_a_walk_shows_both_answers_to_their_ends(page):
                 "(side) => [...attended(thoughts[side]).cache.weights[view.head].row(1)]", side)
             numbers = page.locator(f"#flow-{side} .weight-of").all_text_contents()
             assert set(numbers) == {f"{row[key]:.2f}", f"{max(row):.2f}"}
+            assert page.locator(f"#flow-{side} .read").evaluate_all(
+                "all => all.map((one) => [...one.parentNode.querySelectorAll('.key')].indexOf(one))"
+            ) == [row.index(max(row))]
 
 
 def test_the_chosen_token_stays_if_it_changed_and_is_chosen_again_without_the_change(page):
@@ -180,6 +183,64 @@ def test_a_muted_head_takes_as_much_of_the_score_as_is_said(page, run):  # noqa:
     assert said in page.locator("#outcome").inner_text()
 
 
+def test_a_muted_head_that_changes_nothing_leads_to_one_that_does(page, run):  # noqa: F811
+    """What it says of the others is what Python finds, in all layers of such an attention."""
+    task, found = run.task, set()
+    for text, kind in product(("3 1 4 1 5", "1 0", "2 4"), ("encoder.layers.{}.self_attention",
+                                                            "decoder.layers.{}.cross_attention")):
+        typed(page, text)
+        heads = [dict(path=kind.format(layer), head=head) for layer in (0, 1) for head in (0, 1)]
+        answers = [task.text(greedy_decode(changed(model_of(run), dict(muted=[one])),
+                                           task.source(text), **run.ends, keep=False)[0])
+                   for one in heads]
+        before = lines(page)[0]
+        telling = [one for one, answer in zip(heads, answers, strict=True) if answer != before]
+        if len(telling) == len(heads):
+            continue
+        mute = next(one for one in heads if one not in telling)
+        page.evaluate("(one) => change({ muted: [one] })", mute)
+        settled(page)
+        out = page.locator("#outcome")
+        found.add(bool(telling))
+        if not telling:
+            api.expect(out).to_contain_text("No single head of this attention changes this answer")
+            continue
+        layer, head = int(telling[0]["path"].split(".")[2]), telling[0]["head"]
+        api.expect(out).to_contain_text(
+            f"Muting head {head + 1} of layer {layer + 1} would change it.")
+        out.get_by_role("link").first.click()
+        settled(page)
+        assert page.evaluate("view.changes.muted") == telling[:1]
+        assert page.evaluate("[view.layer, view.head]") == [layer, head]
+        assert lines(page) == [before, answers[heads.index(telling[0])]]
+    assert found == {False, True}
+
+
+def test_an_unchanged_answer_names_the_token_that_it_is_less_sure_of(page):
+    typed(page, "3 1 4 1 5")
+    said = set()
+    for changes in (dict(causal=False), dict(factor=4), *(
+            dict(muted=[dict(path=path, head=head)])
+            for path in page.evaluate("attention_paths(trained)") for head in (0, 1))):
+        page.evaluate("(changes) => change(changes)", changes)
+        settled(page)
+        before, after = lines(page)
+        if before != after:
+            continue
+        falls = page.evaluate("""thoughts[1].steps.map((step, t) => {
+          const { row, token } = thoughts[0].steps[t];
+          return [row, step.row].map((one) => softmax(Float64Array.from(one))[token]);
+        })""")
+        was, now = max(falls, key=lambda pair: pair[0] - pair[1])
+        less = f"{was:.2f}" > f"{now:.2f}"
+        said.add(less)
+        start = "The answer is the same here" + (", but less sure: “" if less else ".")
+        assert page.locator("#outcome").inner_text().startswith(start)
+        assert (f" falls from {was:.2f} to {now:.2f}." in page.locator("#outcome").inner_text()) == (
+            less)
+    assert True in said
+
+
 def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
     typed(page, "3 1 4")
     flip(page, "Let it see ahead")
@@ -310,7 +371,7 @@ def test_every_token_below_the_limit_is_dotted(page):
         for state in range(3):
             page.evaluate("(state) => change({}, state)", state)
             settled(page)
-            found += page.evaluate("""[...document.querySelectorAll("[data-place^='1-']")].map(
+            found += page.evaluate("""[...document.querySelectorAll(".tokens [data-place^='1-']")].map(
                 (box, t) => [box.classList.contains("unsure"), box.classList.contains("differs"),
                   softmax(Float64Array.from(thoughts[1].steps[t].row))[thoughts[1].steps[t].token]])
             """)

@@ -35,7 +35,7 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
         assert page.locator("#tour-choices button").count() == 3
         assert page.locator("#tour-out").inner_text() == ""
-        assert hidden(page, "#best-part") == hidden(page, "#cell") == (step < 3)
+        assert hidden(page, ".best") == hidden(page, "#cell") == (step < 3)
         assert f"tour={step}" in page.url
         assert "guess" not in page.url
         part = ["positions", "muted", "state"][step - 3] if step > 2 else None
@@ -54,7 +54,7 @@ def test_the_tour_asks_and_then_shows(page):
         settled(page)
         page.wait_for_function("() => !playing")                           # the first step plays
         assert f"tour={step}&guess=1" in page.url
-        assert not hidden(page, "#best-part")
+        assert not hidden(page, ".best")
         if step == 3:                                                  # another order is tried
             api.expect(page.locator("#tour-out")).to_contain_text("cannot tell")
         assert page.locator("#tour-choices button:enabled").count() == 0  # a guess is made once
@@ -154,7 +154,7 @@ def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # n
     settled(page)
     assert page.locator("#written .tokens").inner_text().split() == ["5", "1"]
     assert page.locator("#written .coming").inner_text() == "4"
-    assert page.locator("#best-heading").inner_text() == "Most probable for token 3"
+    assert page.locator("#half-0 .best caption").inner_text() == "Most probable for token 3"
     (first, share), (second, less) = page.evaluate("best(thoughts[0].steps[2].row, 2)")
     assert page.locator("#tour-out").inner_text().endswith(
         f"It wrote {first}, with probability {share:.2f}."
@@ -162,7 +162,7 @@ def test_the_third_step_shows_the_third_token_and_its_chances(visit, path):  # n
         " It always writes the most probable one.")
     assert not page.locator("#keys").is_visible()
     page.locator("#present").click()
-    for place in ("#best", "#keys"):
+    for place in ("#half-0 .best", "#keys"):
         assert page.locator(place).is_visible()
 
 
@@ -291,8 +291,9 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     assert page.evaluate(NEAREST) >= height / 120
     for name in ("h1", "#keys", "#next"):
         assert page.locator(name).is_visible() or "tour" in address, name
-    assert page.locator("#stops").is_visible() != bool(address)        # one change at a time
-    assert page.locator("#if-positions").is_visible()                  # and in the tour alone
+    assert page.locator("#state").is_visible() != ("tour" in address)
+    assert page.locator("#if-positions").is_visible()
+    assert page.locator(".because").first.is_visible() != ("tour" in address)
     assert page.locator("#if-causal").is_visible() != ("tour" in address)
     page.keyboard.press("Escape")
     assert page.locator("#map").is_visible() != ("tour=0" in address)

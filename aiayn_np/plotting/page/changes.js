@@ -164,12 +164,14 @@ function changed_name() {
 /** How many times as large scores are without the scale: 4, or 4.9. */
 const scale_taken = () => Number(factor_without_scale(trained).toFixed(1));
 
+const layer_of = (path) => Number(path.split(".")[2]);
+
 /** What a change is called that tells more than its switch. */
 const NAMES_OF = {
   state: () => state_name(),
   muted() {
     const [{ path, head }] = view.changes.muted;
-    return say("if_heads", { layer: Number(path.split(".")[2]) + 1, head: head + 1 });
+    return say("if_heads", { layer: layer_of(path) + 1, head: head + 1 });
   },
   replaced() {
     const [{ position, token }] = view.changes.replaced;
@@ -216,6 +218,32 @@ function said_equal() {
   return say_to_try(is_back ? "out_equal_back" : "out_equal", text);
 }
 
+/** Which other head of such an attention the answer needs, with a link that mutes that one. */
+function said_of_heads() {
+  const { further } = thoughts[1];
+  if (!further) return ""; // it is looked for
+  if (!further.muted) return say("if_heads_same");
+  const [{ path, head }] = further.muted;
+  const layer = layer_of(path);
+  const name = say("head_name", { layer: layer + 1, head: head + 1 });
+  return say_to_try("if_heads_other", name, () => {
+    Object.assign(view, { layer, head, key: null });
+    change({ muted: further.muted });
+  });
+}
+
+/** That the answer is the same, and of which of its tokens the model is less sure now. */
+function said_same() {
+  const [before, after] = thoughts.map(({ steps }) => steps);
+  const falls = before.slice(0, after.length).map(({ row, token }, t) => {
+    const [was, is] = [row, after[t].row].map((one) => probabilities_of(one)[token]);
+    const values = { token: plain_name(names([token])[0]), before: digits(was), after: digits(is) };
+    return { ...values, fall: was - is };
+  });
+  const most = falls.reduce((one, other) => (other.fall > one.fall ? other : one));
+  return say(most.before > most.after ? "out_less" : "out_same", most);
+}
+
 /** Why a change does what it does, in one sentence, and then what else is measured of it. */
 const MEASURED = {
   positions: () => [said_equal() ?? say("if_positions_expect")],
@@ -226,7 +254,7 @@ const MEASURED = {
   causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
   muted({ count }) {
     const [{ path, head }] = view.changes.muted;
-    if (!count) return [say("if_heads_same")];
+    if (!count) return [said_of_heads()];
     const place = changed_place();
     const { token: id } = thoughts[0].steps[place];
     const rows = thoughts.map(({ steps }) => steps[place].row);
@@ -265,7 +293,7 @@ function sentences_of(part) {
   if (said_equal()) return [say("out_luck"), why, ...more];
   const { text } = thoughts[1].further ?? {}; // on which it changes
   const other = make("span", {}, ...(text ? say_to_try("out_other", text) : []));
-  return [say("out_same"), why, ...more, other];
+  return [said_same(), why, ...more, other];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
@@ -290,7 +318,22 @@ const LESSON_OF = { replaced: { lesson: "11" }, state: { lesson: "10" } };
 /** Sentences with a gap between each two. */
 const spaced = (list) => list.flatMap((one) => [say("gap"), one]).slice(1);
 
-/** Other texts to try a change on: without positions other orders of the words, or examples. */
+/** What to try a change on: without positions other orders of the words, or examples; and where a
+ * head is muted, the others of such an attention, in all layers. */
+function tries() {
+  const [{ model }, [muted]] = [thoughts[1], view.changes.muted];
+  if (!muted) return other_texts().map((text) => ({ text, model }));
+  const kind = (path) => path.replace(/\d+/, "");
+  const paths = attention_paths(trained).filter((path) => kind(path) === kind(muted.path));
+  const heads = paths.flatMap((path) =>
+    Array.from({ length: at(trained, path).h }, (_, head) => [{ path, head }]),
+  );
+  return heads.map((one) => {
+    const changes = { ...AS_TRAINED, muted: one };
+    return { muted: one, model: changed_model(trained, changes) };
+  });
+}
+
 function other_texts() {
   const typed = vocabulary.text(thoughts[0].src);
   const [first, ...rest] = typed.split(" ");
@@ -299,14 +342,14 @@ function other_texts() {
   return texts.filter((text) => text.trim() && text !== typed);
 }
 
-/** Look for a text on which the change shows, after all is drawn; typing never waits. */
+/** Look for what shows a change, after all is drawn; typing never waits. */
 async function look_further() {
   const [mine, other] = [round, thoughts[1]];
   if (!other || data.recorded) return;
   if (view.changes.positions && difference(...answers()).count) return;
-  for (const text of other_texts()) {
-    const { ids } = vocabulary.source(text);
-    const pair = [begin(trained, ids), begin(other.model, replaced_source(ids, view.changes))];
+  for (const { text, muted, model } of tries()) {
+    const { ids } = source_ids(text);
+    const pair = [begin(trained, ids), begin(model, replaced_source(ids, view.changes))];
     for (const one of pair) {
       if (one !== pair[0]) one.most = Math.min(one.most, places(pair) + 1);
       while (!one.done) {
@@ -317,9 +360,10 @@ async function look_further() {
     }
     const [wanted, answer] = pair.map(({ steps }) => real_ids(steps));
     if (wanted.join() === answer.join()) continue;
-    other.further = { text, equal: answer.join() === real_ids(other.steps).join() };
+    other.further = { text, muted, equal: answer.join() === real_ids(other.steps).join() };
     break;
   }
+  other.further ??= {};
   draw_outcome();
   draw_tour();
 }

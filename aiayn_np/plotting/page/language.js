@@ -16,11 +16,11 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** The words for a key, with a link in the place of {text}, which types that. */
-function say_to_try(key, text) {
+/** The words for a key, with a link in the place of {text}, which types that, or does another act. */
+function say_to_try(key, text, act = () => type(text)) {
   const onclick = (event) => {
     event.preventDefault();
-    type(text);
+    act();
   };
   return say_with(key, { text: make("a", { href: "#", onclick }, text) });
 }

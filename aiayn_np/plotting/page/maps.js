@@ -18,7 +18,6 @@ function draw_heads() {
     const name = make("span", {}, say("layer", { layer: layer + 1 }));
     return make("div", { class: "layer" }, name, ...heads);
   });
-  fill(element("kind-help"), [term("?", say(`term_${view.kind}`))]);
   refill(element("heads"), element("heads").firstElementChild, ...rows);
 }
 
@@ -72,7 +71,6 @@ function draw_grids() {
     return make("div", {}, ...(two ? [name] : []), table);
   });
   refill(element("grids"), ...grids);
-  element("app").classList.toggle("two", two);
 }
 
 /** The weights of the chosen head as a table that the arrow keys walk through. */

@@ -176,19 +176,17 @@ function draw_answer() {
   const rows = thoughts.map(answer_row);
   const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
-  draw_best();
-  element("best-part").hidden = writes_nothing() || [0, 1].includes(view.tour); // not asked of yet
-  element("best-pieces").hidden = !data.task.scores;
+  for (const side of [0, 1]) draw_best(thoughts[side], element(`half-${side}`).lastElementChild);
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
 }
 
-/** The probabilities of the token that is chosen, or pointed at. */
-function draw_best() {
-  const place = best_place() + 1 - first_query();
-  element("best-heading").textContent = say("best_heading", { place });
-  element("best").replaceChildren(...thoughts.map(best_table));
+/** The probabilities of the token that a half tells of. */
+function draw_best(thought, place) {
+  const is_asked = [0, 1].includes(view.tour); // the answer of a question to come
+  place.hidden = !thought || writes_nothing() || is_asked;
+  place.replaceChildren(...(thought ? [best_table(thought)] : []));
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
@@ -204,7 +202,7 @@ function answer_row(thought, side) {
   const style = (t) => {
     const styles = is_unsure(thought.steps[t]) ? ["unsure"] : [];
     if (tokens[t] !== right[t]) styles.push("differs");
-    else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
+    if (is_now(thought, t)) styles.push("now");
     return styles.join(" ") || null;
   };
   const spans = tokens
@@ -235,6 +233,10 @@ function answer_row(thought, side) {
   );
 }
 
+/** Whether the halves tell of a token of the answer. */
+const is_now = (thought, t) =>
+  view.kind !== "encoder_self" && t + first_query() === query_of(thought);
+
 /** Whether the reader has gone back to a token that is not the last. */
 const is_walking = (thought) =>
   !data.recorded && thought.done && written(thought) < thought.steps.length;
@@ -256,7 +258,12 @@ function coming(thought) {
   }
   const ended = steps.at(-1).token === eos || !has_source;
   const says = ended ? plain_name(data.task.tokens[eos] ?? "") : say("stopped");
-  return [make("span", { class: ended ? "ended" : "ended stopped" }, says)];
+  const t = steps.length - 1;
+  const is_end = steps[t].token === eos;
+  const place = is_end && `${thoughts.indexOf(thought)}-${t}`;
+  const now = is_end && is_now(thought, t) ? "now" : "";
+  const style = `ended ${ended ? now : "stopped"}`;
+  return [make("span", { class: style, "data-place": place }, says)];
 }
 
 /** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
@@ -323,10 +330,10 @@ function right_answer(wanted, tokens) {
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
-  return view.kind === "encoder_self" ? last : Math.min(pointed ?? view.query, last);
+  return view.kind === "encoder_self" ? last : query_of(thought);
 }
 
-function best_table(thought, side) {
+function best_table(thought) {
   const { five } = shown(thought);
   const place = best_place(thought);
   const most = thoughts.length > 1 ? 2 : 3; // two tables in the room of one
@@ -339,16 +346,19 @@ function best_table(thought, side) {
   };
   const named = (token) => {
     const special = token !== data.task.tokens[eos] && special_name(token);
-    return special ? term(say(special), say("term_sign")) : piece_name(token);
+    if (special) return term(say(special), say("term_sign"));
+    const name = piece_name(token);
+    return name.startsWith("…") ? term(name, say("best_pieces")) : name;
   };
   const rows = found.map(([token, share]) => row(named(token), share));
   rows.push(row(say("others"), rest));
-  const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
+  const name = say("best_heading", { place: place + 1 - first_query() });
+  const head = [say("token"), "", say("probability")].map((one) => make("td", {}, one));
   return make(
     "table",
     {},
-    make("caption", {}, ...side_name(side)),
-    make("thead", {}, make("tr", {}, ...head)),
+    make("caption", {}, ...rich(name)),
+    make("thead", { class: "unseen" }, make("tr", {}, ...head)),
     make("tbody", {}, ...rows),
   );
 }
@@ -362,7 +372,8 @@ function stop() {
 }
 
 function show_play() {
-  element("play").textContent = say(playing ? "pause" : "play");
+  element("play").textContent = playing ? "‖" : "▶";
+  element("play").setAttribute("aria-label", say(playing ? "pause" : "play"));
 }
 
 function go_to(place) {
@@ -530,14 +541,20 @@ function whole_picture() {
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
   const deep = Math.max(...flows.map(high));
   const trained_name = flows.length > 1 ? [say("as_trained")] : [];
+  const reasons = flows.map((svg, side) =>
+    wrapped(element(`half-${side}`).querySelector(".because").textContent, 552),
+  );
+  const below_says = top + 24 * Math.max(...reasons.map(({ length }) => length));
   const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
-    const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
+    const place = { x: 600 * side + 20, y: below_says + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
     const name = side ? changed_name() : [...trained_name, map_name()].join(say("comma"));
-    return [line(top, 16, [name], 600 * side + 24, side ? red : color), drawing];
+    const x = 600 * side + 24;
+    const says = reasons[side].map((words, i) => line(top + 24 * (i + 1), 16, [words], x));
+    return [line(top, 16, [name], x, side ? red : color), ...says, drawing];
   });
-  const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
+  const says = document.querySelectorAll("#outcome, #tour-out");
   const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
   const told = [...says].map((one) =>
     words(one)
@@ -545,9 +562,9 @@ function whole_picture() {
       .join(""),
   );
   const why = told.flatMap((one) => wrapped(one, width - 48));
-  const below = why.map((words, i) => line(top + deep + 28 + 24 * i, 16, [words]));
+  const below = why.map((words, i) => line(below_says + deep + 28 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
-  const end = top + deep + 28 + 24 * why.length;
+  const end = below_says + deep + 28 + 24 * why.length;
   const address = location.protocol.startsWith("http") ? location.host + location.pathname : "";
   const signs = [say("flow_widths"), say("footer_project"), address].join(" ").trim();
   const foot = wrapped(signs, ((width - 48) * 16) / 12);
