@@ -27,7 +27,6 @@ BUILT = {  # what stands for ${...} in a key
     "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
                      "term_scale", "term_positions", "term_layer", "term_feature",
                      "term_softmax", "term_cross", "term_encoder_self", "term_decoder_self"],
-    "tour_saw_${step}": ["tour_saw_positions", "tour_saw_mute", "tour_saw_beginning"],
     "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
     "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
     "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],

@@ -232,68 +232,51 @@ function said_of_heads() {
   });
 }
 
+/** How sure the two models are of the token that the trained one wrote at a place. */
+function sure_of(t) {
+  const { token: id } = thoughts[0].steps[t];
+  const [was, is] = thoughts.map(({ steps }) => probabilities_of(steps[t].row)[id]);
+  const token = plain_name(names([id])[0]);
+  return { token, fall: was - is, before: digits(was), after: digits(is) };
+}
+
 /** That the answer is the same, and of which of its tokens the model is less sure now. */
 function said_same() {
-  const [before, after] = thoughts.map(({ steps }) => steps);
-  const falls = before.slice(0, after.length).map(({ row, token }, t) => {
-    const [was, is] = [row, after[t].row].map((one) => probabilities_of(one)[token]);
-    const values = { token: plain_name(names([token])[0]), before: digits(was), after: digits(is) };
-    return { ...values, fall: was - is };
-  });
-  const most = falls.reduce((one, other) => (other.fall > one.fall ? other : one));
+  const count = Math.min(...thoughts.map(({ steps }) => steps.length));
+  const all = Array.from({ length: count }, (_, t) => sure_of(t));
+  const most = all.reduce((one, other) => (other.fall > one.fall ? other : one));
   return say(most.before > most.after ? "out_less" : "out_same", most);
 }
 
-/** Why a change does what it does, in one sentence, and then what else is measured of it. */
-const MEASURED = {
-  positions: () => [said_equal() ?? say("if_positions_expect")],
+/** Why a change does what it does, in one sentence. */
+const REASONS = {
+  positions: () => said_equal() ?? say("if_positions_expect"),
   factor() {
     const [before, after] = thoughts.map((one) => digits(sharpness(one)));
-    return [say("if_scale_expect", { times: scale_taken(), before, after })];
+    return say("if_scale_expect", { times: scale_taken(), before, after });
   },
-  causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
+  causal: ({ count }) => say(count ? "if_causal_changed" : "if_causal_expect"),
   muted({ count }) {
-    const [{ path, head }] = view.changes.muted;
-    if (!count) return [said_of_heads()];
+    if (!count) return said_of_heads();
     const place = changed_place();
-    const { token: id } = thoughts[0].steps[place];
-    const rows = thoughts.map(({ steps }) => steps[place].row);
-    const [before, after] = rows.map((row) => digits(probabilities_of(row)[id]));
-    const scores = rows.map((row) => row[id] - row.reduce((sum, x) => sum + x, 0) / row.length);
-    const [high, low] = scores.map((score) => digits(score, 1));
-    const token = plain_name(names([id])[0]);
-    const written = say(counted("answer"), { token, place: place + 1 });
-    const { key, name } = look_of(place);
-    const is_shown = attended(thoughts[0]).path === path && view.head === head;
-    const looked = view.kind === "cross" && is_shown;
-    return [
-      say(looked ? "if_heads_looked" : "if_heads_lost", { written, before, after, key: name(key) }),
-      say("if_heads_score", { token, before: high, after: low }),
-    ];
+    const sure = sure_of(place);
+    const written = say(counted("answer"), { ...sure, place: place + 1 });
+    return say("if_heads_lost", { ...sure, written });
   },
-  replaced: () => [say("if_replace_expect")],
-  state: (change) => [say(learned_by(change))],
+  replaced: () => say("if_replace_expect"),
+  state: ({ count }) =>
+    say(!view.state ? "if_state_expect" : count ? "if_state_wrong" : "if_state_same"),
 };
 
-/** What an earlier state of the training had learned of this answer. */
-function learned_by({ lost, added, count }) {
-  if (!view.state) return "if_state_expect";
-  const kept = !lost.length && !added.length;
-  return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
-}
-
-/** What came of a change: why, in a sentence; what else was measured is behind a dotted word. */
+/** What came of a change: why, in a sentence, and where nothing changed, what to try next. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const [reason, ...measured] = MEASURED[part](change);
-  const why = make("strong", {}, ...[reason].flat().flatMap(rich));
-  const more_of = (one) => make("span", { class: "lesson" }, term(say("out_more"), one));
-  const more = measured.map(more_of); // no part of a saved picture
-  if (change.count) return [why, ...more];
-  if (said_equal()) return [say("out_luck"), why, ...more];
+  const why = make("strong", {}, ...[REASONS[part](change)].flat().flatMap(rich));
+  if (change.count) return [why];
+  if (said_equal()) return [say("out_luck"), why];
   const { text } = thoughts[1].further ?? {}; // on which it changes
   const other = make("span", {}, ...(text ? say_to_try("out_other", text) : []));
-  return [said_same(), why, ...more, other];
+  return [said_same(), why, other];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
@@ -304,7 +287,7 @@ function draw_outcome() {
     return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));
-  const { asks, happened, lesson } = SWITCHES[part] ?? LESSON_OF[part];
+  const { asks, happened, lesson } = SWITCHES[part] ?? { lesson: part === "state" ? "10" : "11" };
   const found = sentences_of(part);
   if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
@@ -312,8 +295,6 @@ function draw_outcome() {
   }
   fill(element("outcome"), spaced([...found, ...lesson_link(lesson)]));
 }
-
-const LESSON_OF = { replaced: { lesson: "11" }, state: { lesson: "10" } };
 
 /** Sentences with a gap between each two. */
 const spaced = (list) => list.flatMap((one) => [say("gap"), one]).slice(1);
@@ -328,10 +309,10 @@ function tries() {
   const heads = paths.flatMap((path) =>
     Array.from({ length: at(trained, path).h }, (_, head) => [{ path, head }]),
   );
-  return heads.map((one) => {
-    const changes = { ...AS_TRAINED, muted: one };
-    return { muted: one, model: changed_model(trained, changes) };
-  });
+  return heads.map((one) => ({
+    muted: one,
+    model: changed_model(trained, { ...AS_TRAINED, muted: one }),
+  }));
 }
 
 function other_texts() {

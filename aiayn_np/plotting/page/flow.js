@@ -30,18 +30,19 @@ function plain_name(token) {
 }
 
 let flow_place = "";
+let part = 0; // of the window's width, for one drawing
+let lights = []; // functions that light what is told of, one for each drawing
 
 /** The halves of the picture: each has all of one model, and nothing of the other. */
 function draw_flow() {
   element("app").classList.toggle("two", thoughts.length > 1);
   lights = [];
-  const rooms = [0, 1].map((side) => element(`flow-${side}`).clientWidth);
   for (const side of [0, 1]) {
     const thought = thoughts[side];
     const [name, drawing] = element(`half-${side}`).children;
     const named = thoughts.length > 1 ? [side_text(side)] : [];
     drawing.setAttribute("aria-label", [say("flow_name"), ...named].join(say("comma")));
-    drawing.replaceChildren(...(thought ? [flow(thought, side, rooms[side])] : []));
+    drawing.replaceChildren(...(thought ? [flow(thought, side)] : []));
     const says = thought ? side_name(side, side && !is_early() ? "side_named" : "side") : [];
     if (thought && is_read_again(thought)) says.push(say("read_again"));
     name.replaceChildren(...says);
@@ -63,7 +64,7 @@ function scroll_to_lit() {
 }
 
 /** The drawing of one model: keys above, queries below, and between them the chosen head. */
-function flow(thought, side, part) {
+function flow(thought, side) {
   const { keys, cache } = attended(thought);
   const rows = [keys, written_by(thought)].map((tokens) => tokens.map(plain_name));
   const all = thoughts.flatMap((one) => [attended(one).keys.map(plain_name), longest_row(one)]);
@@ -75,6 +76,8 @@ function flow(thought, side, part) {
   const tokens_wide = Math.max(300, ...all.map(width_of));
   // two drawings that are long stand one above the other
   const is_long = tokens_wide > (is_present() ? 600 : two ? 700 : Math.max(760, 0.75 * innerWidth));
+  element("flow").classList.toggle("long", is_long);
+  if (!side) part = element("flow-0").clientWidth; // of both
   const large = is_present() ? innerHeight / 35 : 14; // of the window's points
   const letters = Math.min(Math.max(15, (large * (tokens_wide + 100)) / part), 28);
   const reads = view.kind === "decoder_self" ? "flow_read" : "flow_source";
@@ -85,7 +88,6 @@ function flow(thought, side, part) {
     row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
   const gap = !two ? GAP : is_long ? 48 : innerWidth <= 860 ? 110 : 0.33 * tokens_wide;
   const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
-  element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
   const curves = drawn("g", {});
   const tokens = rows.map((row, n) =>
@@ -115,7 +117,7 @@ function flow(thought, side, part) {
   const light = () => {
     const query = query_of(thought);
     const most = silent ? -1 : heaviest(cache.weights[view.head].row(query));
-    const compared = pointed === null && !silent ? view.key : most;
+    const compared = query === view.query && !silent ? view.key : most;
     curves.replaceChildren(...curves_of(thought, { query, most, compared }, x, gap, letters));
     tokens[0].forEach((token, i) => token.classList.toggle("read", i === most));
     tokens[1].forEach((token, i) => token.classList.toggle("lit", i === query));
@@ -131,8 +133,6 @@ function longest_row({ src, steps }) {
   const ids = view.kind === "encoder_self" ? [] : steps.slice(0, room).map(({ token }) => token);
   return names(ids).map(plain_name);
 }
-
-let lights = []; // functions that light what is told of, one for each drawing
 
 /** A curve from every key to every query that looks at it; those of the told query are lit, and
  * the largest of them, and that of the key that is compared, have their weights beside them. */
@@ -165,11 +165,11 @@ function curves_of(thought, { query, most, compared }, x, gap, letters) {
       const near = {
         x: from + along * (to - from) + aside,
         y: top + Math.max(down * gap, letters),
+        class: largest ? "weight-of" : "weight-of compared",
+        "font-size": letters,
+        "text-anchor": aside < 0 ? "end" : null,
       };
-      const anchor = { "text-anchor": aside < 0 ? "end" : null };
-      const style = { class: largest ? "weight-of" : "weight-of compared", "font-size": letters };
-      const place = { ...near, ...style, ...anchor };
-      if (numbered) numbers.push(drawn("text", place, digits(weight)));
+      if (numbered) numbers.push(drawn("text", near, digits(weight)));
     });
   return [...curves, ...numbers];
 }

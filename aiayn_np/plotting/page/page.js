@@ -174,7 +174,8 @@ function words_apart() {
 /** The strip: what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const rows = thoughts.map(answer_row);
-  const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
+  const is_calm = !asked && !playing && view.tour === null;
+  const hint = make("div", { class: "hint" }, is_calm ? say("change_hint") : "");
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
   for (const side of [0, 1]) draw_best(thoughts[side], element(`half-${side}`).lastElementChild);
   document.querySelector(".walk").hidden = writes_nothing();
@@ -314,16 +315,8 @@ function mark_of(thought) {
   const right = wanted.join() === tokens.join() && thought.steps.at(-1).token === eos;
   const says = say(right ? `done_${data.task.name}` : "wrong");
   const mark = make("span", { class: right ? "mark right" : "mark wrong" }, says);
-  return right || thought !== thoughts[0] ? [mark] : [mark, right_answer(wanted, tokens)];
-}
-
-/** The right answer, marked between the beginning and the end that the written one has, too. */
-function right_answer(wanted, tokens) {
-  const from = wanted.findIndex((one, i) => one !== tokens[i]);
-  const last = wanted.findLastIndex((one, i) => one !== tokens.at(i - wanted.length));
-  const is_marked = (i) => 0 <= from && from <= i && i <= Math.max(from, last);
-  const parts = wanted.map((one, i) => make(is_marked(i) ? "b" : "span", {}, ` ${one}`));
-  return make("span", { class: "legend" }, say("should_be"), ...parts);
+  if (right || thought !== thoughts[0]) return [mark];
+  return [mark, make("span", { class: "legend" }, say("should_be"), ` ${wanted.join(" ")}`)];
 }
 
 /** The written token that the probabilities are of: that of the query in view, else the last. */
@@ -353,14 +346,7 @@ function best_table(thought) {
   const rows = found.map(([token, share]) => row(named(token), share));
   rows.push(row(say("others"), rest));
   const name = say("best_heading", { place: place + 1 - first_query() });
-  const head = [say("token"), "", say("probability")].map((one) => make("td", {}, one));
-  return make(
-    "table",
-    {},
-    make("caption", {}, ...rich(name)),
-    make("thead", { class: "unseen" }, make("tr", {}, ...head)),
-    make("tbody", {}, ...rows),
-  );
+  return make("table", {}, make("caption", {}, ...rich(name)), make("tbody", {}, ...rows));
 }
 
 let playing = null;
@@ -405,13 +391,6 @@ function play(pause = 900, at_end = () => {}) {
 function state_name() {
   const kept = data.states[view.state];
   return kept ? say("time_step", { step: kept.step }) : say("time_end");
-}
-
-/** The steps below the slider, at most five of them. */
-function stops() {
-  const steps = [...data.states.map(({ step }) => step), data.metrics.steps];
-  const every = Math.ceil(steps.length / 5);
-  return steps.map((step, i) => make("span", {}, i % every ? "" : `${step ?? ""}`));
 }
 
 function show_state() {
@@ -620,7 +599,6 @@ function begin_page() {
   element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("state").max = data.states.length;
-  element("stops").append(...stops());
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   make_switches();
