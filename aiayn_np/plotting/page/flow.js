@@ -111,7 +111,7 @@ function flow(thought, side) {
     ...tokens.flat(),
   );
   svg.style.maxWidth = `${1.15 * width}px`;
-  svg.style.minWidth = `${0.41 * width}px`;
+  svg.style.minWidth = `${(is_long ? 0.6 : 0.41) * width}px`;
   const silent = side && is_muted(attended(thought).path, view.head);
   if (silent) svg.classList.add("silent");
   const light = () => {

@@ -110,9 +110,9 @@ function said_one_head(thought, place = best_place(thought)) {
   if (view.kind === "decoder_self" && has_source) return [say("shares_own")];
   if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
   const { source, target } = shares_at(thought, place);
-  const lists = [cache.weights[view.head].row(place), [...source, ...target]];
-  const [looks, spoke] = lists.map(heaviest);
-  if (looks === spoke) return [];
+  const all = [...source, ...target];
+  const looks = heaviest(cache.weights[view.head].row(place));
+  if (all[looks] >= Math.max(...all) / 2) return []; // it is named, or could be
   return [say("shares_one_head", { token: plain_name(keys[looks]) })];
 }
 

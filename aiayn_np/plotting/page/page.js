@@ -174,8 +174,8 @@ function words_apart() {
 /** The strip: what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const rows = thoughts.map(answer_row);
-  const is_calm = !asked && !playing && view.tour === null;
-  const hint = make("div", { class: "hint" }, is_calm ? say("change_hint") : "");
+  const hints = asked || view.tour !== null ? "" : say("change_hint");
+  const hint = make("div", { class: "hint" }, hints);
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
   for (const side of [0, 1]) draw_best(thoughts[side], element(`half-${side}`).lastElementChild);
   document.querySelector(".walk").hidden = writes_nothing();
